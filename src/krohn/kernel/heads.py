@@ -21,7 +21,9 @@ ROUNDING = 2.0**-24
 MOST_COUNTS = 20_000
 """Each count is a box through the MLP; more would take Coq hours."""
 LATER = 2.0**-14
-"""After the first layer a register is off by less, in units."""
+"""After the first layer a register that is counted is off by less, in units."""
+LATER_COPY = 2.0**-10
+"""The same for one that is copied: its error is added once, not with each letter."""
 UNSEEN = 20.0
 """Letters whose score is so much lower are not picked."""
 TIGHT = 0.97
@@ -109,7 +111,7 @@ def _copies(head: Head, before: Before, scores: Matrix, heads: ReadHeads) -> Non
     for value, every, out in zip(padding, (before.stream @ head.value).T, head.output, strict=True):
         changes = np.where(writers, every - value, 0.0)
         unit, marks, off = _units(changes)
-        slack = _slack(before, float(np.abs(every).max(initial=abs(value))), off, unit)
+        slack = _slack(before, float(np.abs(every).max(initial=abs(value))), off, unit, LATER_COPY)
         channels.append(Channel(len(heads.steps), round(unit * GRID), slack))
         heads.steps.append((0,) * len(marks))
         heads.sets.append(tuple(m if w else None for m, w in zip(marks, writers.tolist(), strict=True)))
@@ -165,6 +167,6 @@ def _units(values: Matrix) -> tuple[float, tuple[int, ...], float]:
     return unit, tuple(int(count) for count in counts), float(np.abs(values - unit * counts).max())
 
 
-def _slack(before: Before, size: float, off: float, unit: float) -> int:
+def _slack(before: Before, size: float, off: float, unit: float, later: float = LATER) -> int:
     rounded = 4 * before.stream.shape[1] * ROUNDING * size + off
-    return int(max(rounded, unit * LATER if before.index else 0.0) * GRID) + 17
+    return int(max(rounded, unit * later if before.index else 0.0) * GRID) + 17
