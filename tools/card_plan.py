@@ -138,7 +138,10 @@ def split(row: dict[str, Any]) -> list[dict[str, Any]]:
 def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
     """The row of a cell from those of its networks."""
     accuracy = {length: [one["accuracy"][length][0] for one in networks] for length in ("T", "4T")}
-    torches = sorted({name for one in networks for name in one["settings"]["torch"].split(", ")})
+    places = {
+        key: ", ".join(sorted({name for one in networks for name in one["settings"][key].split(", ")}))
+        for key in ("torch", "device")
+    }
     return networks[0] | {
         "seeds": len(networks),
         "learned": {length: sum(one >= 0.99 for one in shares) for length, shares in accuracy.items()},
@@ -148,7 +151,7 @@ def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
         "diverged": [one["diverged"][0] for one in networks],
         "seconds": median(one["seconds"] for one in networks),
         "wall": round(sum(one["wall"] for one in networks), 1),
-        "settings": networks[0]["settings"] | {"seeds": len(networks), "torch": ", ".join(torches)},
+        "settings": networks[0]["settings"] | {"seeds": len(networks)} | places,
     }
 
 

@@ -48,7 +48,10 @@ def row_of(*shares: tuple[float, float], layer="lstm", task="C2", optimizer="ada
     return {
         **{"layer": layer, "task": task, "optimizer": optimizer, "seed": seed, "seeds": len(shares)},
         **{"accuracy": {"T": at_t, "4T": at_4t}, "holds": [None] * len(shares), "seconds": 1.0, "wall": 2.0},
-        **{"first_step": [None] * len(shares), "settings": {"torch": "2, 3", "seeds": len(shares)}},
+        **{
+            "first_step": [None] * len(shares),
+            "settings": {"torch": "2, 3", "device": "cpu", "seeds": len(shares)},
+        },
     }
 
 
@@ -167,7 +170,7 @@ def test_networks_are_joined_by_their_seeds(tmp_path) -> None:
     assert rows[CELL]["accuracy"] == {"T": [1, 0.1, 0.2], "4T": [0.5, 1, 1]}
     assert (rows[CELL]["seeds"], rows[CELL]["learned"]) == (3, {"T": 1, "4T": 2})
     assert rows[CELL]["wall"] == 5.0
-    assert rows[CELL]["settings"] == {"torch": "2, 3", "seeds": 3}
+    assert rows[CELL]["settings"] == {"torch": "2, 3", "device": "cpu", "seeds": 3}
 
 
 @pytest.mark.parametrize("name", [name for name in card_plan.LAYERS if name.startswith("stock_layers")])
