@@ -8,10 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from krohn.exporting.reading import read_export
 from krohn.study.subspace import descend
 from krohn.testbed.causal import TEST, TRAIN
 from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.methods import STEPS, aligned, attribution, lead, most_variance
+from krohn.testbed.patching import EdgeModel
 from krohn.testbed.scoring import Known
 
 
@@ -83,3 +85,16 @@ def test_the_table_of_methods_in_a_small_size(
     assert "Not measured (80 of 81)" in text
     suite_methods.run(built, records, {"c2-cascade-plain"}, 1)  # there already: not measured again
     assert len(records.read_text().splitlines()) == len(rows)
+
+
+def test_gradients_flow_after_a_pass_without_them(folder: Path) -> None:
+    """What a block keeps from a first pass in inference mode serves a later one with gradients."""
+    decoder = read_export(folder).decoder
+    words = np.zeros((2, decoder.length), dtype=np.int64)
+    model = EdgeModel(decoder)
+    with torch.inference_mode():
+        model.run(words)
+    first = model.embedded(words).requires_grad_()
+    model.run(first).logits.sum().backward()
+    assert first.grad is not None
+    assert first.grad.any()

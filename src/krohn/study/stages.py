@@ -64,9 +64,10 @@ class Block:
     @cached_property
     def _side_by_side(self) -> tuple[Tensor, Tensor]:
         """The matrices of queries, keys and values as one [d, all], and their biases."""
-        parts = zip((self.query, self.key, self.value), self.biases, strict=True)
-        flat = [(matrix.transpose(0, 1).flatten(1), bias.flatten()) for matrix, bias in parts]
-        return torch.cat([matrix for matrix, _ in flat], dim=1), torch.cat([bias for _, bias in flat])
+        with torch.inference_mode(False):  # they are kept, and a later pass may need gradients
+            parts = zip((self.query, self.key, self.value), self.biases, strict=True)
+            flat = [(matrix.transpose(0, 1).flatten(1), bias.flatten()) for matrix, bias in parts]
+            return torch.cat([matrix for matrix, _ in flat], dim=1), torch.cat([bias for _, bias in flat])
 
     def offered(self, x: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values [word, head, n, width] at ``x``, in one product."""
