@@ -103,7 +103,7 @@ def test_names_with_markup_do_not_break_pictures() -> None:
     ElementTree.fromstring(skeleton_picture(skeleton(automaton)))
 
 
-@pytest.mark.parametrize("spec", ["C2", "C1", "Memory5", "PermReset5", "Rubik", "Grid9:noop", "C2xFlipFlop"])
+@pytest.mark.parametrize("spec", ["C2", "C1", "Memory5", "PermReset4", "Rubik", "Grid9:noop", "C2xFlipFlop"])
 def test_zoo_automata_decompose(spec: str) -> None:
     found = payload(spec)
     assert found["covering_checked"] is True

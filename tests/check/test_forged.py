@@ -69,17 +69,16 @@ def test_a_silent_head_with_values_of_65504_in_float16(length: int, tmp_path: Pa
         assert main([str(folder), str(file)]) == (0 if value < 65504 else 1)
 
 
-@pytest.mark.parametrize("name", ["C3", "C5"])
-def test_a_column_of_values_that_nothing_reads_in_float32_rechecked(name: str, tmp_path: Path) -> None:
+def test_a_column_of_values_that_nothing_reads_in_float32_rechecked(tmp_path: Path) -> None:
     """The column of W_V is the difference of two points, 3·10^38 times; W_C does not read it."""
-    honest = compiled(name, 8, "scan", "float32")
+    honest = compiled("C3", 8, "scan", "float32")
     silent = tuple(tuple(replace(head, operations=()) for head in heads) for heads in honest.layout.heads)
     honest = replace(honest, program=None, layout=replace(honest.layout, heads=silent))
     found = verify(honest, "float32")
     assert found.certified
     assert found.claim is not None
     for scale, wrong in ((2.0**115, False), (3e38, True)):
-        twin = mixing_two_points(name, scale, "float32")
+        twin = mixing_two_points("C3", scale, "float32")
         folder = tmp_path / str(wrong)
         save(replace(honest, transformer=twin[0]), folder)
         file = forged(folder, found.claim, found.witness)

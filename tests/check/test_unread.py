@@ -190,10 +190,9 @@ def test_no_mutant_of_what_nothing_reads_is_certified_and_wrong_in_torch() -> No
     seen = {True: 0, False: 0}
     for kind, (number, (name, length, method, dtype)) in product(UNREAD, enumerate(NETWORKS)):
         network, automaton, _ = of(compiled(name, length, method, dtype))
-        for seed in range(2):
-            mutant, other = changed(network, automaton, length, dtype, kind, (seed, number))
-            proved = certified((mutant, other, length), dtype)
-            seen[proved] += 1
-            for words in hard_words(other.num_letters, length, most=100) if proved else ():
-                assert (outputs(mutant, words, dtype) == runs(other.table, other.start, words)).all(), kind
+        mutant, other = changed(network, automaton, length, dtype, kind, (0, number))
+        proved = certified((mutant, other, length), dtype)
+        seen[proved] += 1
+        for words in hard_words(other.num_letters, length, most=100) if proved else ():
+            assert (outputs(mutant, words, dtype) == runs(other.table, other.start, words)).all(), kind
     assert min(seen.values()) > 5  # harmless ones are among them

@@ -22,7 +22,7 @@ from krohn.study.recurrent_modules import in_training
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.
 WRITE_ONCE = Semiautomaton.from_letters([(1, 1, 2), (2, 1, 2), (0, 0, 0), (0, 1, 2)])
-ANY = ["C2", "FlipFlop", "abab", "T3", "Dyck2,2"]
+ANY = ["C2", "FlipFlop", "abab", "T3"]
 
 
 def automaton_of(name: str) -> Semiautomaton:
