@@ -90,7 +90,7 @@ print(sorted(name.split(".")[-1] for name in sys.modules if name.startswith("kro
 def test_a_cascade_is_certified_without_the_rules_for_scans_races_and_exports(tmp_path: Path) -> None:
     network = krohn.compile("S4", 16, method="cascade", dtype="float32")
     krohn.save(network, tmp_path / "net")
-    krohn.verify(network, "float32").save(tmp_path / "certificate.json")
+    krohn.verify(network, "float32", second_opinion=False).save(tmp_path / "certificate.json")
     done = subprocess.run(
         [sys.executable, "-c", ALONE], cwd=tmp_path, check=True, capture_output=True, text=True
     )
