@@ -1,5 +1,6 @@
 """Every Triton kernel against the plain operation in float64, on fresh random inputs of several sizes."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -49,11 +50,13 @@ def check_kernels() -> list[dict[str, Any]]:
                 {"b": _random(rep, dim)},
             )
         )
-        for slopes in (None, plain.alibi_slopes(heads, torch.device("cuda"))):
-            shape = plain.Heads(batch, length, heads, slopes)
+        recent = plain.alibi_slopes(heads, torch.device("cuda"))
+        for slopes, drop in itertools.product((None, recent), (None, plain.Dropout(0.1, keys))):
+            shape = plain.Heads(batch, length, heads, slopes, drop)
+            options = f"recency={slopes is not None} drop={drop is not None}"
             rows.append(
                 compare(
-                    f"attention T={length} {heads}x{head_dim} recency={slopes is not None}",
+                    f"attention T={length} {heads}x{head_dim} {options}",
                     lambda a, p, shape=shape: fused.attention(a[0], p["b"], shape),
                     lambda a, p, shape=shape: plain.attention(a[0], p["b"], shape),
                     [_random(rep, n, 3 * dim)],

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import ClassVar, Literal
@@ -150,17 +150,15 @@ class Noise:
     """The randomness of one training step (dropout, random shifts): one key per replicate."""
 
     keys: Tensor
+    _batches: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)
 
     def site(self, index: int) -> Tensor:
         """An independent key per replicate for the site ``index`` of the network."""
-        if index < _SITES and self.keys.device.type == "cpu":
-            return self._first_sites[index]
-        return random_streams.derive(self.keys, index)
-
-    @cached_property
-    def _first_sites(self) -> Tensor:
-        """Keys [site, R] in one batch: on a CPU the cost is the number of operations."""
-        return random_streams.derive(self.keys, torch.arange(_SITES)[:, None])
+        batch, place = divmod(index, _SITES)
+        if batch not in self._batches:  # keys of neighbours together: the cost is the number of operations
+            sites = torch.arange(_SITES * batch, _SITES * (batch + 1), device=self.keys.device)
+            self._batches[batch] = random_streams.derive(self.keys, sites[:, None])
+        return self._batches[batch][place]
 
 
 class Decoder(ABC):

@@ -15,27 +15,13 @@ from torch import Tensor
 from torch.autograd import Function
 from triton import language as tl
 
+from krohn.models.kernels import draws
 from krohn.models.kernels.column_sum import column_sum, partial_sums
 from krohn.models.kernels.plain import Dropout
 
 _EPSILON = tl.constexpr(1e-5)
 _ROWS = 1  # per warp and program
 _CHUNKS = 100  # partial sums per replicate in the backward pass
-
-
-@triton.jit
-def _mix(value):
-    # SplitMix64's finaliser, as in krohn.random_streams
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB
-    return value ^ (value >> 31)
-
-
-@triton.jit
-def _kept(keys, replicate, index, threshold):
-    key = tl.load(keys + replicate).to(tl.uint64, bitcast=True)
-    draw = _mix(_mix(key + (index + 1).to(tl.uint64) * 0x9E3779B97F4A7C15)) >> 40
-    return draw.to(tl.int32) >= threshold
 
 
 @triton.jit
@@ -56,7 +42,8 @@ def _add_norm_forward(
         branch = tl.load(y + place, mask=inside, other=0.0).to(tl.float32)
         branch += tl.load(bias + parameter, mask=width, other=0.0).to(tl.float32)[None, :]
         if DROP:
-            branch = tl.where(_kept(keys, replicate, local, threshold), branch * scale, 0.0)
+            kept = draws.kept(draws.counter(keys, replicate) + draws.strides(local + 1), threshold)
+            branch = tl.where(kept, branch * scale, 0.0)
         value = (value + branch).to(tl.bfloat16).to(tl.float32)
         tl.store(out + place, value, mask=inside)
     mean = tl.sum(value, axis=1) / WIDTH
@@ -112,7 +99,8 @@ def _add_norm_backward(
         tl.store(dx + place, result, mask=inside)
         if ADD:
             if DROP:
-                result = tl.where(_kept(keys, replicate, local, threshold), result * scale, 0.0)
+                kept = draws.kept(draws.counter(keys, replicate) + draws.strides(local + 1), threshold)
+                result = tl.where(kept, result * scale, 0.0)
                 tl.store(dy + place, result, mask=inside)
             dbias += tl.where(inside, result, 0.0)
     kinds = 3 if ADD else 2
@@ -127,7 +115,7 @@ def _constants(x: Tensor, dropout: Dropout | None) -> dict[str, Any]:
     rate = 0.0 if dropout is None else dropout.rate
     width = x.shape[2]
     return {
-        "threshold": round(rate * (1 << 24)),
+        "threshold": draws.threshold(rate),
         "scale": 1.0 / (1.0 - rate),
         "WIDTH": width,
         "BLOCK": triton.next_power_of_2(width),
