@@ -2,7 +2,8 @@
 
     python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] …
 
-``--out docs/generated/ablation.md`` writes the page. With ``--log`` a run continues where it was stopped.
+``--out docs/generated/ablation.md`` writes the page, and with ``--longer`` adds its second table. With
+``--log`` a run continues where it was stopped.
 A part is taken out by replacing its function: a bound by a weaker one, a rule by a refusal. So nothing wrong
 can be proved; what is counted is what is lost. A part without which nothing is lost should go.
 """
@@ -39,6 +40,8 @@ PAPER = (
 )
 FORMS = ("C6", "D8", "S4", "abab", "Grid4", "FlipFlop")
 HALVES = ("C2", "C3", "C6", "S4", "FlipFlop", "Memory3", "abab", "Grid4", "Add")
+LONGEST = (("C3", 1000), ("C6", 700), ("abab", 900))
+"""Cascades nearly as long as the compiler builds them for float32."""
 FEATURES = ("Dyck2,2", "Add", "abab", "regex:d*(es?d*)?", "regex:b*a[ab]*", "T3", "C2xC2", "WriteOnce2")
 RECURRENT = {
     "deltaproduct": "C2 C5 S3 abab Grid4",
@@ -54,6 +57,7 @@ LARGE = {
     "lstm": "D8 A4",
     "gru": "D8 A4",
 }
+LONGER = "Longer words and larger automata"
 Case = tuple[str, str, int, str, tuple[tuple[str, Any], ...]]
 """Group, automaton, length, dtype (or architecture, or format of an export), options."""
 
@@ -80,6 +84,7 @@ def longer() -> Iterator[Case]:
         yield from ((method, spec, 100, "float32", (("method", method),)) for spec in FORMS)
     yield from (("default", spec, 512, "float32", ()) for spec in PAPER if spec not in ("Grid9", "Dyck4,2"))
     yield from (("default", spec, 1024, "float64", ()) for spec in FORMS)
+    yield from (("cascade", spec, length, "float32", (("method", "cascade"),)) for spec, length in LONGEST)
     yield from (("half", spec, 32, dtype, ()) for spec in HALVES for dtype in ("float16", "bfloat16"))
     for kind, names in LARGE.items():
         yield from (("recurrent", spec, 0, kind, ()) for spec in names.split())
@@ -200,10 +205,10 @@ def measured(case: Case, parts: tuple[str, ...]) -> tuple[Case, dict[str, tuple[
     return case, found
 
 
-def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[str, ...]) -> str:
+def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[str, ...], title: str) -> str:
     kept = [(case, found) for case, found in rows if found and found[""][0]]
     lines = [
-        "# What each part of the checker is for",
+        title,
         "",
         f"Written by `research/checker_ablation.py`: {len(kept)} networks that are proved, each proved again "
         "without one part at a\ntime, which is replaced by a weaker bound or by a refusal. *Slower*: "
@@ -261,10 +266,13 @@ def main() -> None:
                 with options.log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps([case, found]) + "\n")
     rows = [(case, known[case]) for case in chosen]
-    text = report(rows, parts)
+    text = report(rows, parts, f"## {LONGER}" if options.longer else "# What each part of the checker is for")
     print(text)
     refused = [_named(case) for case, found in rows if not found or not found[""][0]]
     print("not built or not proved:", "; ".join(refused))
+    if options.out and options.longer:
+        first = options.out.read_text(encoding="utf-8").partition(f"\n## {LONGER}")[0]
+        text = f"{first}\n{text}"
     if options.out:
         options.out.write_text(text, encoding="utf-8")
 
