@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from depth.wide_layer import WideLayer
 from krohn.automata.zoo import zoo
-from krohn.depth.layer_size import LayerSize, WideLayer, best_share, heads_needed, longest_word
+from krohn.depth.layer_size import LayerSize, best_share, heads_needed, longest_word
 
 
 @pytest.mark.parametrize(
