@@ -147,7 +147,7 @@ def _error(value: Tensor | None, reference: Tensor | None) -> float:
 def compare_muon() -> list[dict[str, Any]]:
     """Two steps of Muon on the GPU, products in bf16, against the plain way in float64 on the CPU."""
     rows = []
-    for dim, mlp, layers in ((512, 512, 2), (64, 192, 1)):
+    for dim, mlp, layers in ((512, 512, 2), (128, 384, 2), (256, 128, 1), (64, 192, 1)):
         layout = model_config("gpt", layers=layers, dim=dim, heads=2, mlp=mlp).build(4, 6).layout
         config = OptimizerConfig(method="muon", lr=(1e-2,), weight_decay=0.1)
         drawn = torch.randn(3, 3, layout.size).bfloat16()

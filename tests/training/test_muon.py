@@ -14,7 +14,17 @@ from krohn.models.network import Layout, Parameter
 from krohn.training.adamw import AdamW
 from krohn.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.loop import train
-from krohn.training.muon import POLYNOMIAL, STEPS, Muon, batches, orthogonalize, others
+from krohn.training.muon import (
+    LANES,
+    POLYNOMIAL,
+    STEPS,
+    TOGETHER,
+    Muon,
+    batches,
+    orthogonalize,
+    others,
+    shares,
+)
 from krohn.training.state import TrainState, rate_table, shape
 from training.small_runs import LINE, small_run, stepper_of
 from training.test_resume import interrupted, outcome
@@ -142,6 +152,36 @@ def test_what_is_no_block_matrix_moves_as_by_adamw_to_the_bit() -> None:
         assert not covered & columns
         columns |= covered
     assert columns == set(range(LAYOUT.size)), "each element is moved by exactly one of the two"
+
+
+@pytest.mark.parametrize(("replicates", "matrices"), [(1, 6), (1, 5000), (2, 6), (3, 96), (6, 48), (20, 96)])
+def test_shares_cover_every_replicate_once_and_are_balanced(replicates: int, matrices: int) -> None:
+    found = shares(replicates, matrices)
+    assert [row for rows in found for row in range(replicates)[rows]] == list(range(replicates))
+    sizes = [len(range(replicates)[rows]) for rows in found]
+    assert max(sizes) - min(sizes) <= 1
+    assert len(found) == replicates or len(found) % LANES == 0
+    assert max(sizes) == 1 or (max(sizes) - 1) * matrices < TOGETHER
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("size", [(512, 512), (128, 384), (256, 128), (96, 96)])
+def test_the_products_on_a_gpu_are_those_of_torch(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In bf16 both: the same products, rounded at the same places."""
+    from krohn.training.kernels import newton_schulz
+
+    generator = torch.Generator().manual_seed(5)
+    drawn = torch.randn(5, *size, generator=generator)
+    ours = (drawn / drawn.norm(dim=(1, 2), keepdim=True)).bfloat16().cuda()
+    theirs = ours.clone()
+    assert newton_schulz.fits(ours) == (min(size) >= 128)
+    orthogonalize(ours)
+    monkeypatch.setattr(newton_schulz, "fits", lambda batch: False)
+    orthogonalize(theirs)
+    assert (ours.float() - theirs.float()).norm() < 5e-3 * theirs.float().norm()
 
 
 def test_a_non_finite_gradient_freezes_its_replicate_alone() -> None:

@@ -23,7 +23,8 @@ from krohn.models.kernels.plain import Heads
 
 # Launch options, the fastest of those tried on an H200 at T = 100, head size 64.
 _FORWARD = {"num_warps": 4, "num_stages": 1}
-_BACKWARD = {"num_warps": 4, "num_stages": 1, "maxnreg": 168}
+_BACKWARD = {"num_warps": 4, "num_stages": 1}
+_REGISTERS = {False: 168, True: 255}  # of the backward pass, without and with dropout
 
 
 @triton.jit
@@ -259,6 +260,7 @@ class _Attention(Function):
         _attention_backward[(2 * blocks, heads.count, replicates * heads.batch)](
             dout, out, logsum, qkv, bias, dqkv, partial, slopes, mask, heads.batch, heads.length,
             bias.stride(0), BLOCKS=blocks, **constants, **_BACKWARD,
+            maxnreg=_REGISTERS[heads.dropout is not None],
         )  # fmt: skip
         column_sum(partial, [bias.grad])
         return dqkv, None, None

@@ -1,6 +1,7 @@
-"""What comes before and after the products of Muon: one pass each over the matrices of one shape.
+"""What comes before and after the products of Muon: passes over the matrices of one shape.
 
-Before: reads gradient (2 bytes) and momentum (4), writes momentum (4) and update (2). After: reads update (2)
+Before: reads gradient (2 bytes) and momentum (4), writes momentum (4) and update (2), and normalises the
+update (4) when its norm is known. After: reads update (2)
 and weight (4), writes weight (4) and its bf16 copy (2), and the average (8) in the steps that need it.
 """
 
@@ -42,7 +43,7 @@ def _muon_gather(
 def _muon_apply(
     weight, compute, average, updates, places, scale, rates, row_length, size, decay, keep,
     SIZE: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
-    AVERAGE: tl.constexpr, SPLIT: tl.constexpr,
+    AVERAGE: tl.constexpr, SPLIT: tl.constexpr, ALIGNED: tl.constexpr,
 ):  # fmt: skip
     replicate, matrix = tl.program_id(2), tl.program_id(1)
     if tl.load(scale + replicate) < 0.0:  # frozen: not a byte is touched
@@ -52,6 +53,8 @@ def _muon_apply(
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = here < SIZE
     start, distance = tl.load(places + 2 * matrix), tl.load(places + 2 * matrix + 1)
+    if ALIGNED:  # wide loads and stores
+        start, distance = tl.multiple_of(start, 16), tl.multiple_of(distance, 16)
     place = replicate.to(tl.int64) * row_length + start + (here // COLUMNS) * distance + here % COLUMNS
     u = tl.load(updates + number.to(tl.int64) * SIZE + here, mask=inside, other=0.0).to(tl.float32)
     w = tl.load(weight + place, mask=inside, other=0.0) * (1.0 - rate * decay) - rate * size * u
@@ -61,6 +64,16 @@ def _muon_apply(
     if AVERAGE:
         e = tl.load(average + place, mask=inside, other=0.0)
         tl.store(average + place, e + (w - e) * (1.0 - keep), mask=inside)
+
+
+@triton.jit
+def _muon_multiply(updates, factors, SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    number = tl.program_id(1)
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = here < SIZE
+    place = updates + number.to(tl.int64) * SIZE + here
+    value = tl.load(place, mask=inside, other=0.0).to(tl.float32)
+    tl.store(place, value * tl.load(factors + number), mask=inside)
 
 
 def gather(
@@ -77,6 +90,14 @@ def gather(
     return partial.sum(-1)
 
 
+def multiply(updates: Tensor, factors: Tensor) -> None:
+    """Each matrix of ``updates`` [R, K, n, m] times its factor [R, K], in place."""
+    replicates, count, rows, columns = updates.shape
+    _muon_multiply[(triton.cdiv(rows * columns, _BLOCK), replicates * count)](
+        updates, factors, SIZE=rows * columns, BLOCK=_BLOCK, num_warps=8
+    )
+
+
 def apply(
     weights: tuple[Tensor, Tensor, Tensor | None],
     updates: Tensor,
@@ -89,8 +110,9 @@ def apply(
     weight, compute, average = weights
     size, decay, keep = constants
     replicates, count, rows, columns = updates.shape
+    aligned = columns % 16 == 0  # then the places of matrices are multiples of 16 too
     _muon_apply[(triton.cdiv(rows * columns, _BLOCK), count, replicates)](
         weight, compute, weight if average is None else average, updates, places, scale, rates,
         weight.stride(0), size, decay, keep, SIZE=rows * columns, COLUMNS=columns, BLOCK=_BLOCK,
-        AVERAGE=average is not None, SPLIT=compute is not weight, num_warps=8,
+        AVERAGE=average is not None, SPLIT=compute is not weight, ALIGNED=aligned, num_warps=8,
     )  # fmt: skip
