@@ -72,6 +72,16 @@ def told(good: Counting) -> dict[str, Counting]:
         "that the head copies": other(heads=(share,)),
         "what the memory holds": other(groups=(kinds, replace(memory, modulus=1))),
         "which memory is read": other(groups=(kinds, replace(memory, weights=(0,)))),
+        "counters of a group that are set together": other(
+            steps=(*layer.steps, (0, 0, 0)),
+            sets=(*layer.sets, (None, None, None)),
+            groups=(kinds, replace(memory, weights=(1, 1))),
+        ),
+        "marks from 0 on where a count stops": other(
+            heads=(replace(head, channels=(replace(channel, unit=-channel.unit),)),),
+            sets=((None, 0, -1),),
+            groups=(kinds, replace(memory, stops=True)),
+        ),
         "the state of a class": replace(good, states=good.states[::-1]),
         "all that words reach": replace(good, known=good.known[:1]),
     }

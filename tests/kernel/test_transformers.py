@@ -109,6 +109,7 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
         "the share in the hints": told(heads=(replace(hint, share=hint.share + 2 * hint.slack),)),
         "a slack that suffices": told(heads=(replace(hint, slack=0),)),
         "the steps": told(steps=((1, 1),)),
+        "a counter that is not set": told(sets=((0, None),)),
         "the modulus": told(groups=(kinds, replace(counter, modulus=2 * counter.modulus - 1))),
         "what a group counts": told(groups=(kinds, replace(counter, weights=(0,)))),
         "the class after the layer": told(following=tuple(row[::-1] for row in layer.following)),
