@@ -1,20 +1,22 @@
 """What trained replicates do: every measurement of a network in one JSON file, and the tables made of them.
 
     python tools/replicates.py measure FOLDER … --out DIR [--device cuda] [--jobs N] [--small]
+    python tools/replicates.py prefixes FOLDER …
     python tools/replicates.py shifts FOLDER …
     python tools/replicates.py gather DIR
     python tools/replicates.py write
 
 A FOLDER is a run directory with the weights of one replicate (`krohn understand` opens it). ``measure``
 patches prefixes, follows letters from four places, swaps subspaces (random, linear, learned) of 1, 8 and 32
-positions, and runs words beyond the trained length. ``shifts`` asks again, of networks measured before, what
-they answer if all positions are later ones. ``gather`` merges DIR into
-results/understand/replicates.jsonl, ``write`` puts the tables into docs/findings-understand.md.
+positions, and runs words beyond the trained length. ``prefixes`` patches prefixes again, of networks measured
+before; ``shifts`` asks such networks what they answer if all positions are later ones. ``gather`` merges DIR
+into results/understand/replicates.jsonl, ``write`` puts the tables into docs/findings-understand.md.
 """
 
 import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,6 +37,7 @@ from krohn.training.directory import read_config
 RECORDS, SHIFTED = STORE / "replicates.jsonl", STORE / "shifts.jsonl"
 FEW_SHIFTS, FEW_WORDS = (1, 2, 4, 8), 12
 POSITIONS = (1, 8, 32)
+KEPT = (12, 25, 50, 75, 88, 92, 96, 98)
 
 
 def measure(folder: Path, out: Path, device: str, small: bool) -> str:
@@ -123,6 +126,19 @@ def shifts(folders: list[Path]) -> None:
         print(rows[folder.name], flush=True)
 
 
+def prefixes(folders: list[Path], device: str) -> None:
+    for folder in folders:
+        subject = subject_of_run(folder, read_config(folder).task.length).to(device)
+        again = {**patch_prefixes(subject, pairs=64).to_json(), "prefixes_device": device}
+        rows = {row["name"]: row for row in rows_of(RECORDS)}
+        rows[folder.name] |= rounded(again)
+        stored(rows)
+
+
+def stored(rows: dict[str, Any]) -> None:
+    RECORDS.write_text("".join(json.dumps(rows[name], ensure_ascii=False) + "\n" for name in sorted(rows)))
+
+
 def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -160,6 +176,18 @@ def mechanisms() -> str:
         )
     head = ["network, replicate", "letters right, %", "named", "best stage by layer, %", "its chance"]
     return markdown([*head, "some cut, %", "state from", "class from"], body)
+
+
+def kept_of(automaton: str) -> str:
+    """For each number of kept positions the shares of answers with the word's own state and its own class."""
+    (row,) = (row for row in rows_of(RECORDS) if row["automaton"] == automaton)
+    places = [place for place, count in enumerate(row["kept"]) if count in KEPT]
+    body = [
+        [str(layer["layer"])]
+        + [f"{100 * layer['whole'][p]:.0f} / {100 * layer['whole_class'][p]:.0f}" for p in places]
+        for layer in row["layers"][1:]
+    ]
+    return markdown(["after layer", *(f"{row['kept'][p]} kept" for p in places)], body)
 
 
 def letters() -> str:
@@ -225,6 +253,7 @@ def write() -> None:
     text = page.read_text()
     for name, make in {
         "replicates": mechanisms,
+        "replicate-kept": partial(kept_of, "S5"),
         "replicate-letters": letters,
         "replicate-subspaces": subspaces,
         "replicate-beyond": reach,
@@ -240,7 +269,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["measure", "shifts", "gather", "write"])
+    parser.add_argument("what", choices=["measure", "prefixes", "shifts", "gather", "write"])
     parser.add_argument("folders", type=Path, nargs="*")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--device", default="cpu")
@@ -249,6 +278,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.what == "measure":
         measure_all(given.folders, given.out, given.device, given.jobs, given.small)
+    elif given.what == "prefixes":
+        prefixes(given.folders, given.device)
     elif given.what == "shifts":
         shifts(given.folders)
     elif given.what == "write":

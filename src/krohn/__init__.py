@@ -47,6 +47,8 @@ Training
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
     Report            what it found
+    patch_prefixes    which mechanism fits, if first positions are replaced by another word's
+    PrefixReport      what it found
     extract           the automaton that a network computes
     Extracted         what it found
     suite             networks whose algorithm is known, with circuits; scores hypotheses about them
@@ -90,6 +92,8 @@ _PUBLIC = {
     "RunConfig": "krohn.training.config:RunConfig",
     "train": "krohn.training.loop:train",
     "understand": "krohn.study.understand:understand",
+    "patch_prefixes": "krohn.study.prefixes:patch_prefixes",
+    "PrefixReport": "krohn.study.prefixes:PrefixReport",
     "run": "krohn.functions:run",
     "explain": "krohn.functions:explain",
     "circuit": "krohn.functions:circuit",

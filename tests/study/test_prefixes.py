@@ -1,6 +1,7 @@
 """Prefix patching against networks whose algorithm is known, and against machines that are no networks."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -228,14 +229,24 @@ def test_answers_at_random_have_no_mechanism_and_score_at_chance() -> None:
             assert abs(fit.chance - 1 / 6) < 0.03
 
 
-def test_parity_is_a_homomorphism_and_simple_groups_have_none() -> None:
-    automaton = krohn.zoo("S4")
+@pytest.mark.parametrize(
+    ("spec", "number"), [("S4", 2), ("S5", 2), ("D6", 2), ("A4", 3), ("D8", 4), ("Q8", 4)]
+)
+def test_classes_are_the_largest_commutative_quotient(spec: str, number: int) -> None:
+    automaton = krohn.zoo(spec)
     parity = classes(automaton)
     assert parity is not None
+    assert len(set(parity.tolist())) == number  # the index of the derived subgroup
     moved = parity[automaton.table]  # the class after a letter depends on the class before it alone
     for letter in range(automaton.num_letters):
-        for value in (0, 1):
+        for value in set(parity.tolist()):
             assert len(set(moved[parity == value, letter].tolist())) == 1
+    if spec in ("S4", "S5"):
+        odd = [sum(a > b for a, b in combinations(name, 2)) % 2 for name in automaton.state_names]
+        assert len(set(zip(parity.tolist(), odd, strict=True))) == 2
+
+
+def test_simple_and_commutative_groups_and_memories_have_no_classes() -> None:
     assert classes(krohn.zoo("A5")) is None
     assert classes(krohn.zoo("C4")) is None  # all of the state
     assert classes(krohn.zoo("Grid4")) is None

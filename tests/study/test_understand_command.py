@@ -52,12 +52,19 @@ def test_the_same_seed_gives_the_same_report(scan: Path, capsys: pytest.CaptureF
         (["SCAN", "--out", "page.png"], "html"),
         (["SCAN", "--length", "9"], "between 4 and 4"),
         (["SCAN", "--effort", "0"], "effort"),
+        (["SCAN", "--device", "cuda"], "--device cuda needs --prefixes"),
+        (["SCAN", "--prefixes", "--device", "cuda"], "there is none: use cpu"),
         (["LSTM"], "gpt"),
     ],
 )
 def test_bad_input_is_one_line(
-    arguments: list[str], message: str, scan: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    scan: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     kept = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm"
     given = [{"SCAN": str(scan), "LSTM": str(kept)}.get(word, word) for word in arguments]
     assert run(["understand", *given]) == 2
@@ -65,3 +72,11 @@ def test_bad_input_is_one_line(
     assert len(error) == 1
     assert error[0].startswith("error: ")
     assert message in error[0]
+
+
+def test_python_patches_prefixes_as_the_command_does(scan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["understand", str(scan), "--prefixes", "--effort", "0.2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    report = krohn.patch_prefixes(scan, pairs=said["pairs"], device="cpu")
+    assert said == json.loads(json.dumps(report.to_json()))
+    assert said["mechanism"] == "scan"

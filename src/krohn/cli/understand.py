@@ -24,6 +24,13 @@ WIDTH = 98
 )
 @click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
 @click.option("--prefixes", is_flag=True, help="Patch prefixes instead: which mechanism does it run?")
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where the network is run; cuda with --prefixes.",
+)
 @json_option
 def command(
     directory: Path,
@@ -32,6 +39,7 @@ def command(
     seed: int,
     effort: float,
     prefixes: bool,
+    device: str,
     as_json: bool,
 ) -> None:
     """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
@@ -54,8 +62,12 @@ def command(
             raise InvalidInput(
                 "--out writes the page of variables; with --prefixes there is none: use --json"
             )
-        _prefixes(directory, length, seed, effort, as_json)
+        _prefixes(directory, length, seed, effort, device, as_json)
         return
+    if device != "cpu":
+        raise InvalidInput(
+            f"variables are swapped on the CPU; --device {device} needs --prefixes: leave it out"
+        )
     from krohn.study.page import check_page, write_page
     from krohn.study.understand import understand
 
@@ -69,10 +81,13 @@ def command(
     emit(payload, as_json=as_json, text=lambda: _text(payload))
 
 
-def _prefixes(directory: Path, length: int | None, seed: int, effort: float, as_json: bool) -> None:
+def _prefixes(
+    directory: Path, length: int | None, seed: int, effort: float, device: str, as_json: bool
+) -> None:
     from krohn.study.prefixes import PAIRS, patch_prefixes
 
-    report = patch_prefixes(directory, length=length, seed=seed, pairs=round(PAIRS * effort))
+    pairs = round(PAIRS * effort)
+    report = patch_prefixes(directory, length=length, seed=seed, pairs=pairs, device=device)
     emit(report.to_json(), as_json=as_json, text=lambda: _prefix_text(report))
 
 

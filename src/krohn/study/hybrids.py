@@ -156,15 +156,26 @@ def counts(automaton: Semiautomaton) -> Iterator[Stage]:
 
 
 def classes(automaton: Semiautomaton) -> Numbers | None:
-    """[state]: its class in the largest commutative quotient of the group (for S4 the parity).
+    """[state]: its class in the largest commutative quotient of the group (for S4 and S5 the parity).
 
-    ``None`` if the automaton is not a group, the states have no class, or the class determines the state.
+    That is the finest congruence by which letters commute. ``None`` if a letter is no permutation, all states
+    are in one class, or the class determines the state.
     """
-    try:
-        system = series_lift(automaton)
-    except KrohnError:
+    table, number = automaton.table.astype(np.int64), automaton.num_states
+    if any(len(np.unique(column)) < number for column in table.T):
         return None
-    result = np.full(automaton.num_states, -1, dtype=np.int64)
-    result[system.state] = system.coordinates[:, 0]
-    consistent = np.array_equal(result[system.state], system.coordinates[:, 0])
-    return result if consistent and 1 < len(np.unique(result)) < automaton.num_states else None
+    result, before = np.arange(number), np.full(number, -1)
+    while (before != result).any():
+        before = result.copy()
+        for one in table.T:
+            _join(result, one, one[result])  # a state and its representative lead to the same class
+            for other in table.T:
+                _join(result, other[one], one[other])
+    return result if 1 < len(np.unique(result)) < number else None
+
+
+def _join(labels: Numbers, left: Numbers, right: Numbers) -> None:
+    """Merges the classes of each pair; the least state of a class is its label."""
+    for one, other in zip(left, right, strict=True):
+        low, high = sorted((labels[one], labels[other]))
+        labels[labels == high] = low

@@ -120,6 +120,7 @@ def patch_prefixes(
     length: int | None = None,
     seed: int = 0,
     pairs: int = PAIRS,
+    device: str = "cpu",
 ) -> PrefixReport:
     """What the last answer follows when prefixes are patched after each block, and which mechanism fits.
 
@@ -128,8 +129,9 @@ def patch_prefixes(
         length: letters of the words; by default as long as the network takes.
         seed: of the words.
         pairs: of words; stages are selected on half of them and evaluated on the others.
+        device: where the network is run: cpu or cuda.
     """
-    subject = subject_from(network)
+    subject = subject_from(network).to(device)
     letters = subject.length if length is None else length
     if not 4 <= letters <= subject.length:
         raise InvalidInput(

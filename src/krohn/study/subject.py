@@ -9,7 +9,7 @@ import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import Unsupported
+from krohn.errors import InvalidInput, Unsupported
 from krohn.exporting.decoder import Decoder
 from krohn.exporting.reading import read_export
 from krohn.folder import COMPILED, EXPORT, TRAINED, Folder
@@ -41,6 +41,10 @@ class Subject:
 
     def to(self, device: str) -> "Subject":
         """The same on another device; prefixes, carried letters and learned subspaces are measured there."""
+        if device not in ("cpu", "cuda"):
+            raise InvalidInput(f"device must be cpu or cuda; got {device!r}")
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InvalidInput("device cuda needs a GPU that torch can see; there is none: use cpu")
         return replace(self, stages=self.stages.to(device))
 
     def until(self, length: int) -> "Subject":

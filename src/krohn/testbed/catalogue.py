@@ -37,6 +37,7 @@ VERSION = 3
 REVISED = {
     **{("D6", "paper"): 4, ("A5", "scan"): 4, ("Grid5", "counter"): 4},
     **{(line, "levels"): 4 for line in ("Grid4", "Grid5")},
+    **{(name, "scan"): 4 for name in ("FlipFlop", "Grid4", "Grid5", "abab", "D8")},
 }
 """The version of the suite in which a network's files last changed, where it is a later one."""
 

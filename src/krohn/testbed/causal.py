@@ -184,17 +184,21 @@ def counterfactuals(
 ) -> tuple[list[Variable], list[Counterfactual]]:
     """The variables that matter, and for each and each split pairs whose values differ, most of them telling.
 
-    A variable with fewer than ``LEAST`` telling pairs hardly changes any answer: it gets none. Registers
-    without a single one are asked together, moment by moment, after the others.
+    A variable with fewer than ``LEAST`` telling pairs in a split hardly changes any answer: it gets none.
+    Registers without a single one are asked together, moment by moment, after the others.
     """
     single = variables_of(network, turn)
     alone = _drawn(network, single, 0, seed, count)
     told = {one.variable for drawn in alone for one in drawn if one.telling}
     together = joined([each for each in single if each.name not in told])
     every = [*alone, *_drawn(network, together, len(single), seed, count)]
-    pairs = [one for drawn in every for one in _chosen(drawn, count)]
-    asked = {one.variable for one in pairs}
-    return [each for each in (*single, *together) if each.name in asked], pairs
+    chosen = [_chosen(drawn, count) for drawn in every]
+    asked, pairs = list[Variable](), list[Counterfactual]()
+    for variable, train, test in zip((*single, *together), chosen[::2], chosen[1::2], strict=True):
+        if train and test:
+            asked.append(variable)
+            pairs += [*train, *test]
+    return asked, pairs
 
 
 def _drawn(

@@ -56,7 +56,7 @@ def interchange_accuracy(
     model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]
 ) -> float:
     """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
-    with torch.inference_mode():
+    with torch.no_grad():
         answers = interchanged(model, place, basis, asked).argmax(-1).numpy()
     wanted = np.array([one.answers for one in asked])
     letters = np.array([one.letter for one in asked])

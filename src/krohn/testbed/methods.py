@@ -119,7 +119,7 @@ def most_variance(model: EdgeModel, place: str, dimension: int, asked: Sequence[
             seen.append(stream[:, model.prompt :].flatten(0, 1))
         return stream
 
-    with torch.inference_mode():
+    with torch.no_grad():
         model.run(np.array([one.base for one in asked], dtype=np.int64), edit=look)
     centred = seen[0] - seen[0].mean(0)
     out: Tensor = torch.linalg.svd(centred, full_matrices=False)[2][:dimension].clone()

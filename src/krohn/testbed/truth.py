@@ -123,18 +123,18 @@ class Trial:
 
     def __init__(self, model: EdgeModel, words: Words, others: Words) -> None:
         self.model, self.words, self.others = model, words, others
-        with torch.inference_mode():
+        with torch.no_grad():
             self.clean, self.other = model.run(words), model.run(others)
         self.answers = self.clean.answers
 
     def run(self, kept: Flags) -> Run:
         """With all other edges patched from the other word."""
-        with torch.inference_mode():
+        with torch.no_grad():
             return self.model.run(self.words, Other(kept, self.other.written), clean=self.clean)
 
     def without(self, kept: Flags) -> Run:
         """With all other edges ablated to zero."""
-        with torch.inference_mode():
+        with torch.no_grad():
             nothing = [torch.zeros_like(part) for part in self.other.written]
             return self.model.run(self.words, Other(kept, nothing), clean=self.clean)
 
