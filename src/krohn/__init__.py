@@ -6,7 +6,7 @@ DataFrame, where pandas is installed.
 
 Automata
     Semiautomaton     states, letters, a transition table; ``run`` gives the states of a word
-    automaton         one of your own, from a dictionary, a table, a name or a file
+    automaton         your own automaton, from a dictionary, a table, a name or a file
     zoo               the automaton of that name: ``zoo("S4")``; ``zoo()`` lists the names
     from_regex        the minimal automaton of a regular expression
     from_dfa, to_dfa  from and to the DFA objects of automata-lib
@@ -17,9 +17,9 @@ Automata
     sample, Sample    random words with their states
 Algebra
     analyze           semigroup, groups, and the circuit class of the word problem
-    Analysis          what it found
+    Analysis          its result
     decompose         the Krohn–Rhodes cascade, proved and shortened
-    Decomposition     what it found
+    Decomposition     its result
     atlas             all small automata with their classes and the layers they need
     barrington        a Boolean formula as a word problem
     BarringtonProgram  that word problem
@@ -27,36 +27,36 @@ Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
     CompiledNetwork   those weights: ``net("abab")``, ``save``, ``export``, ``to_torch``, ``state_dict``
     save, load        a network, compiled or recurrent, to and from a directory
-    run, explain      a network at work on words; what its parts mean and hold on one
-    Explanation       what they hold
-    verify            whether any network is proved right on every word, rounding included
-    Verification      what was proved, or not
+    run, explain      the states that a network outputs; what its registers and heads hold on a word
+    Explanation       the result of ``explain``
+    verify            whether a network is proved right on every word, rounding included
+    Verification      its result: what is proved, what is not
     export, Exported  a network for transformers, TransformerLens or ONNX
     explore           the page that runs networks in a browser
     circuit, Circuit  a network as threshold gates
 Training
     train             trains networks on an automaton, several replicates at once
-    TrainResult       what came of it
+    TrainResult       its result
     RunConfig         everything that decides a training run
     reproduce         an experiment of the paper: runs, table and figures
-    Reproduction      what it showed
+    Reproduction      its result
     results           stored runs: ``list``, ``show``, ``merge``, ``export``, ``import_``
     StoredRun         one of them
-    card              a layer by name or of your own: can it, does it learn, how far does it hold
-    Card              what was found
+    card              what a layer, named or your own, can represent, what it learns, up to which length
+    Card              its result
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
-    Report            what it found
-    patch_prefixes    which mechanism fits, if first positions are replaced by another word's
-    PrefixReport      what it found
+    Report            its result
+    patch_prefixes    which mechanism predicts the outputs after a prefix is patched from another word
+    PrefixReport      its result
     extract           the automaton that a network computes
-    Extracted         what it found
+    Extracted         its result
     suite             networks whose algorithm is known, with circuits; scores hypotheses about them
 Tables
     Rows              a list of results that is a table as well: ``krohn.zoo().to_frame()``
 Installation
     doctor            what is installed here, and how to get what is missing
-    Installation      what it found
+    Installation      its result
 Errors
     KrohnError        the root of all errors; the message is one line
 

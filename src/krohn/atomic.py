@@ -139,9 +139,9 @@ def _made(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for result in missing:
+        for parent in missing:
             try:
-                result.rmdir()
+                parent.rmdir()
             except OSError:  # another process has put something there
                 break
         raise

@@ -139,7 +139,7 @@ def to_torch(
     dtype: torch.dtype | str = torch.float64,
     device: torch.device | str = "cpu",
 ) -> TorchNetwork:
-    """The network as a module. On CUDA keep TF32 off: ten bits of mantissa do not carry long sums."""
+    """The network as a module. On CUDA keep TF32 off: its 10-bit mantissa is too short for long sums."""
     if not isinstance(dtype, torch.dtype):
         caster(dtype)  # rejects unknown float formats
         dtype = getattr(torch, float_name(dtype))

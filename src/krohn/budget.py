@@ -1,8 +1,8 @@
 """Budgets: how much work a search may do, in machine-independent units.
 
-A unit is about one transition table lookup. Searches spend units before each step, and keep what
-they have when nothing is left: the same input gives the same result everywhere. A clock may only end the
-whole computation, with one line, and never changes what is built.
+A unit is about one transition table lookup. Searches spend units before each step, and keep
+the best result so far when none are left: the same input gives the same result everywhere. A time limit may
+only abort the whole computation, with a one-line error; it never changes what is built.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class OutOfTime(KrohnError, TimeoutError):
 
 
 class Budget:
-    """A number of units to spend, perhaps a deadline, and a list of what was skipped for want of units.
+    """A number of units to spend, an optional deadline, and a list of what was skipped for lack of units.
 
     A part of a budget spends its own units and those of the whole.
     """
@@ -57,11 +57,11 @@ class Budget:
         return own if self._whole is None else min(own, self._whole.left)
 
     def pieces(self, cost: int, most: int) -> int:
-        """How many pieces of that cost are affordable, at most ``most``."""
+        """How many items of ``cost`` units each are affordable, at most ``most``."""
         return most if self.left >= cost * most else int(self.left // cost)
 
     def spend(self, units: float) -> None:
-        """Counts units about to be used; raises ``BudgetSpent``, and counts none, where there are too few."""
+        """Spends units before they are used; if too few are left, spends none and raises ``BudgetSpent``."""
         if units > self.left:
             raise BudgetSpent(
                 f"the search may take {self.units:,.0f} units of work; raise --effort (effort=)"
@@ -87,7 +87,7 @@ class Budget:
             )
 
     def give_up(self, what: str) -> None:
-        """Records, once, what was skipped for want of units."""
+        """Records, once, what was skipped for lack of units."""
         if what not in self.given_up:
             self.given_up.append(what)
 

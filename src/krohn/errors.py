@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def counted(number: int, noun: str, many: str = "") -> str:
-    """``1 layer``, ``3 layers``, ``1,024 words``: a number and its noun, as messages say them."""
+    """``1 layer``, ``3 layers``, ``1,024 words``: a number with its noun, for messages."""
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
@@ -62,7 +62,7 @@ EXTRAS = {
 
 
 def missing(error: ModuleNotFoundError, what: str) -> MissingDependency | None:
-    """The error as users should read it; ``None`` if the module belongs to no extra."""
+    """The error shown to users; ``None`` if the missing module belongs to no extra."""
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:
@@ -83,5 +83,5 @@ class Interrupted(KeyboardInterrupt):
 
     @classmethod
     def by_signal(cls, number: int, frame: object) -> NoReturn:
-        """A handler of signals: the work ends as by Ctrl-C, and nothing half written stays behind."""
+        """Signal handler: ends the work as Ctrl-C does, and leaves no half-written file."""
         raise cls("terminated", number)

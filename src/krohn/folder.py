@@ -34,7 +34,7 @@ WRITERS = {
 SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "automaton.json"}
 """The file of each kind that has the key ``krohn``, so that nobody else's files are overwritten."""
 CHECKPOINT = "state.safetensors"
-"""What a run has before it has weights."""
+"""The checkpoint of a training run, present before its final weights are."""
 
 
 @final
@@ -68,7 +68,7 @@ class Folder:
         raise InvalidFile(f"{short(self.path)} must be a directory with {wanted}; it has no {names}")
 
     def check_target(self, kind: str, names: Iterable[str]) -> None:
-        """Refuses to write files of these names if they would replace or join what is not of this kind."""
+        """Refuses if writing these files would overwrite foreign ones or mix two kinds of network."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInput(f"{short(self.path)} must be a directory; it is a file: choose another name")
         kinds = {**{KEYS[other]: other for other in KEYS if other != kind}, CHECKPOINT: TRAINED}

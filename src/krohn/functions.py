@@ -1,4 +1,4 @@
-"""What commands do beyond one call of the parts, as functions of the same names."""
+"""Public functions that combine several parts, named like the commands."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -115,9 +115,9 @@ def extract(
 ) -> "Extracted":
     """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
     from krohn.study.answers import answers_of
-    from krohn.study.extraction import extract as learned
+    from krohn.study.extraction import extract as extract_automaton
 
-    return learned(answers_of(Path(network), effort, device), length, max_states)
+    return extract_automaton(answers_of(Path(network), effort, device), length, max_states)
 
 
 def reproduce(
@@ -133,14 +133,16 @@ def reproduce(
 
     With ``show`` nothing is run. ``options`` are those of ``krohn.experiments.sweep.SweepOptions``.
     """
-    from krohn.experiments.reproduction import reproduce as made
+    from krohn.experiments.reproduction import reproduce as run_experiment
     from krohn.experiments.store import Store
     from krohn.experiments.sweep import SweepOptions
 
     path = Path(store)
     with Store(path, writable=not show) as opened:
         place = Path(figures) if figures is not None else path.parent / "figures"
-        return made(name, scale, opened, figures=place, options=None if show else SweepOptions(**options))
+        return run_experiment(
+            name, scale, opened, figures=place, options=None if show else SweepOptions(**options)
+        )
 
 
 def _loaded(network: Network) -> CompiledNetwork:

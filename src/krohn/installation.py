@@ -91,12 +91,12 @@ def requirements() -> dict[str, list[tuple[str, str]]]:
 
 def _part(extra: str, packages: list[tuple[str, str]]) -> dict[str, Any]:
     installed = {name: _version(name) for name, _ in packages}
-    missing = [name for name, result in installed.items() if result is None]
+    missing = [name for name, number in installed.items() if number is None]
     command = f"pip install 'krohn[{extra}]'" if extra else "pip install krohn"
     return {
         "extra": extra,
         "for": PURPOSES[extra],
-        "installed": {name: result for name, result in installed.items() if result is not None},
+        "installed": {name: number for name, number in installed.items() if number is not None},
         "missing": missing,
         "get": command if missing else "",
     }

@@ -73,7 +73,7 @@ def at_least(value: float, digits: int = 6, noise: float = 2.0**-30) -> float:
 
 
 def stated(value: float) -> float:
-    """A lower bound that is the same on every machine: a short number was not rounded, others lose digits."""
+    """A lower bound that is the same on every machine: values of up to 12 bits stay, others round down."""
     return value if not isfinite(value) or few_bits(value, 12) == value else at_least(value)
 
 

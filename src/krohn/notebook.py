@@ -42,7 +42,7 @@ def _itself(item: Any) -> Mapping[str, Any]:
 
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
-    """The rows as a DataFrame; without pandas one line says how to get it."""
+    """The rows as a DataFrame; without pandas, the error says how to install it."""
     try:
         import pandas
     except ModuleNotFoundError as error:
@@ -56,7 +56,7 @@ def html_table(
     header: Sequence[str] = (),
     rows: Iterable[Sequence[object]] = (),
 ) -> str:
-    """A title, one line for each fact that is known, and optionally a table below."""
+    """A title, one row for each fact, and optionally a table below."""
     parts = [f"<b>{escape(title)}</b>", "<table>"]
     parts += [f"<tr><th>{escape(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.items()]
     parts.append("</table>")

@@ -1,8 +1,7 @@
 """What other packages add to krohn: architectures, automaton families, constructions, export formats.
 
-A package names a value under an entry point group, and it is there once the package is installed;
-``Plugins.register`` does the same from Python. A name of krohn's own stays krohn's. Nothing is ever loaded
-because a file of data names it.
+An installed package adds values through an entry point group; ``Plugins.register`` does the same from Python.
+krohn's own names cannot be overridden. Nothing is ever loaded because a data file names it.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +39,7 @@ class Plugins(Generic[T]):
         return value
 
     def names(self) -> list[str]:
-        """All names in alphabetical order; nothing that is only installed is loaded."""
+        """All names in alphabetical order; the values of installed packages are not loaded."""
         return sorted({*self._own(), *self._registered, *self._installed})
 
     def get(self, name: str) -> T | None:
@@ -60,7 +59,7 @@ class Plugins(Generic[T]):
         self._registered.clear()
 
     def added(self) -> dict[str, T]:
-        """What others have added, by name; installed ones are loaded."""
+        """Values added by other packages or registered, by name; loads those of installed packages."""
         others = {name: self.get(name) for name in self.names() if name not in self._own()}
         return {name: value for name, value in others.items() if value is not None}
 

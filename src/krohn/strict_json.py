@@ -1,4 +1,4 @@
-"""Untrusted JSON, read by the checker's own reader; and the keys that an object must have."""
+"""Reads untrusted JSON with the checker's reader, and checks the keys of objects."""
 
 import json
 from collections.abc import Iterable

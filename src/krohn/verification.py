@@ -29,12 +29,12 @@ class Question:
     Attributes:
         dtype: the float format; by default float64 for compiled networks and float32 for others.
         length: the longest words; by default as long as the network was built for, or of every length.
-        automaton: the automaton that is meant; by default the one that the files name.
+        automaton: the automaton to verify against; by default the one that the files name.
         renamed: allow its names of states and letters to differ from the network's.
         second_opinion: also run all short words, independently of the proof.
-        largest: if it is refused, find the largest length that is proved.
+        largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run.
-        device: where a trained network is run.
+        device: the torch device for a trained network.
     """
 
     dtype: str | None = None
@@ -96,14 +96,14 @@ def verify(
             compiled networks and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
-        automaton: the automaton that you mean (object, name or file); by default the one that the files
+        automaton: the automaton to verify against (object, name or file); by default the one that the files
             name, which is then taken on trust.
         renamed: allow the network's names of states and letters to differ from those of ``automaton``.
-        certificate: check this again, and search nothing.
+        certificate: recheck this certificate instead of searching for a proof.
         second_opinion: also run all short words, independently of the proof.
-        largest: if it is refused, find the largest length that is proved.
+        largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
-        device: where a trained network is run.
+        device: the torch device for a trained network.
         kernel: for a compiled network: have Coq check the proof, in float32: for words of every length, or
             for those that a Transformer was built for.
     """
@@ -122,8 +122,8 @@ def verify(
     if certificate is not None:
         return _rechecked(network, certificate, meant, renamed=renamed)
     named = None if dtype is None else float_name(dtype)
-    asked = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
-    return VERIFIERS[kind_of(network)](network, asked)
+    question = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
+    return VERIFIERS[kind_of(network)](network, question)
 
 
 def kind_of(network: Any) -> str:
@@ -139,19 +139,19 @@ def kind_of(network: Any) -> str:
     return Folder(Path(network)).require("verify needs", *KEYS)
 
 
-def _compiled(network: Any, asked: Question) -> Verification:
+def _compiled(network: Any, question: Question) -> Verification:
     from krohn.certify.verification import verify_compiled
     from krohn.construct.lowering.assembly import lowers_again
 
     compiled = _loaded(network)
     return verify_compiled(
         compiled,
-        asked.dtype or "float64",
-        asked.length,
-        automaton=asked.automaton,
-        renamed=asked.renamed,
-        second_opinion=asked.second_opinion,
-        largest=asked.largest,
+        question.dtype or "float64",
+        question.length,
+        automaton=question.automaton,
+        renamed=question.renamed,
+        second_opinion=question.second_opinion,
+        largest=question.largest,
         lowers_again=lowers_again(compiled),
     )
 
@@ -162,10 +162,12 @@ def _loaded(network: Any) -> CompiledNetwork:
     return network if isinstance(network, CompiledNetwork) else load(network)
 
 
-def _export(network: Any, asked: Question) -> Verification:
+def _export(network: Any, question: Question) -> Verification:
     from krohn.exporting.export_verdict import verify_export
 
-    return verify_export(Path(network), asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
+    return verify_export(
+        Path(network), question.dtype, question.length, question.automaton, renamed=question.renamed
+    )
 
 
 def _rechecked(
@@ -204,20 +206,22 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
     return net, trained_states(Path(network)).automaton
 
 
-def _recurrent(network: Any, asked: Question) -> Verification:
+def _recurrent(network: Any, question: Question) -> Verification:
     from krohn.recurrent.recurrent_files import RecurrentNetwork, load
     from krohn.recurrent.recurrent_verdict import verify_recurrent
 
     recurrent = network if isinstance(network, RecurrentNetwork) else load(network)
-    return verify_recurrent(recurrent, asked.dtype, asked.length, asked.automaton, renamed=asked.renamed)
+    return verify_recurrent(
+        recurrent, question.dtype, question.length, question.automaton, renamed=question.renamed
+    )
 
 
-def _trained(network: Any, asked: Question) -> Verification:
+def _trained(network: Any, question: Question) -> Verification:
     from krohn.study.trained_verdict import verify_trained
 
-    wanted = asked.dtype, asked.length, asked.automaton
+    wanted = question.dtype, question.length, question.automaton
     return verify_trained(
-        Path(network), *wanted, renamed=asked.renamed, effort=asked.effort, device=asked.device
+        Path(network), *wanted, renamed=question.renamed, effort=question.effort, device=question.device
     )
 
 

@@ -23,7 +23,7 @@ _SHOWN = 12  # states or letters listed before an ellipsis
 
 
 def complexity(subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
-    """The circuit class of the states: ``ACC0`` means that it is not in AC⁰, for the words of ``witness``.
+    """The circuit class of the states; ``ACC0`` also means not in AC⁰, because of the words of ``witness``.
 
     By Barrington (1989), Barrington and Thérien (1988), Barrington, Compton, Straubing and Thérien (1992).
     """
@@ -33,28 +33,28 @@ def complexity(subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
 
 
 def reason(automaton: Semiautomaton, subgroups: Sequence[Subgroup], witness: OneLength | None) -> str:
-    """Why: the group that matters most, the states it permutes and the idempotent it sits at."""
+    """Why the verdict holds: the deciding group, the states it permutes and its idempotent."""
     verdict = complexity(subgroups, witness)
     if not subgroups:
         return "AC0 because the semigroup is aperiodic: no word permutes a set of states non-trivially"
     if verdict == "NC1-complete":
         subgroups = [subgroup for subgroup in subgroups if not subgroup.is_solvable]
     deciding = max(subgroups, key=lambda subgroup: subgroup.order)
-    described = _described(automaton, deciding)
+    description = _described(automaton, deciding)
     if verdict == "AC0":
         return (
             "AC0 because the semigroup is quasi-aperiodic: words of one length form no group, for what its "
-            f"groups count is the length alone: {described}"
+            f"groups count is the length alone: {description}"
         )
     if verdict == "ACC0":
         return (
             "ACC0 because every group in the semigroup is solvable, and not AC0 because "
-            f"{_one_length(automaton, witness)}: {described}"
+            f"{_one_length(automaton, witness)}: {description}"
         )
     simple = sorted({factor for factor in deciding.factors if not factor.startswith("C")})
     return (
         f"NC1-complete because a group in the semigroup is not solvable, having the "
-        f"factor{'s' * (len(simple) > 1)} {', '.join(simple)}: {described}"
+        f"factor{'s' * (len(simple) > 1)} {', '.join(simple)}: {description}"
     )
 
 
@@ -111,7 +111,7 @@ class Analysis:
         reason: why the verdict holds, in words.
         notes: what was left out and which limit to raise.
         is_partial: whether only the letters that permute all states were examined, enough for a verdict.
-        reached: the report of the reachable states, without sizes; ``None`` if they are all.
+        reached: the report of the reachable states, without sizes; ``None`` if all states are reachable.
     """
 
     num_states: int
@@ -239,7 +239,7 @@ def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[
 
 
 def _of_units(automaton: Semiautomaton, permuting: list[bool]) -> OneLength | None:
-    """Words of equal length that form a group, over those letters alone."""
+    """Words of equal length that form a group, over the letters that permute all states."""
     chosen = [letter for letter, permutes in enumerate(permuting) if permutes]
     result = group_of_one_length(ImageOrbit(tuple(automaton.letters[letter] for letter in chosen)))
     if result is None:

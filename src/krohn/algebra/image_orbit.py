@@ -25,7 +25,7 @@ class ImageOrbit:
 
     Attributes:
         letters: the generators.
-    limit: the most image sets to search for.
+        limit: the most image sets to search for.
     """
 
     letters: tuple[tuple[int, ...], ...]

@@ -135,7 +135,7 @@ class PermutationGroup:
 
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
-        """Some of the generators that generate the same group: each enlarges the group of those before it."""
+        """The generators; if they are many and the degree is small, without redundant ones."""
         if len(self.generators) <= _FEW_GENERATORS or self.degree > _LARGE_DEGREE:
             return self.generators
         chain, kept = StabilizerChain((), self.degree), []
@@ -265,8 +265,8 @@ def kernel_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> Permutat
 def compact_action(group: PermutationGroup) -> PermutationGroup:
     """The same abstract group on fewer points if it is regular on more than ``_LARGE_DEGREE``, by blocks.
 
-    From several points blocks are taken of blocks until few are left; the actions on them, side by
-    side, are faithful as soon as together they give the order of the group.
+    For each of several points, blocks of blocks are formed until few are left. The joint action on these
+    block systems is faithful as soon as its order is that of the group.
     """
     if group.degree <= _LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
         return group
@@ -287,7 +287,7 @@ def compact_action(group: PermutationGroup) -> PermutationGroup:
 
 
 def _fewer_generators(group: PermutationGroup) -> PermutationGroup:
-    """Generators of a semiregular group, each of which leads 0 out of the orbit under those before it."""
+    """Generators of a semiregular group, each of which moves 0 out of its orbit under those before it."""
     chosen: list[Permutation] = []
     reached = {0}
     for generator in group.generators:

@@ -19,10 +19,10 @@ from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
 from krohn.algebra.transformation import Row, Table
 from krohn.errors import LimitExceeded
 
-# The search for R-classes on whole arrays, for semigroups of at most 16 states with very many of them.
+# The search for R-classes on whole arrays, for at most 16 states and very many R-classes.
 #
-# The same keys as in ``r_classes``, four bits a state in one 64-bit number: a layer of representatives is
-# multiplied by every letter, relabelled, packed, sorted and compared with what is known.
+# The same keys as in ``RClasses``, packed into one 64-bit number, four bits for each state: a layer of
+# representatives is multiplied by every letter, relabelled, packed, sorted and compared with the known keys.
 
 
 MAX_STATES = 16
@@ -70,13 +70,13 @@ class BatchSearch:
         runs = [np.sort(_packed(known))]
         waiting = _packed(frontier)
         while len(waiting):
-            result: list[Keys] = []
+            new_runs: list[Keys] = []
             for start in range(0, len(waiting), _CHUNK):
                 fresh = np.unique(relabelling.products(waiting[start : start + _CHUNK]))
-                for run in (*runs, *result):
+                for run in (*runs, *new_runs):
                     fresh = fresh[~_is_in(run, fresh)]
-                result.append(fresh)
-            waiting = np.concatenate(result)
+                new_runs.append(fresh)
+            waiting = np.concatenate(new_runs)
             runs.append(np.sort(waiting))
             # Runs double in length, so that merging costs no more than sorting.
             while len(runs) > 1 and 2 * len(runs[-1]) > len(runs[-2]):
@@ -188,15 +188,15 @@ def _first_occurrences(places: Bytes) -> tuple[Bytes, Bytes]:
     when = np.full(degree * count, 255, dtype=np.uint8)
     offsets = np.arange(count)
     ranks = np.empty_like(places)
-    result = np.zeros(count, dtype=np.uint8)
+    next_rank = np.zeros(count, dtype=np.uint8)
     for state in range(degree):
         slots = places[state].astype(np.intp) * count + offsets
         rank = when.take(slots)
         new = rank == 255
-        np.copyto(rank, result, where=new)
+        np.copyto(rank, next_rank, where=new)
         when[slots] = rank
         ranks[state] = rank
-        result += new
+        next_rank += new
     return ranks, when.reshape(degree, count)
 
 
@@ -257,7 +257,7 @@ class RClasses:
 
     Attributes:
         orbit: the image orbit.
-    limit: the most R-classes to search for.
+        limit: the most R-classes to search for.
     """
 
     orbit: ImageOrbit
@@ -335,7 +335,7 @@ class RClasses:
         if component.rank == len(orbit.letters[0]) or (
             not group.is_trivial and group.order == factorial(component.rank)
         ):
-            # All bijections onto P are alike: the permutations of Q in S form one R-class in any case.
+            # All bijections onto P have one key: the permutations of Q in S form one R-class in any case.
             return orbit.rows.matching(first, component.base), own
         if group.is_trivial and number == component.members[0]:
             return None, own

@@ -98,7 +98,7 @@ class StabilizerChain:
         self._verify()
 
     def _order_bound(self) -> int | None:
-        """An upper bound of the order."""
+        """An upper bound on the order, if any is known."""
         known = (order_bound(self._generators, self.numbers.degree), self._within)
         return min((bound for bound in known if bound is not None), default=None)
 
@@ -158,7 +158,7 @@ class StabilizerChain:
         """Sifts every Schreier generator, deepest level first; repairs the chain until all are members."""
         index = len(self.levels) - 1
         while index >= 0:
-            # A chain is never longer than its group; once it reaches a bound it is complete.
+            # The chain's order never exceeds the group's; once it reaches an upper bound it is complete.
             if self._bound is not None and self.order == self._bound:
                 return
             failure = self._first_failure(index)
@@ -223,7 +223,7 @@ def product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> It
 
 
 def order_bound(generators: Sequence[Permutation], degree: int) -> int | None:
-    """The order of the product of the symmetric groups of the orbits, halved if no generator is odd."""
+    """Upper bound on the order: all |orbit|! multiplied, halved if no generator is odd; ``None`` if the degree is large."""
     if degree > 2000:
         return None
     bound = prod(factorial(len(orbit)) for orbit in orbits(generators, degree))

@@ -26,7 +26,7 @@ from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.errors import LimitExceeded
 
 Reached = dict[int, dict[Row, tuple[int, Row, int]]]
-"""By set: maps P → set of words of one length, each with the set, map and letter before."""
+"""For each set the maps P → set of words of one length, each with the set, map and letter that led to it."""
 
 MOST_STEPS = 1_000_000
 """Image sets visited, length by length, in the search for two words of one length."""

@@ -34,7 +34,7 @@ _END = struct.Struct("<4s4H2IH")
 _ZIP64 = 45  # zip format version with 64-bit sizes
 _UTF8 = 0x800
 _FULL = 0xFFFFFFFF
-_JANUARY_1980 = 0x21  # the earliest zip date: contents depend on nothing but the data
+_JANUARY_1980 = 0x21  # the earliest zip date, a constant: the file depends on nothing but the data
 
 
 @dataclass
@@ -109,8 +109,8 @@ class NpzStream:
 
 def _array_header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
     buffer = BytesIO()
-    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(buffer, described)
+    fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, fields)
     return buffer.getvalue()
 
 
@@ -149,7 +149,7 @@ class Drawing(Protocol):
 
     @property
     def automaton(self) -> Semiautomaton:
-        """Whose words they are."""
+        """The automaton whose words are drawn."""
         ...
 
     @property

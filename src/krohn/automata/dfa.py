@@ -1,4 +1,4 @@
-"""DFA objects of automata-lib, in and out; the library is needed only to make one (extra ``dfa``)."""
+"""Converts from and to DFA objects of automata-lib; only ``to_dfa`` needs the library (extra ``dfa``)."""
 
 from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ def from_dfa(dfa: "DFA") -> Semiautomaton:
     """A DFA of automata-lib, unchanged; missing transitions lead to a new sink, observation 1 accepts.
 
     Example:
-        >>> there = krohn.to_dfa(krohn.from_regex("(ab)*"))
-        >>> krohn.from_dfa(there).run("abb")
+        >>> dfa = krohn.to_dfa(krohn.from_regex("(ab)*"))
+        >>> krohn.from_dfa(dfa).run("abb")
         [1, 0, 2]
     """
     _refuse_what_is_no_dfa(dfa)
@@ -73,7 +73,7 @@ def _breadth_first(dfa: "DFA", letters: list[str]) -> list[Any]:
 
 
 def to_dfa(automaton: AutomatonLike, accept: Collection[int] | None = None) -> "DFA":
-    """A DFA of automata-lib over the names, accepting in ``accept``, or else where the observation is 1.
+    """A DFA of automata-lib over the names; it accepts in ``accept``, by default where the observation is 1.
 
     Example:
         >>> krohn.to_dfa("C3", accept=[0]).accepts_input("111")

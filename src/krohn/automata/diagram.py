@@ -1,7 +1,7 @@
 """State diagrams as in textbooks: an arrow into the start, two circles where a state accepts.
 
 A state accepts if it is observed as 1 and all observations are 0 or 1; other observations are colours.
-Where a sink would cover the picture with arrows, they are left to one line of text. A group with many letters
+Where arrows into a sink would cover the picture, one line of text replaces them. A group with many letters
 is drawn as its Cayley diagram: only letters that generate it, in colours, with a list of those left out.
 """
 
@@ -35,7 +35,7 @@ def diagram(automaton: Drawable) -> str:
 
 
 def places_of(automaton: Drawable) -> list[Point]:
-    """Where the states of the diagram stand, from (0, 0) to the right and down."""
+    """Positions of the states in the diagram, x to the right and y down; the least x and y are 60."""
     places = _Diagram(automaton).places
     left, top = min(x for x, _ in places), min(y for _, y in places)
     return [(x - left + 60.0, y - top + 60.0) for x, y in places]
@@ -64,7 +64,7 @@ class _Arrow:
     ink: str = _LINE
     both_ways: bool = False
     inside: Point | None = None
-    """The arrow bends away from this point; from the left of its own direction if there is none."""
+    """The arrow bends away from this point; to the left of its own direction if there is none."""
 
 
 class _Diagram:
@@ -260,7 +260,7 @@ class _Diagram:
         return wanted
 
     def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
-        """Places it on or beside the curve, where it covers no state and, if possible, no label."""
+        """Places the label on or beside the curve, where it covers no state and, if possible, no label."""
         text = _joined(arrow.letters)
         middle = ((start[0] + end[0]) / 2 + control[0], (start[1] + end[1]) / 2 + control[1])
         width = text_width(text, 11) + 4
@@ -320,7 +320,8 @@ class _Diagram:
             return
         text = _joined(arrow.letters)
         width = text_width(text, 11) + 4
-        # The loop bulges to three quarters of its hooks; half a wide label goes on top at the sides.
+        # The loop reaches three quarters of the way to its control points; at the sides, half the label's
+        # width is added.
         beyond = 0.25 * near + 0.66 * reach + 9 + 0.5 * width * abs(math.cos(away))
         place = beside(beyond, 0.0)
         self.labels.append((*place, width))
@@ -349,7 +350,7 @@ def _left_out(automaton: Drawable) -> int | None:
 
 
 def _generating(automaton: Drawable) -> list[int]:
-    """For a group with many arrows: the first letters that join all states that letters join; else none."""
+    """For a group with many arrows, the first letters that connect states as all letters do; else none."""
     table = automaton.table
     count = len(table)
     arrows = {(state, target) for state, row in enumerate(table.tolist()) for target in row}

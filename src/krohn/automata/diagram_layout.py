@@ -1,7 +1,7 @@
 """Where the states of a diagram stand: on a line, a lattice, a circle, as a tree, or as circles on a circle.
 
-A line or a lattice where the states form one. A tree around the start where a sink would draw all arrows to
-itself. For a group the Cayley diagram of the textbooks: the cycles of one letter are small circles that stand
+A line or a lattice where the states form one. A tree around the start where arrows into a sink are left
+out. For a group the Cayley diagram of the textbooks: the cycles of one letter are small circles that stand
 on a large one, turned and ordered so that arrows of the other letters are short.
 """
 
@@ -16,7 +16,7 @@ Point = tuple[float, float]
 SPACE = 26.0
 """Space between neighbouring circles."""
 
-_MANY = 10  # above this many circles, crossed states are unavoidable and only lengths count
+_MANY = 10  # above this many circles, arrows must cross states, and only their lengths count
 
 
 class Drawable(Protocol):
@@ -71,10 +71,10 @@ def line(automaton: Drawable, radius: float) -> list[Point] | None:
 
 def lattice(automaton: Drawable, radius: float) -> list[Point] | None:
     """The positions if the states are named row,column and every letter moves to a neighbour or stays."""
-    result = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
-    if not all(result) or len(result) < 4:
+    matches = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
+    if not all(matches) or len(matches) < 4:
         return None
-    cells = np.array([[int(number) for number in match.groups()] for match in result if match])
+    cells = np.array([[int(number) for number in match.groups()] for match in matches if match])
     moves = np.abs(cells[automaton.table] - cells[:, None]).sum(axis=2)
     if moves.max() > 1 or min(np.ptp(cells, axis=0)) < 1:
         return None
@@ -94,7 +94,7 @@ def circle(order: list[int], radius: float, space: float = SPACE) -> list[Point]
 
 
 def circles(automaton: Drawable, letters: list[int], radius: float) -> list[Point]:
-    """For a group: the longest cycles of a letter as small circles on a large one."""
+    """For a group: the cycles of the letter with the fewest of them, as small circles on a large one."""
     cycles = min((cycles_of(automaton.table[:, letter]) for letter in letters), key=len)
     if len(cycles) == 1:
         return circle(cycles[0], radius)
@@ -139,7 +139,7 @@ def cycles_of(images: npt.NDArray[np.int32]) -> list[list[int]]:
 
 
 class _Rings:
-    """Circles on a large one, or in one another where it is a point; local search turns and orders them."""
+    """Circles on a large one, or concentric if its radius is 0; local search rotates and orders them."""
 
     def __init__(
         self,
@@ -155,13 +155,13 @@ class _Rings:
     def settled(self) -> npt.NDArray[np.float64]:
         """The best layout over several initial orders; fewer where there are many circles."""
         rng = np.random.default_rng(0)
-        result: list[tuple[float, npt.NDArray[np.float64]]] = []
+        layouts: list[tuple[float, npt.NDArray[np.float64]]] = []
         cycles = self._cycles
         for _ in range(max(1, 48 // len(cycles)) if self._large else 1):
             self._cycles = list(cycles)
-            result.append((self._descend(), self._places()))
+            layouts.append((self._descend(), self._places()))
             cycles = [cycles[index] for index in rng.permutation(len(cycles))] if self._large else cycles
-        return min(result, key=lambda pair: pair[0])[1]
+        return min(layouts, key=lambda pair: pair[0])[1]
 
     def _descend(self) -> float:
         """At most eight rounds of rotating each circle and swapping each pair."""

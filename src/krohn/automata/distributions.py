@@ -22,7 +22,7 @@ MAX_TABLE = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A random machine that writes words and follows the automaton along.
+    """A random machine that writes words and tracks the automaton's state.
 
     Attributes:
         letter: letter written at (hidden state, outcome).

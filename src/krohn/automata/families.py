@@ -106,7 +106,7 @@ def quaternion() -> Semiautomaton:
 
 
 _BRACKETS = ("()", "[]", "{}", "<>")
-_MAX_SPELLED = 20_000_000  # brackets in the names of all stacks together
+_MAX_SPELLED = 20_000_000  # most brackets in the names of all stacks together; beyond, states are numbered
 
 
 def dyck(depth: int, kinds: int) -> Semiautomaton:
@@ -140,9 +140,9 @@ def dyck(depth: int, kinds: int) -> Semiautomaton:
             table[offset + stacks, kinds + stacks % kinds] = below
         offset += size
     names[0] = "empty"
-    # Many thousands of brackets: stacks get numbers as names, spelled names would be longer than the table.
-    called = (*names, "sink") if spelled else ()
-    return Semiautomaton(table, state_names=called, letter_names=(*opens, *closes), name=name)
+    # Beyond the limit, names would take more memory than the table: states are numbered instead.
+    state_names = (*names, "sink") if spelled else ()
+    return Semiautomaton(table, state_names=state_names, letter_names=(*opens, *closes), name=name)
 
 
 def bracket_names(kinds: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -169,7 +169,7 @@ def counter(n: int) -> Semiautomaton:
 
 
 def memory(n: int, name: str = "") -> Semiautomaton:
-    """``n`` values: the letter ``read`` keeps the value, the letter i writes it. FlipFlop is n = 2."""
+    """A memory of ``n`` values: the letter ``read`` keeps the value, letter i writes i. FlipFlop is n = 2."""
     if n < 1:
         raise InvalidInput(f"Memoryn must have n ≥ 1; got Memory{n}: write Memory2")
     check_size(f"Memory{n}", n, n + 1)
@@ -180,7 +180,7 @@ def memory(n: int, name: str = "") -> Semiautomaton:
 
 
 def write_once(n: int) -> Semiautomaton:
-    """A cell that takes the first of ``n`` values written, until it is cleared; ``idle`` does nothing."""
+    """A cell that keeps the first of ``n`` values written until it is cleared; ``idle`` does nothing."""
     if n < 1:
         raise InvalidInput(f"WriteOncen must have n ≥ 1 values; got WriteOnce{n}: write WriteOnce2")
     check_size(f"WriteOnce{n}", n + 1, n + 2)

@@ -35,10 +35,10 @@ class _Element:
 
     def one(self, tag: str) -> str | None:
         """The text of the only child of that name; ``None`` if there is none."""
-        result = self.all(tag)
-        if len(result) > 1:
-            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(result)}")
-        return result[0].text.strip() if result else None
+        children = self.all(tag)
+        if len(children) > 1:
+            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(children)}")
+        return children[0].text.strip() if children else None
 
 
 class _Reader:

@@ -92,7 +92,7 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[UnsignedArray, Unsign
     return threshold, alias.astype(np.uint16), bits
 
 
-# Many letters at a time: tables that answer a whole block of dice with its letters and states.
+# Many letters at a time: tables from a whole block of dice outcomes to its letters and states.
 #
 # A block is ``b`` outcomes of the source's die, coded as one number. For every (hidden state, code) the
 # tables hold the b letters and the b states, packed into one machine word, so that one lookup replaces b

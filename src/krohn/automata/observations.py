@@ -53,5 +53,5 @@ def digit(automaton: Semiautomaton) -> list[int]:
 
 
 def carry(automaton: Semiautomaton) -> list[int]:
-    """What an adder carries to the next digit."""
+    """Adder: the carry into the next digit."""
     return [state // 2 for state in range(automaton.num_states)]

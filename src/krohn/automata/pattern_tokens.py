@@ -28,7 +28,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Repeat:
-    """What stands before it, ``least`` to ``most`` times; ``None`` for any number."""
+    """Repeats the preceding item ``least`` to ``most`` times; ``None`` for no upper bound."""
 
     least: int
     most: int | None

@@ -23,7 +23,7 @@ MAX_LINKS = 2_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the expression: its positions from ``begin`` to ``end``, where it starts and stops."""
+    """A part of the expression: its positions ``begin`` to ``end``, and those where it can start and stop."""
 
     begin: int
     end: int
@@ -254,10 +254,10 @@ def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautom
             f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
         )
     try:
-        result = tokens(pattern)
-        letters = sorted(letters_of(result) | set(alphabet or ()))
+        token_list = tokens(pattern)
+        letters = sorted(letters_of(token_list) | set(alphabet or ()))
         positions = Positions(set(letters))
-        whole = parse(result, positions)
+        whole = parse(token_list, positions)
     except InvalidInput as error:
         raise InvalidInput(
             f"a pattern must be a regular expression such as (ab)*|b+; got {pattern!r}: {error}"

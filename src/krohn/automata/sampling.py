@@ -56,7 +56,9 @@ class Sample:
     def to_frame(self) -> "DataFrame":
         """One row for each word, with the lists of its letters and states."""
         columns = self.columns()
-        return frame({name: held[row].tolist() for name, held in columns.items()} for row in range(len(self)))
+        return frame(
+            {name: column[row].tolist() for name, column in columns.items()} for row in range(len(self))
+        )
 
     def head(self, count: int) -> "Sample":
         """The first ``count`` words."""
@@ -181,13 +183,13 @@ def sample(
             f"a sample in memory may take at most {MAX_IN_MEMORY:,} bytes; {count:,} words of length "
             f"{length:,} need {needed:,}: draw them with Sampler(...).chunks(count)"
         )
-    drawn = {key: np.empty((count, length), dtype=kind) for key, kind in columns.items()}
+    arrays = {key: np.empty((count, length), dtype=kind) for key, kind in columns.items()}
     begin = 0
     for part in sampler.chunks(count, threads=threads):
         for key, column in part.columns().items():
-            drawn[key][begin : begin + len(part)] = column
+            arrays[key][begin : begin + len(part)] = column
         begin += len(part)
-    return Sample(**drawn)
+    return Sample(**arrays)
 
 
 def _check_counts(count: int, threads: int | None) -> None:

@@ -312,7 +312,7 @@ MAX_ENTRIES = 20_000_000
 
 
 def check_size(name: str, num_states: int, num_letters: int) -> None:
-    """Refuses a table that would not fit the limits; the counts may be capped from above."""
+    """Refuses a table beyond the limits; counts from ``capped_factorial`` or ``capped_power`` will do."""
     if num_states > MAX_STATES:
         count = f"{num_states:,}" if num_states < 10**12 else "more than a trillion"
         raise LimitExceeded(
@@ -352,7 +352,7 @@ def capped_power(base: int, exponent: int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Observed(Semiautomaton):
-    """The same automaton, of which a network outputs φ(q) instead of q; it must have an observation map."""
+    """An automaton whose networks output φ(q) instead of q; it must have an observation map."""
 
     @property
     def target(self) -> Target:
@@ -367,7 +367,7 @@ class Observed(Semiautomaton):
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Observations are numbers."""
+        """Names of the outputs: the observations as numerals."""
         return tuple(map(str, range(self.num_observations)))
 
 

@@ -182,7 +182,7 @@ def zoo() -> Rows[str]: ...
 @overload
 def zoo(name: str) -> Semiautomaton: ...
 def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
-    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; all names without.
+    """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; else all names.
 
     ``zoo().to_frame()`` lists them with their numbers of states and letters.
 
@@ -244,13 +244,13 @@ def _near(name: str) -> str:
     """ "Did you mean": the pattern with its prefix, or similar listed names; else nothing."""
     if _is_pattern(name):
         return f": did you mean 'regex:{name}'?"
-    typed = {known.lower(): known for known in zoo_names()}
-    near = [typed[close] for close in get_close_matches(name[:60].lower(), typed)]
+    by_lower = {known.lower(): known for known in zoo_names()}
+    near = [by_lower[close] for close in get_close_matches(name[:60].lower(), by_lower)]
     return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether it has regex operators, few enough letters to show, and parses as a regex."""
+    """Whether the text is short, has regex operators, and parses as a regex."""
     try:
         return len(text) <= 60 and bool(set(text) & set("|*+?(){}[]")) and bool(from_regex(text))
     except KrohnError:

@@ -213,7 +213,7 @@ def state_names(frame: Skeleton, number: int) -> list[str]:
 
 
 def skeleton_dot(frame: Skeleton) -> str:
-    """The skeleton for Graphviz: one box per class, by level; tiles full, images dashed."""
+    """The skeleton for Graphviz: one box per class, by level; solid edges to tiles, dashed to images."""
     lines = ["digraph skeleton {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
     for level in range(frame.num_levels):
         names = "; ".join(f"c{part.number}" for part in frame.classes if part.level == level)

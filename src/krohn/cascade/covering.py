@@ -47,7 +47,7 @@ class CoveringReport:
     Attributes:
         holds: whether the cascade covers the automaton.
         num_pairs: how many (source set, target set, letter) triples were examined.
-    fault: the first error, in words; empty when the covering holds.
+        fault: the first error, in words; empty when the covering holds.
         reset_sets: the target sets that some letter resets, over all chains.
     """
 

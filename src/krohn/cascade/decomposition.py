@@ -183,10 +183,10 @@ class Decomposition:
     Attributes:
         automaton: the automaton that was decomposed.
         plan: the chosen plan; its nodes are proved, and it can simulate words in bulk.
-        cascade: the plain holonomy cascade; None if its family of sets is past the limit.
+        cascade: the plain holonomy cascade; None if it exceeds ``max_sets`` or its share of the budget.
         passes: what each pass saved, with ``explain``.
-    is_complete: whether the search finished within its budget.
-    layers: layers of the plan's network under ``mask``; None if it has no network.
+        is_complete: whether the search finished within its budget.
+        layers: layers of the plan's network under ``mask``; None if it has no network.
         mask: ``causal`` or ``strict``.
     """
 

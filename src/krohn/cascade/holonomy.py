@@ -42,7 +42,7 @@ from krohn.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Start and finish of every class, and the layers by level and asynchronously."""
+    """Start and finish of every class; total layers, and those needed in step with the levels."""
 
     start: tuple[int, ...]
     finish: tuple[int, ...]
@@ -166,7 +166,7 @@ class Cascade:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Number of values of each level's coordinate: the most tiles of its components."""
+        """Number of values of each level's coordinate: the largest number of tiles of a component there."""
         sizes = [0] * self.num_levels
         for part in self.components:
             sizes[part.level] = max(sizes[part.level], len(part.tiles))
@@ -304,7 +304,7 @@ class Cascade:
     def _expand(
         self, source: int, letter: int, target: int, levels: list[dict[tuple[int, int, int], Update]]
     ) -> list[tuple[int, int]]:
-        """The pairs of stage sets one level further down, noting the update used."""
+        """The pairs of stage sets one level further down; records the update used in ``levels``."""
         frame = self.skeleton
         from_depth, to_depth = frame.depth[source], frame.depth[target]
         if from_depth < to_depth:

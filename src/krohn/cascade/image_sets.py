@@ -16,7 +16,7 @@ from krohn.errors import LimitExceeded
 DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are fastest to use, tables of 2⁵ to build: the former only for large families.
 _BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
-_MOST_STATES = 30_000  # every state is a set of the family, and a set has a bit for every state
+_MOST_STATES = 30_000  # memory grows with its square: one set per state, one bit per state in a set
 _WIDE = 200  # from this many states on, sets are mapped as arrays
 
 Image = Callable[[int], int]

@@ -190,8 +190,8 @@ PUSH, POP, REST = 1, -1, 0
 class Stack:
     """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol concerned.
 
-    ``number[q]`` says what is on the stack in state q, −1 for the sink: 0 is empty, and pushing symbol s of
-    k onto content c gives c·k + s + 1, so that contents are numbered without gaps.
+    ``number[q]`` is the number of the stack content in state q, −1 for the sink: 0 is empty, and pushing
+    symbol s of k onto content c gives c·k + s + 1, so that contents are numbered without gaps.
     """
 
     height: int
@@ -202,16 +202,16 @@ class Stack:
 
     @cached_property
     def content(self) -> dict[int, Content]:
-        """What every state but the sink holds, lowest first."""
-        held: dict[int, Content] = {0: ()}
+        """The stack content of every state but the sink, bottom first."""
+        contents: dict[int, Content] = {0: ()}
         for number in range(1, len(self.number) - 1):
             rest, symbol = divmod(number - 1, self.num_symbols)
-            held[number] = (*held[rest], symbol)
-        return {state: held[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
+            contents[number] = (*contents[rest], symbol)
+        return {state: contents[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
 
 
 def recognise_stack(automaton: Semiautomaton) -> Stack | None:
-    """Recognises a stack that starts empty, under any names; ``None`` if the automaton is none.
+    """Recognises a stack that starts empty, under any names; ``None`` if the automaton is not one.
 
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
     """
@@ -238,7 +238,7 @@ def recognise_stack(automaton: Semiautomaton) -> Stack | None:
 def _numbered(
     automaton: Semiautomaton, acts: list[tuple[int, int]], symbols: int, sink: int
 ) -> tuple[int, Numbers]:
-    """The greatest height and what every state holds by pushes alone; −1 if they do not lead to it."""
+    """The greatest height, and the content number of every state that pushes alone reach; −1 for others."""
     number = np.full(automaton.num_states, -1, dtype=np.int64)
     number[automaton.start] = 0
     pushes = [acts.index((PUSH, symbol)) for symbol in range(symbols)]
@@ -254,7 +254,7 @@ def _numbered(
 
 
 def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
-    """Every letter must do to every content what its act says, and lead to the sink where it cannot."""
+    """Every letter must change every content as its act says, or lead to the sink where it cannot."""
     states, symbols = automaton.num_states, stack.num_symbols
     if sum(symbols**level for level in range(stack.height + 1)) + 1 != states:
         return "there must be one state for every content, and the sink"
@@ -297,7 +297,7 @@ class StackPlan(Plan):
 
     @property
     def layers(self) -> int:
-        """One for each: the places and the symbol that a pop removes are found in parallel."""
+        """One per level: the places and the symbol that a pop removes are found in parallel."""
         return 3
 
     @property
@@ -327,7 +327,7 @@ class StackPlan(Plan):
         return self.stack.height + 2
 
     def coordinates(self, state: int) -> Coordinates:
-        """Height and content; places above the height hold 0; the sink is an empty stack that has failed."""
+        """Height and content; places above the height hold 0; the sink is an empty stack with the bit set."""
         if not 0 <= state < self.automaton.num_states:
             raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
         content = self.stack.content.get(state, ())
@@ -365,15 +365,15 @@ class StackPlan(Plan):
         return (height + act, *places, 0) if fits else (0, *places, 1)
 
     def simulate(self, words: Words, start: int | None = None) -> States:
-        """Steps the coordinates of every word; each coordinate tuple is stepped once per letter."""
+        """Steps the coordinates along every word; each pair (coordinates, letter) is computed once."""
         origin = self.coordinates(self._origin(start))
         known: dict[tuple[Coordinates, int], Coordinates] = {}
         result = np.empty(words.shape, dtype=np.int32)
         for row, word in enumerate(words.tolist()):
-            held = origin
+            current = origin
             for place, letter in enumerate(word):
-                if (held, letter) not in known:
-                    known[held, letter] = self.step(held, letter)
-                held = known[held, letter]
-                result[row, place] = self.state(held)
+                if (current, letter) not in known:
+                    known[current, letter] = self.step(current, letter)
+                current = known[current, letter]
+                result[row, place] = self.state(current)
         return result

@@ -33,17 +33,17 @@ class ReachablePlan(Plan):
 
     @property
     def levels(self) -> int:
-        """That of the plan on the reachable states."""
+        """Those of the plan on the reachable states."""
         return self.inner.levels
 
     @property
     def layers(self) -> int:
-        """That of the plan on the reachable states."""
+        """Those of the plan on the reachable states."""
         return self.inner.layers
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """That of the plan on the reachable states."""
+        """Those of the plan on the reachable states."""
         return self.inner.components
 
     @property
@@ -57,7 +57,7 @@ class ReachablePlan(Plan):
         return (self.inner,)
 
     def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs inside and renames; the start must be reachable."""
+        """Runs the inner plan and renames its states; the start must be reachable."""
         inside = self.inner.simulate(words, self.states.index(self._origin(start)))
         renamed: States = np.array(self.states, dtype=np.int32)[inside]
         return renamed
@@ -95,12 +95,12 @@ class ParallelPlan(Plan):
 
     @property
     def levels(self) -> int:
-        """The deepest part."""
+        """Levels of the deepest part; the parts run side by side."""
         return max(part.levels for part in self.parts)
 
     @property
     def layers(self) -> int:
-        """The longest part."""
+        """Layers of the part that has most."""
         return max(part.layers for part in self.parts)
 
     @cached_property
@@ -121,7 +121,7 @@ class ParallelPlan(Plan):
         return self.parts
 
     def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the parts and looks the state up."""
+        """Runs the parts and looks up the state of their classes."""
         origin = self._origin(start)
         shape = tuple(part.automaton.num_states for part in self.parts)
         table = np.zeros(shape, dtype=np.int32)
@@ -134,7 +134,7 @@ class ParallelPlan(Plan):
 
     @property
     def num_coordinates(self) -> int:
-        """Those of all parts."""
+        """The sum over all parts."""
         return sum(part.num_coordinates for part in self.parts)
 
     def coordinates(self, state: int) -> Coordinates:
@@ -187,12 +187,12 @@ class SerialPlan(Plan):
 
     @property
     def levels(self) -> int:
-        """One after the other."""
+        """The sum: the fibre runs after the quotient."""
         return self.quotient.levels + self.fiber.levels
 
     @property
     def layers(self) -> int:
-        """One after the other."""
+        """The sum: the fibre runs after the quotient."""
         return self.quotient.layers + self.fiber.layers
 
     @cached_property
@@ -217,7 +217,7 @@ class SerialPlan(Plan):
         return (self.quotient, self.fiber)
 
     def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the quotient, feeds the fibre, looks the state up."""
+        """Runs the quotient, feeds the fibre, and looks up the state."""
         origin = self._origin(start)
         after = self.quotient.simulate(words, self.blocks[origin])
         before = _shifted(after, self.blocks[origin])
@@ -273,17 +273,17 @@ class ErrorBitPlan(Plan):
 
     @property
     def levels(self) -> int:
-        """One more than inside."""
+        """One more than the inner plan."""
         return self.inner.levels + 1
 
     @property
     def layers(self) -> int:
-        """One more than inside: a memory of any error so far."""
+        """One more than the inner plan: a memory of any error so far."""
         return self.inner.layers + 1
 
     @property
     def size(self) -> int:
-        """The inner size and the two states of the bit."""
+        """The inner plan's size and the two states of the bit."""
         return self.inner.size + 2
 
     @cached_property
@@ -309,7 +309,7 @@ class ErrorBitPlan(Plan):
         return wrong
 
     def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs inside, accumulates errors."""
+        """Runs the inner plan and accumulates errors."""
         origin = self._origin(start)
         if origin == self.sink:
             return np.full(words.shape, self.sink, dtype=np.int32)

@@ -42,7 +42,7 @@ _MAX_PAIRS = 800  # pairs of states tried for principal congruences
 _MAX_CONGRUENCES = 80
 _MAX_PRODUCT = 4096  # most states of a product fibre
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer at greater depth
-_MAX_NESTING = 12  # nesting depth below which no sink is dropped
+_MAX_NESTING = 12  # nesting depth beyond which no sink is dropped
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 
 _Key = tuple[bytes, int, int]
@@ -72,7 +72,7 @@ def cascade_plans(
 ) -> Iterator[Plan]:
     """Distinct plans, none with more levels than plain holonomy, if that is within the limits.
 
-    The searches share one budget, and report if it ran out.
+    The searches share one budget, which records if it ran out.
     """
     seen: set[tuple[str, ...]] = set()
     shape = next(PlanSearch(frozenset(PASSES), budget, max_sets).known_shapes(automaton), None)
@@ -210,7 +210,7 @@ class PlanSearch:
         return HolonomyPlan(automaton, cascade, is_asynchronous)
 
     def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
-        """The cascade with classes merged: all that can be, or only those that help."""
+        """The cascade with classes merged: once all that can be, once only those that save a level."""
         cascade = self._cascade(automaton) if MERGE in self.passes else None
         if cascade is None or cascade.num_levels < 2:
             return
@@ -284,7 +284,7 @@ class PlanSearch:
     def _fibers(
         self, automaton: Semiautomaton, blocks: Partition
     ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
-        """Places, their drive, and a plan for them: as a product of parts, or as one automaton."""
+        """Places, the letters that drive them, and a plan: as a product of parts, or as one automaton."""
         for largest_first in (False, True):
             self.budget.spend(_OVERHEAD + 4 * automaton.table.size)
             labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)

@@ -71,7 +71,7 @@ def _number(states: Sequence[int], block: Sequence[int], labels: list[int]) -> N
 def driven_maps(
     automaton: Semiautomaton, blocks: Partition, labels: Sequence[int]
 ) -> tuple[list[Transformation], tuple[tuple[int, ...], ...]]:
-    """The partial maps of places by (block, letter), −1 where a block has no such place, and their use."""
+    """The distinct partial maps of places (−1: not in the block), and which one each (block, letter) uses."""
     number: dict[Transformation, int] = {}
     drive = []
     for block in range(max(blocks) + 1):
@@ -149,7 +149,7 @@ def sinks(automaton: Semiautomaton) -> list[int]:
 
 
 def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple[int, ...], Semiautomaton]:
-    """The states except the sink, and a total automaton on them, arbitrary where the sink would follow.
+    """The states except the sink, and a total automaton on them, arbitrary where a letter leads to the sink.
 
     Letters that never contradict each other are merged first, so that each borrows the others' moves.
     """
@@ -158,11 +158,11 @@ def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple
     partial = [[place.get(letter[state], FREE) for state in states] for letter in automaton.letters]
     united: list[list[int]] = []
     for row in partial:
-        result = list(row)
+        union = list(row)
         for other in partial:
-            if all(FREE in (a, b) or a == b for a, b in zip(result, other, strict=True)):
-                result = [b if a == FREE else a for a, b in zip(result, other, strict=True)]
-        united.append(result)
+            if all(FREE in (a, b) or a == b for a, b in zip(union, other, strict=True)):
+                union = [b if a == FREE else a for a, b in zip(union, other, strict=True)]
+        united.append(union)
     letters = [completed(row, style) for row in united]
     inner = Semiautomaton.from_letters(
         letters,

@@ -1,8 +1,8 @@
 """A block scheme: the witness that one layer of a given size fails on words beyond some length.
 
 Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
-ways, player B fills the others with letters of a list, freely or in one of a few ways. If any two choices of
-A are told apart by some choice of B, for every number of blocks, then one layer would have to carry one bit
+ways, player B fills the others with letters of a list, freely or in one of a few ways. If for every number of
+blocks and any two choices of A some choice of B tells them apart, then one layer would have to carry one bit
 for each block (statement and proof: docs/depth.md).
 
 The check is a finite computation for every number of blocks. Two choices S ≠ S′ of player A are told apart
@@ -40,17 +40,18 @@ class BlockScheme:
     def beyond(self, size: LayerSize, letters: int = 0, states: int = 1) -> int:
         """The longest word not excluded for one layer of that size: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
 
-        If the output is the observation of a minimal automaton of these ``letters`` and ``states``, it tells
-        states apart after fewer than ``states`` more letters, and there are notes for each of these places.
+        If the output is the observation of a minimal automaton with this many ``letters`` and ``states``, up
+        to ``states`` − 1 further letters tell states apart, and A's notes (docs/depth.md) are needed for each
+        of these positions.
         """
-        asked = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))
-        notes = states * asked * size.heads * (size.head_dim + 2)
-        more = max(0, asked.bit_length() - size.bits)  # bits to name a letter
+        alphabet = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))
+        notes = states * alphabet * size.heads * (size.head_dim + 2)
+        more = max(0, alphabet.bit_length() - size.bits)  # bits to name a letter
         start = len(self.prefix) + states - 1
         return size.largest(lambda bits: start + self.length * (notes * (bits + more) + 1))
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
-        """With the names of letters; places count from 1."""
+        """Plain data with letter names; places count from 1."""
         named = [[letter_names[x] for x in word] for word in (self.prefix, *self.fillings)]
         answers = [[letter_names[x] for x in word] for word in self.answers]
         return {
@@ -89,17 +90,17 @@ class SchemeReport:
 
 
 def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeReport:
-    """``table[q][a]`` is the state after letter a in state q."""
+    """Checks a scheme; ``table[q][a]`` is the state after letter a in state q."""
     fault = next(_faults(table, start, scheme), None)
     if fault is not None:
         return SchemeReport(False, fault)
     moves = [_moves(table, scheme, filling) for filling in scheme.fillings]
     state = _after(table, start, scheme.prefix)
     first: tuple[Pairs, bool] = (frozenset({(state, state)}), False)
-    came: dict[tuple[Pairs, bool], tuple[Word, Word]] = {first: ((), ())}
+    choices: dict[tuple[Pairs, bool], tuple[Word, Word]] = {first: ((), ())}
     waiting = [first]
     for pairs, differed in waiting:
-        one, two = came[pairs, differed]
+        one, two = choices[pairs, differed]
         for s, t in product((0, 1), repeat=2):
             both = list(zip(moves[s], moves[t], strict=True))
             after = frozenset((f[p], g[q]) for p, q in pairs for f, g in both)
@@ -108,13 +109,13 @@ def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeR
                 return SchemeReport(
                     False, "no choice of B tells two choices of A apart", ((*one, s), (*two, t))
                 )
-            if (after, apart) not in came:
-                came[after, apart] = ((*one, s), (*two, t))
+            if (after, apart) not in choices:
+                choices[after, apart] = ((*one, s), (*two, t))
                 waiting.append((after, apart))
-        if len(came) > MOST_SETS:
+        if len(choices) > MOST_SETS:
             return SchemeReport(False, f"more than {MOST_SETS:,} sets of pairs: not decided")
     return SchemeReport(
-        True, f"all choices of A differ, for every number of blocks ({len(came)} sets of pairs)"
+        True, f"all choices of A differ, for every number of blocks ({len(choices)} sets of pairs)"
     )
 
 

@@ -17,7 +17,7 @@ MOST_STATES = 5_000
 """Automata of more states are not searched for a witness."""
 
 MANY_STATES, NEAR = 60, 8
-"""With more states than the first number, only prefixes to the second number of them are tried."""
+"""Beyond MANY_STATES states, only prefixes to the NEAR states closest to the start are tried."""
 
 Moves = tuple[tuple[int, int], ...]
 """Pairs of maps of a block, by their numbers: what A's two fillings do for each answer of B."""
@@ -38,7 +38,7 @@ def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) ->
 
 
 def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
-    """Where there are many states, B has two answers, so that few pairs of states are reached."""
+    """Candidate schemes; with many states B has only two answers, so that few pairs are reached."""
     letters, many = distinct_letters(automaton), automaton.num_states > MANY_STATES
     words = words_to_states(automaton, letters)
     starts = list(words.items())[: NEAR if many else None]
@@ -92,7 +92,7 @@ def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, W
 
 
 class _BlockMaps:
-    """The maps of all words of a length; equal maps have one number, which is compared in their place."""
+    """The maps of all words of a length; equal maps share a number, which is compared instead."""
 
     def __init__(self, automaton: Semiautomaton, letters: list[int]) -> None:
         self.distinct: list[Transformation] = [tuple(range(automaton.num_states))]
@@ -102,7 +102,7 @@ class _BlockMaps:
         self._words: dict[Word, int] = {(): 0}
 
     def fillings(self, length: int, owned: tuple[int, ...], budget: Budget) -> dict[Word, list[int]]:
-        """Per filling of A the maps of the block, with B's fillings in a fixed order."""
+        """For each filling of A the numbers of the block's maps, with B's fillings in a fixed order."""
         budget.spend(len(self._letters) ** length * length * len(self.distinct[0]))
         while self._length < length:
             self._words = {
@@ -141,7 +141,7 @@ def _tells_apart(state: int, moves: list[tuple[Transformation, Transformation]],
             if apart and all(p == q for p, q in after):
                 return False
             flipped = [(after, apart)]
-            if differed:  # the two choices may swap their parts later
+            if differed:  # the two choices may swap roles later
                 budget.spend(len(pairs) * len(maps))
                 other = frozenset([(g[p], f[q]) for p, q in pairs for f, g in maps])
                 if all(p == q for p, q in other):

@@ -1,14 +1,14 @@
-"""The best lower bound found: two layers by one of two kinds of schemes, one layer by two words.
+"""The best lower bound found: two layers by a block or last-block scheme, one layer by two words.
 
-Two words of equal length and equal last letter that lead to different states: some layer is needed. Without
-a layer the output is a function of the position and the letter there, whatever the embedding and the
+If two words of equal length and equal last letter lead to different states, some layer is needed. Without a
+layer the output is a function of the position and the letter there, whatever the embedding and the
 read-out are. If there are no such words, that function suffices.
 
-A last-block scheme: the witness that one layer needs ever more heads, where no bits can be counted. Words
-are a prefix and then letters a and b. Two words that agree after some block, which is b … b a … a, and are
-filled there in the two ways, lead to different states whatever stands before. Then additive sums of few bits
-cannot tell two such words apart, and few heads cannot be made to look at the right place (statement and
-proof: docs/depth.md). The check reads only the transition table.
+A last-block scheme is the witness that one layer needs ever more heads, where counting bits gives no bound.
+Words are a prefix and then letters a and b. Two words that fill some block in the two different ways, and
+then agree on b … b a … a until the end, lead to different states whatever precedes the block. Then additive
+sums of few bits cannot tell two such words apart, and few heads cannot be made to attend to the right place
+(statement and proof: docs/depth.md). The check reads only the transition table.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ MOST_PAIRS = 200_000
 
 @dataclass(frozen=True)
 class TwoWords:
-    """The shortest pair."""
+    """A shortest pair of words that shows that one layer is needed."""
 
     words: tuple[Word, Word]
     layers = 1
@@ -43,7 +43,7 @@ class TwoWords:
         return len(self.words[0]) - 1
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
-        """With the names of letters."""
+        """Plain data with letter names."""
         return {"kind": "two words", "words": [[letter_names[x] for x in word] for word in self.words]}
 
     def describe(self, letter_names: tuple[str, ...]) -> str:
@@ -55,22 +55,23 @@ class TwoWords:
 def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None) -> TwoWords | None:
     """Breadth-first over the pairs of states reached by words that differ in one position; ``None`` if none.
 
-    One position suffices: if words that differ in more do it, so does one of the single changes between them.
+    One position suffices: if words that differ in several positions lead to different states, then so do two
+    words on the way between them, changed one position at a time.
 
-    ``shown`` are the observations of the states, if they are the output instead of the state.
+    ``shown`` are the observations of the states, if the output is the observation and not the state.
     """
     letters, seen = range(len(table[0])), range(len(table)) if shown is None else shown
-    came: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}
+    words: dict[tuple[int, int], tuple[Word, Word]] = {(start, start): ((), ())}
     for p, q in (queue := [(start, start)]):
-        one, two = came[p, q]
+        one, two = words[p, q]
         for x in letters:
             if seen[table[p][x]] != seen[table[q][x]]:
                 return TwoWords(((*one, x), (*two, x)))
         for x in letters:
             for y in letters if p == q else (x,):
                 after = (table[p][x], table[q][y])
-                if after not in came:
-                    came[after] = ((*one, x), (*two, y))
+                if after not in words:
+                    words[after] = ((*one, x), (*two, y))
                     queue.append(after)
         if len(queue) > MOST_PAIRS:
             return None
@@ -82,7 +83,7 @@ LONGEST = 4
 
 @dataclass(frozen=True)
 class LastBlockScheme:
-    """``after`` are b, which follows the block, and a, which then stands to the end."""
+    """``after`` is (b, a): letters b follow the block, then letters a until the end."""
 
     prefix: Word
     fillings: tuple[Word, Word]
@@ -101,7 +102,7 @@ class LastBlockScheme:
         )
 
     def to_json(self, letter_names: tuple[str, ...]) -> dict[str, Any]:
-        """With the names of letters."""
+        """Plain data with letter names."""
         words = (self.prefix, *self.fillings, self.after)
         prefix, *fillings, after = ([letter_names[x] for x in word] for word in words)
         return {"kind": "last-block scheme", "prefix": prefix, "fillings": fillings, "after": after}
@@ -159,7 +160,7 @@ def _run(table: Table, state: int, word: Sequence[int]) -> int:
 def find_last_block_scheme(
     table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], budget: Budget
 ) -> LastBlockScheme | None:
-    """Short blocks first, all pairs of letters and fillings, after every state; the check decides."""
+    """Tries short blocks first, all pairs of letters and fillings, from every state; the check decides."""
     for length in range(1, LONGEST + 1):
         for after in permutations(letters, 2):
             for fillings in combinations(product(after, repeat=length), 2):
@@ -172,7 +173,7 @@ def find_last_block_scheme(
 
 
 Witness = TwoWords | BlockScheme | LastBlockScheme
-"""Each has ``layers``, the layers that are needed, and ``beyond(size)``, from which length on."""
+"""Each has ``layers``, how many are needed, and ``beyond(size)``, the length beyond which they are."""
 
 MOST_LETTERS = 20
 """With more letters, only those that keep most states distinct are tried in pairs."""
@@ -181,12 +182,12 @@ FEW_STATES = 40
 """Most states for a last-block scheme search: its check follows pairs of them."""
 
 
-@lru_cache(maxsize=64)  # every command that shows a network asks, often about the same few automata
+@lru_cache(maxsize=64)  # called by every command that shows a network, often for the same few automata
 def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockScheme | None:
     """A scheme that its check confirms; ``None`` if none is found within the search budget.
 
-    Two letters are enough for a scheme, and often leave few states to reach: a product of automata has the
-    schemes of its factors, where the letters of the others stand still.
+    Pairs of letters are tried first: two are enough for a scheme, and often reach few states. A product of
+    automata has the schemes of each factor, by letters that fix the states of the other factors.
     """
     if automaton.num_states > MOST_STATES:
         return None
@@ -199,7 +200,7 @@ def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockS
 def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme | None:
     """A scheme over two of the letters, pairs that reach few states first."""
     if len(letters) == 2:
-        return None  # they are all the letters
+        return None  # ``find_block_scheme`` tries these
     wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
     parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
     budget = Budget(2 * UNITS)
@@ -230,10 +231,10 @@ def _of_letters(automaton: Semiautomaton, letters: tuple[int, ...]) -> Semiautom
 def find_witness(
     automaton: Semiautomaton, *, most: int | None = None, observed: bool = False
 ) -> Witness | None:
-    """The witness of the largest lower bound found, of at most the layers that are known to suffice.
+    """The witness of the largest lower bound found; ``most`` is a number of layers known to suffice.
 
     With ``observed``, the output is a minimal automaton's observation, not its state; a last-block scheme
-    says nothing of that.
+    proves nothing about observations.
     """
     if most is None or most >= 2:
         result = find_two_layer_witness(automaton)
