@@ -223,7 +223,10 @@ def product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> It
 
 
 def order_bound(generators: Sequence[Permutation], degree: int) -> int | None:
-    """Upper bound on the order: all |orbit|! multiplied, halved if no generator is odd; ``None`` if the degree is large."""
+    """Upper bound on the order: the product of all |orbit|!, halved if no generator is odd.
+
+    ``None`` beyond 2,000 points.
+    """
     if degree > 2000:
         return None
     bound = prod(factorial(len(orbit)) for orbit in orbits(generators, degree))
