@@ -1,4 +1,4 @@
-"""A certificate as an argument people can follow, lemma by lemma."""
+"""A certificate as a readable argument, lemma by lemma."""
 
 from krohn.certify.certificate import Check, Verification, place
 from krohn.certify.identity import described

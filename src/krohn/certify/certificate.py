@@ -30,7 +30,7 @@ class Check:
 
     @property
     def margin(self) -> float:
-        """1 − bound/limit: 1 when nothing of the tolerance is used, ≤ 0 when it is overdrawn."""
+        """1 − bound/limit: 1 if none of the tolerance is used, ≤ 0 if it is exceeded."""
         if self.bound == 0:
             return 1.0
         return 1.0 - self.bound / self.limit if self.limit > 0 else -1.0
@@ -60,7 +60,7 @@ class Refuted(KrohnError):
 
 
 def place(layer: int, depth: int) -> str:
-    """Where a check belongs, as people say it: layers are numbered from 1."""
+    """Where a check belongs, in words: layers are numbered from 1."""
     if layer < 1:
         return "the network as a whole"
     return f"layer {layer}" if layer <= depth else "the read-out"
@@ -70,23 +70,23 @@ def place(layer: int, depth: int) -> str:
 class Record:
     """Collects checks while a proof runs; a failed one ends it."""
 
-    layer: int = 0  # from 1; 0 for what holds of the whole, one more than there are for the read-out
+    layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out
     checks: list[Check] = field(default_factory=list)
-    witness: dict[str, Any] | None = None  # what the small checker was shown
+    witness: dict[str, Any] | None = None  # as given to the small checker
 
     def require(self, name: str, bound: float, limit: float, text: str) -> None:
-        """Notes ``bound < limit`` and stops the proof if it does not hold (or is not a number)."""
+        """Records ``bound < limit`` and stops the proof if it does not hold (or is NaN)."""
         passed = bool(bound < limit) or (bound == 0 and limit > 0)
         self.checks.append(Check(name, self.layer, float(bound), float(limit), passed, text))
         if not passed:
             raise Refuted(name, self.layer, f"{text}: {bound:.3g} is not below {limit:.3g}")
 
     def note(self, name: str, text: str, bound: float = 0.0, limit: float = 1.0) -> None:
-        """Notes something that was decided exactly."""
+        """Records a check, by default one that was decided exactly."""
         self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
 
     def refuse(self, name: str, reason: str) -> Refuted:
-        """The exception to raise when a structure is not one the checker can prove."""
+        """Records a failed check; returns the exception to raise."""
         self.checks.append(Check(name, self.layer, 1.0, 0.0, False, reason))
         return Refuted(name, self.layer, reason)
 
@@ -113,7 +113,7 @@ class Counterexample:
 class SecondOpinion:
     """Every word of one length, run on the real network: independent of the proof.
 
-    ``limit`` says why no longer words were run; empty if these are the longest there are.
+    ``limit`` says why longer words were not run; empty if these are the longest there are.
     """
 
     length: int
@@ -145,7 +145,7 @@ class Verification:
         depth: the number of the network's layers; checks number them from 1.
         identity: the automaton that the network is compared with, and whether user or file named it.
         certificate: enough to check the claim again; none if it is not certified.
-        more: what is known beyond that of a network of this kind, as JSON data.
+        more: further results for networks of this kind, as JSON data.
     """
 
     certified: bool
@@ -178,7 +178,7 @@ class Verification:
 
     @property
     def witness(self) -> Any:
-        """What the rules were shown, if it is certified."""
+        """The witness that the rules accepted; none if it is not certified."""
         return None if self.certificate is None else self.certificate.witness
 
     @property
@@ -188,7 +188,7 @@ class Verification:
 
     @property
     def tightest(self) -> Check | None:
-        """The check with the least of its tolerance left."""
+        """The check with the smallest remaining tolerance."""
         return min(self.checks, key=lambda check: check.margin, default=None)
 
     @property
@@ -206,7 +206,7 @@ class Verification:
         return f"<Verification: {about}, {outcome}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, and what it is about."""
+        """What a notebook shows: the verdict and its claim."""
         facts = {
             "words": self.words,
             "arithmetic": self.dtype,

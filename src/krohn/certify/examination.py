@@ -1,4 +1,4 @@
-"""Networks that were trained, not built: what can honestly be said without a proof.
+"""Trained networks: what can be stated without a proof.
 
 Nothing here is called certified: an exhaustive run up to a length, the share of right outputs on sampled
 words with a confidence interval that holds for every true share (Clopper and Pearson 1934), and the first

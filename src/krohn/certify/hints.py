@@ -1,9 +1,9 @@
 """The description of a network as in the paper, compared with what its weights do.
 
-The proof uses none of this. But a description that does not fit the network misleads whoever reads it, so
-a network with one is refused. Where lowering the program again gives the same tensors nothing more is asked.
-Where it does not, as for the paper's own constructions, every register that the layout names is read off real
-forward passes, on all short words and on words of full length, and must hold what the program says.
+The proof uses none of this. But a description that does not fit the network is misleading, so such a network
+is refused. If lowering the program again gives the same tensors, nothing more is checked. If it does not, as
+for the paper's own constructions, every register that the layout names is read off real forward passes, on
+all short words and on words of full length, and must hold what the program says.
 """
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ PLACE = "place"
 
 
 def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
-    """Raises ``Refuted`` if program or layout disagree with the matrices."""
+    """Raises ``Refuted`` if program or layout disagrees with the matrices."""
     record.layer = 0
     _check_heads(compiled, record)
     if compiled.program is None:
@@ -116,7 +116,7 @@ def _check_attention(
     seen: dict[str, npt.NDArray[np.float64]],
     record: Record,
 ) -> None:
-    """Every head looks where the operations it claims to carry out look."""
+    """Raises ``Refuted`` if a head does not attend where its claimed operations do."""
     assert compiled.program is not None
     some = next(iter(values.values()))
     places = {**values, PLACE: np.broadcast_to(np.arange(some.shape[1]), some.shape).astype(np.int64)}
@@ -136,7 +136,7 @@ def _looks(
     places: dict[str, Values],
     program: Program,
 ) -> bool:
-    """Whether letters look at the place that the operation copies from, or at all letters alike."""
+    """Whether letters attend to the position that the operation copies from, or to all letters equally."""
     tau = program.num_padding
     if isinstance(operation, (PrefixSum, PlaceSum)):
         hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + (program.mask == "causal"))[:, tau:]

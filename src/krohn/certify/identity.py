@@ -1,4 +1,4 @@
-"""Which automaton a certificate is about: the one the user means, or the one the file claims."""
+"""The automaton that a certificate is about: the one the user names, or the one the file claims."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def listed_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton |
 def renaming(left: Semiautomaton, right: Semiautomaton) -> tuple[Letters, dict[int, int]] | None:
     """Letters and reachable states of ``right`` for those of ``left``: a bijection that keeps all moves.
 
-    States that no word leads to may differ: no word tells. ``None`` if there is no renaming.
+    Unreachable states may differ. ``None`` if there is no renaming.
     """
     if left.table.shape != right.table.shape:
         return None
@@ -82,7 +82,7 @@ def _extended(
 def _matched(
     left: Semiautomaton, right: Semiautomaton, letters: Letters, spent: Callable[[int], None]
 ) -> dict[int, int] | None:
-    """The states that the letters chosen so far lead to from the start, in step; ``None`` if they part."""
+    """Pairs the states that the letters chosen so far reach in step; ``None`` if this is no bijection."""
     match = {left.start: right.start}
     taken = {right.start}
     queue = [left.start]
@@ -105,11 +105,11 @@ SHOWN = 6
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What the network is held against.
+    """The automaton that a network is compared with.
 
     Attributes:
         automaton: states and letters in the order of the network's outputs and embeddings.
-        by_user: whether the user named it; otherwise the file claims it, and nothing else vouches for that.
+        by_user: whether the user named it; otherwise it is only what the file claims.
         renamed: the user's letters and states for those of the network, where other names were allowed.
         mismatch: why the automaton that the user means cannot be the network's; empty if it can.
     """

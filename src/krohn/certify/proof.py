@@ -24,7 +24,7 @@ RUN_ONLY = (
     "printed) is run, not proved; the variant mod of --method grid is proved"
 )
 SHORT = 4
-"""Words up to here are few: a machine can hold whatever a head returns."""
+"""Up to this length there are few words: a machine can hold whatever a head returns."""
 
 Outcome = tuple[Record, Refuted | None, float]
 
@@ -32,9 +32,9 @@ Outcome = tuple[Record, Refuted | None, float]
 def attempt(
     network: Transformer, automaton: Semiautomaton, length: int, dtype: str, *, once: bool = False
 ) -> Outcome:
-    """Every witness that the search finds; of those that are refused, the one that came furthest.
+    """The outcome for the first witness that the checker accepts; if none, for the one that got furthest.
 
-    With ``once`` a wrong word is known: no proof can be found, and one attempt says where it fails.
+    ``once``: a wrong word is known, so no proof exists, and one attempt is enough to say where it fails.
     """
     if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
         record = Record(layer=network.depth)
@@ -43,10 +43,10 @@ def attempt(
 
 
 def returns_positions(network: Transformer) -> bool:
-    """Whether three heads or more of a later layer return positions, as the last visits of Theorem 3 do.
+    """Whether three or more heads of the last of several layers return positions, as in Theorem 3.
 
-    One or two are compared with each other, or with where they stand, and in a first layer there may be
-    several such pairs; for more the search finds nothing.
+    One or two can be compared with each other, or with the current position, and a first layer may have
+    several such pairs; with more the search finds nothing.
     """
     if network.depth < 2:
         return False
@@ -64,7 +64,7 @@ def furthest(
     *,
     once: bool = False,
 ) -> Outcome:
-    """Every witness that the search finds, in the network itself or in one of the same structure."""
+    """As ``attempt``; witnesses are searched in the network itself, or in one of the same structure."""
     stopped: Outcome | None = None
     with one_thread():
         for outcome in _attempts(checked, searched or checked, table, length, dtype, once=once):
@@ -79,7 +79,7 @@ def furthest(
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Limits BLAS to one thread for a while: for small products more threads wait longer than they work."""
+    """Limits BLAS to one thread: for small products, threads cost more time than they save."""
     limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
     return limited
 
@@ -108,7 +108,7 @@ def _attempts(
             record.witness = plain
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
         if verdict.layer > 1 and length > SHORT:
-            return  # a scan, though not one that is proved here: no machine holds its maps
+            return  # a scan that this checker does not prove: no machine holds its maps
     joined, guessed = searched is not checked, True
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
@@ -119,12 +119,12 @@ def _attempts(
             walk = walk_through(
                 searched, dtype, length, choices=choices, work=work, joined=joined, clock=clock
             )
-            if not joined and fits(checked, table):  # its end is then that of the walk, step by step
+            if not joined and fits(checked, table):  # refuses early: the walk has the checker's own boxes
                 read_off(walk, table, length)
             verdict = check(checked, table, dtype, length, witness_json(walk.witness))
         except LimitExceeded as error:
             verdict = Verdict(False, 0.0, str(error))
-        except Exception as error:  # the search is not trusted: what it stumbles over is a refusal
+        except Exception as error:  # the search is not trusted: any error is a refusal
             verdict = refusal_of(error)
         if walk is not None:
             yield _walked(record, walk, verdict, table, length)
@@ -134,7 +134,7 @@ def _attempts(
 
 
 def read_off(walk: Walk, table: Automaton, length: int) -> None:
-    """The end of a proof: every class decodes, and the machine shows what the automaton does."""
+    """The end of a proof: every class decodes, and the machine agrees with the automaton."""
     setting = replace(walk.setting, budget=Budget(WORK))
     with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
         states, _ = decode(setting, walk.moment, walk.network)
@@ -142,7 +142,7 @@ def read_off(walk: Walk, table: Automaton, length: int) -> None:
 
 
 def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:
-    """The whole witness was found; the checker had the last word."""
+    """The outcome for a complete witness, by the checker's verdict."""
     depth = len(walk.network.layers)
     word = None if verdict.certified else differing_word(walk, table, length)
     if verdict.certified:

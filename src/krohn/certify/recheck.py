@@ -1,7 +1,7 @@
 """A certificate against a network: the rules alone, on the certificate's witness and the network's own files.
 
-Nothing is searched and nothing of the certificate is believed. Besides what ``python -m krohn.check`` does,
-the claim's automaton is compared with the one that the user means, or that the network's files name.
+Nothing is searched and nothing in the certificate is trusted. In addition to ``python -m krohn.check``, the
+claim's automaton is compared with the one that the user names, or that the network's files name.
 """
 
 from dataclasses import replace
@@ -54,7 +54,7 @@ def recheck_net(
 
 
 def _same(certificate: Certificate, automaton: Semiautomaton) -> bool:
-    """Whether the claim has this automaton, under these names; names of states count where they are shown."""
+    """Whether the claim is about this automaton: the same names, table, start and outputs."""
     claim, table = certificate.claim, checkable_table(automaton)
     names = (claim.letters, claim.states, claim.target)
     if names != (automaton.letter_names, automaton.state_names, automaton.target):

@@ -25,7 +25,7 @@ MAX_WORDS = 10**6
 BATCH_WORK = 1 << 26
 POPULATION, ROUNDS = 48, 60
 SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 2 * 10**9
-"""Multiplications that the search over patterns, and then that by margins, may cost."""
+"""Budgets, in multiplications: of the search over patterns, and of the descent along margins."""
 
 
 def runner(network: Transformer, dtype: str) -> Runner:
@@ -174,12 +174,12 @@ def logits_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.
 
 
 MAX_WORK = 5 * 10**10
-"""Multiplications that the run may cost: two to six seconds."""
+"""Budget of the run, in multiplications: two to six seconds."""
 PER_SCORE = 250
-"""What scoring one position costs, in multiplications of a large matrix product: small ones are slow."""
+"""Cost of scoring one position, in multiplications of a large matrix product: small ones are slow."""
 PER_UNIT, PER_MATRIX = 40, 400
 FACTORS = {"float32": 1, "float64": 2, "float16": 8, "bfloat16": 8}
-"""What a format costs beside float32; rounding to half types is done in software."""
+"""Cost of a format relative to float32; rounding to half types is done in software."""
 
 
 States = npt.NDArray[np.int64]
@@ -196,9 +196,9 @@ class Subtree:
 
 @dataclass(frozen=True)
 class _Errors:
-    """What one subtree showed: the earliest wrong prefix, and how many of its words have an error."""
+    """The result of one subtree: the earliest wrong prefix, and how many of its words have an error."""
 
-    found: Counterexample | None
+    earliest: Counterexample | None
     words: int
     wrong: int
 
@@ -206,7 +206,7 @@ class _Errors:
 def exhaustive(
     network: Transformer, automaton: Semiautomaton, dtype: str, length: int, max_work: float = MAX_WORK
 ) -> tuple[SecondOpinion, Counterexample | None]:
-    """All words of the largest length that fits; they contain all shorter ones as beginnings."""
+    """Runs all words of the largest length that fits the budget; shorter words are their prefixes."""
     longest, why = _longest(network, automaton.num_letters, dtype, length, max_work)
     if longest == 0:
         return SecondOpinion(0, 0, 0, why), None
@@ -215,14 +215,14 @@ def exhaustive(
             _errors(automaton, outputs_below(network, prefix, below, dtype))
             for prefix, below in prefixes(automaton.num_letters, longest)
         ]
-    result = [part.found for part in parts if part.found is not None]
+    result = [part.earliest for part in parts if part.earliest is not None]
     first = min(result, key=lambda item: (len(item.word), item.word), default=None)
     words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
     return SecondOpinion(longest, words, wrong, why), first
 
 
 def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:
-    """The largest length to run, and what stops a larger one (nothing: empty)."""
+    """The largest length to run, and why not a larger one (empty if it is the full length)."""
     for longest in range(1, length + 1):
         if letters**longest > MAX_WORDS:
             return longest - 1, f"there are more than {MAX_WORDS:,} words of length {longest}"
@@ -284,7 +284,7 @@ def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]
     below = length
     while below > 1 and letters**below > LEAVES:
         below -= 1
-    # One letter makes a single word: a tree that is all trunk.
+    # One letter has a single word of each length: the tree is a path.
     below = min(below, LEAVES.bit_length()) if letters == 1 else below
     yield from ((prefix, below) for prefix in product(range(letters), repeat=length - below))
 

@@ -1,4 +1,4 @@
-"""A compiled network: short words run by themselves, the proof, its description, a search for wrong words."""
+"""Verifies a compiled network: runs all short words, proves it, checks its description, seeks wrong words."""
 
 from dataclasses import replace
 
@@ -23,11 +23,11 @@ from krohn.network.transformer import Transformer
 ARITHMETICS = tuple(FORMATS)
 RULE_SET = "transformer"
 OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
-"""How refusals of the small checker begin: they name their place themselves."""
+"""Prefixes of the small checker's refusals, which name their place themselves."""
 
 
 def arithmetic(name: str) -> str:
-    """The name of a float format, if it is one."""
+    """The name of a float format, validated."""
     if name not in ARITHMETICS:
         raise InvalidInput(f"dtype must be one of {', '.join(ARITHMETICS)}; got {name!r}")
     return name
@@ -50,7 +50,7 @@ def verify_compiled(
         compiled: the network.
         dtype: the arithmetic: float64, float32, bfloat16 or float16.
         length: at most the length it was built for, which is the default.
-        automaton: the automaton that is meant; by default the one that the file claims.
+        automaton: the intended automaton; by default the one that the file claims.
         renamed: allow that the network's states and letters have other names than those of ``automaton``.
         second_opinion: also run all short words, independently of the proof.
         largest: if it is refused, find the largest length that is certified.
@@ -85,7 +85,7 @@ def _certificate(
     lowers_again: bool,
 ) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
-    compiled = replace(compiled, automaton=automaton)  # what the file describes is held against it too
+    compiled = replace(compiled, automaton=automaton)  # the description is compared with it too
     opinion, result = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
     record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=result is not None)
     unproved = failure is not None
@@ -119,7 +119,7 @@ def _certificate(
 def claim_of(
     compiled: CompiledNetwork, automaton: Semiautomaton, dtype: str, length: int
 ) -> tuple[Net, Claim]:
-    """The network by what decides its answers, and what is to be proved of it."""
+    """Everything that decides the network's answers, and the claim to be proved."""
     matrices = compiled.transformer
     net = compiled_net(
         tensors_of(matrices),
@@ -136,14 +136,14 @@ def claim_of(
 
 
 def refutation_text(failure: Refuted, depth: int) -> str:
-    """The cause with its place, which the small checker names itself."""
+    """The cause of a failure, with its place unless the small checker has named it."""
     return (
         failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"
     )
 
 
 def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Verification:
-    """The network is one for another automaton than the user means: nothing is left to prove."""
+    """The network is for another automaton than the user named: nothing is left to prove."""
     return Verification(
         certified=False,
         claim=claim,

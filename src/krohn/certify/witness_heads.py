@@ -1,4 +1,4 @@
-"""Part of the search for witnesses: which rule a head follows, and the machine that remembers for it."""
+"""Part of the search for witnesses: which rule a head follows, and the machine that holds its memory."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -17,21 +17,21 @@ from krohn.nearest_float import few_bits
 
 MAX_BACK = 64
 CLOSE = 1e-3
-"""Scores that differ by less are taken to be equal."""
+"""Scores that differ by less count as equal."""
 UNSEEN = 30.0
 """Scores that are lower by more do not count in a sum."""
 LEAST = 1e6
-"""A head that gives a letter less than one in that many does not add up letters."""
+"""A head that gives a letter less than 1 / LEAST of its weight does not sum letters."""
 MOST_SCORES = 1 << 26
 HERE = 4
-"""Statuses of a race that differ only in who is here follow one another in fours."""
+"""Statuses of a race come in groups of four that differ only in which heads are here."""
 LATE = 96
-"""How many letters t are looked at: the first ones and the last ones."""
+"""How many of the first letters t, and of the last, are examined."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """Scores between groups at some letters t: ``letters[q, t, k, i]``, ``pads[q, t, j]``; what is seen."""
+    """Scores between groups at some letters t: ``letters[q, t, k, i]``, ``pads[q, t, j]``; the mask."""
 
     query_of: Integers
     key_of: Integers
@@ -67,7 +67,7 @@ def sight(moment: Moment, head: Head, *, strict: bool) -> Sight:
 
 
 def _alike(vectors: Array, weight: Array) -> Integers:
-    """Vectors of one projection; where their hull would blur it, only those that agree in what it reads."""
+    """Groups vectors with equal projections; or, if their hulls are too wide, with equal channels read."""
     labels, used = groups(vectors @ weight), (weight != 0).any(axis=1)
     ends = np.full((2, labels.max() + 1, vectors.shape[1]), -np.inf)
     for end, sign in zip(ends, (1, -1), strict=True):
@@ -126,7 +126,7 @@ def _falls(view: Sight, member: Flags, order: tuple[tuple[int, ...], ...]) -> bo
 
 
 def _counting(moment: Moment, view: Sight, tau: int) -> Flags:
-    """[key group, letter]: all; or the groups that score near the best, where they stand."""
+    """[key group, letter]: all; or, where they can occur, the groups whose score is near the best."""
     last = view.letters[0, -1][:, view.seen[-1, tau:]]
     every = np.ones(view.letters.shape[2:], dtype=bool)
     if not last.max(initial=-np.inf) - last.min(initial=np.inf) > UNSEEN:
@@ -182,7 +182,7 @@ def measure(numbers: Array) -> tuple[float, Integers] | None:
 
 
 def _distance(moment: Moment, view: Sight, tau: int) -> int | None:
-    """How far back the best position is, if that is the same everywhere."""
+    """The distance back to the best position, if it is the same everywhere."""
     high = np.concatenate([view.pads, view.letters.max(axis=2)], axis=2)
     high = np.where(view.seen[None], high, -np.inf)
     best = high.argmax(axis=2)
@@ -237,7 +237,7 @@ def _ends(view: Sight, query: int, tau: int) -> tuple[Array, Array]:
 
 @dataclass
 class Memory:
-    """Where a head's cells stand in the rows of the machine: values, then the counters since."""
+    """The columns of a head's cells in the rows of the machine: values, then the counts since."""
 
     rule: Back | Cells
     number: int
@@ -303,7 +303,7 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, i
 
 
 def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:
-    """(row, letter): whether the letter is the one that the best cell holds from now on."""
+    """(row, letter): whether the best cell holds this letter from now on."""
     rule, own = memory.rule, moment.machine.shown[rows[:, 0]]
     assert isinstance(rule, Cells)
     cell = rule.order[0][0]
@@ -313,7 +313,7 @@ def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:
 
 
 def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
-    """What padding leaves in each head's cells."""
+    """The columns of each head's cells, and their initial contents, as padding leaves them."""
     memories, start, tau = [], [0], len(moment.pads)
     for head, rule in zip(layer.heads, rules, strict=True):
         if not isinstance(rule, (Back, Cells)):
@@ -336,7 +336,7 @@ def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Mem
 def _remembered(
     moment: Moment, memory: Memory, rows: Integers, *, strict: bool
 ) -> tuple[Integers, list[Integers]]:
-    """The cells after each letter, and what the head reads: a value and counters since."""
+    """The cells after each letter, and what the head reads: a value and the counts since."""
     state, rule, n = rows[:, 0], memory.rule, memory.number
     own, letters = moment.machine.shown[state], moment.machine.follow.shape[1]
     steps = moment.machine.steps[state][:, :, memory.counters]
@@ -374,7 +374,7 @@ def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> lis
 
 
 def _forgotten(moment: Moment, rule: Cells, cells: Integers, offsets: Integers) -> tuple[Integers, Integers]:
-    """Cells that only padding writes are forgotten once every order that reads them has a better full one."""
+    """Forgets cells that only padding fills, once every order that reads them has a better cell filled."""
     written = np.asarray(rule.member[:, : rule.member.shape[1] - len(moment.pads)].any(axis=1))
     for cell in np.flatnonzero(~written):
         gone = np.ones(cells.shape[:2], dtype=bool)

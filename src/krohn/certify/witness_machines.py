@@ -17,9 +17,9 @@ from krohn.errors import LimitExceeded
 
 MAX_STATES = 100_000
 DIGITS = 5
-"""Numbers that agree to this many decimals (of their channel's size) are taken to be one."""
+"""Numbers that agree to this many decimals (relative to their channel's size) count as equal."""
 WORTH = 6
-"""Counters whose worth agrees to this many digits are taken to be one."""
+"""Counters whose worth agrees to this many digits count as one."""
 
 Expand = Callable[[Integers], tuple[Integers, Integers]]
 """Rows ``[n, w]`` to next rows ``[n, letters, w]`` and outputs ``[n, letters, p]``."""
@@ -32,7 +32,7 @@ def middle(box: Real) -> Array:
 
 
 def rows_alike(rows: Integers) -> Integers:
-    """The number of each row among the different ones."""
+    """A label for each row: equal rows, equal labels."""
     return distinct(rows)[1]
 
 
@@ -44,7 +44,7 @@ def dense(labels: Integers) -> Integers:
 
 
 def groups(vectors: Array) -> Integers:
-    """Rows that agree to some digits have one label."""
+    """Labels for rows: those that agree to ``DIGITS`` digits have the same label."""
     if not vectors.shape[1]:
         return np.zeros(len(vectors), dtype=np.int64)
     scale = np.maximum(np.abs(vectors).max(axis=0), 1e-300)
@@ -92,8 +92,8 @@ def labelled(outputs: Integers, live: Flags) -> Integers:
 
 
 def merged(moment: Moment, live: Flags) -> Merge:
-    """States and classes that look alike in the channels something reads; counters that nothing reads go, and
-    those that are worth the same become one, their sum.
+    """Merges states and classes that agree in all channels that are read later; drops counters that nothing
+    reads, and replaces counters of the same worth by their sum.
     """
     machine, keep = moment.machine, live.astype(np.float64)
     worth: dict[tuple[str, ...], list[int]] = {}
@@ -114,7 +114,7 @@ def merged(moment: Moment, live: Flags) -> Merge:
 
 
 def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
-    """Moore's refinement; states that never read join the start."""
+    """Moore's partition refinement; states that never read a letter join the start."""
     labels = rows_alike(np.concatenate([live[:, None].astype(np.int64), seen * live[:, None]], axis=1))
     while True:
         finer = rows_alike(np.concatenate([labels[:, None], labels[follow] * live[:, None]], axis=1))
@@ -135,11 +135,11 @@ CHUNK = 1 << 22
 
 
 def tabulate_step(moment: Moment, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
-    """MLPs of blocks in a row: folds found by running them on middles."""
+    """The step for the MLPs of consecutive blocks; folds are found by running them on middles of boxes."""
     wide = np.where(untouched(layers)[:, None], moment.wide, 0.0)
     folds, unsure, many, cut = [], -1, 1, _cut(moment, layers)
     for k in range(len(moment.low)):
-        # Where every last unit reads one counter, outputs are sums: the others may stay at 0.
+        # If every last hidden unit reads one counter, outputs are sums: other counters need not vary.
         alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
         fold = _fold_of(moment, layers, wide, k, alone=alone)
         if not fold.modulus:
@@ -151,7 +151,7 @@ def tabulate_step(moment: Moment, layers: tuple[Layer, ...], *, choices: bool) -
 
 
 def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
-    """Writes counters out, because a head looks at them."""
+    """Makes the values of counters part of the state, because a head reads them."""
     ends = zip(moment.low.tolist(), moment.high.tolist(), strict=True)
     folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
     wide = moment.wide.copy()
@@ -160,7 +160,7 @@ def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
 
 
 def _fold_of(moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
-    """What the outputs tell of counter k: a residue, or its place between two ends."""
+    """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
     ends = np.stack([moment.low, moment.high], axis=1)
     few = [
         {low} if alone else {low, *np.clip([0, 1, (low + high) // 2], low, high), high} for low, high in ends
@@ -192,7 +192,7 @@ def _absent(moment: Moment, values: Integers, k: int) -> Flags:
 
 
 def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
-    """The blocks on all rows, some at a time: wide MLPs would need gigabytes."""
+    """Runs the blocks on all rows, in batches: wide MLPs would need gigabytes."""
     for layer in layers:
         many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
         parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
@@ -227,7 +227,7 @@ def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
 
 
 def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
-    """Ends between which a counter can be followed; where it may leave an end, every next step is tried."""
+    """Ends to which a counter can be clamped, and the number of choices: it may leave an end by any step."""
     steps, bottom, top = moment.machine.steps[:, :, k], int(moment.low[k]), int(moment.high[k])
     if steps.min() >= 0:
         return Fold(0, bottom, fold.high), 1
@@ -242,7 +242,7 @@ def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[F
 
 
 def _cut(moment: Moment, layers: tuple[Layer, ...]) -> int:
-    """The last stage before which every unit reads one counter, where there are too many rows to run."""
+    """The last stage before which every unit reads at most one counter; 0 if there are few rows anyway."""
     sizes = (moment.high - moment.low + 1).astype(np.float64)
     if len(layers) > 1 or len(sizes) < 2 or moment.classes * sizes.prod() <= MANY_ROWS:
         return 0

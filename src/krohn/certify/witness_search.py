@@ -1,6 +1,6 @@
 """The search for a witness.
 
-The search may be as clever as it likes, since the checker believes none of it.
+The search may use any heuristic: the checker trusts none of it.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from krohn.check.witness import (
 
 GRAIN, NEAR = 2.0**10, 2.0**-12
 MOST_JOINED = 2e8
-"""Entries of arrays up to which blocks without heads are run as one."""
+"""Most array entries for which blocks without heads are run as one."""
 
 
 def walk_through(
@@ -45,7 +45,7 @@ def walk_through(
     joined: bool = False,
     clock: bool = True,
 ) -> "Walk":
-    """A witness for the proof layer by layer; raises ``Refused`` where the checker stops on the way."""
+    """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
@@ -73,7 +73,7 @@ def walk_through(
 
 
 def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
-    """How many blocks are run as one: the first and those after it without heads, if not too much."""
+    """How many blocks to run as one: the first and those after it without heads, if the work allows."""
     count, work = _without_heads(layers), 0.0
     plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
     chain = chain_of(layers[:count], plain)
@@ -105,11 +105,11 @@ class Walk:
 
     @property
     def witness(self) -> Layered:
-        """What the checker is given."""
+        """The witness for the checker."""
         return Layered(tuple(self.steps), self.clock)
 
     def take(self, step: Step, *, moment: bool = False) -> None:
-        """The checker's own step: its boxes tell the search where it stands."""
+        """Takes the checker's own step: its boxes guide the rest of the search."""
         assert_moderate([*self.steps, step], len(self.moment.wide))
         if self.rough and isinstance(step, Tabulate) and step.blocks:
             layers = self.network.layers[self.done // 2 :][: step.blocks]
@@ -128,7 +128,7 @@ class Middles(Block):
     """For the search alone: MLPs run on the middles of boxes."""
 
     def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
-        """The last units of a strand as float64 computes them; what is cut is left to the checker's step."""
+        """The outputs of a strand in plain float64; strands that are cut are run as the checker does."""
         read = self.counters_of(strand)
         if self.step.cut and read.sum() > 1:
             return super().run(chain, strand)
@@ -138,9 +138,9 @@ class Middles(Block):
 
 
 def without_errors(moment: Moment) -> Moment:
-    """For the search alone: the middles of boxes, as short numbers where they are near one.
+    """For the search alone: the middles of boxes, rounded to short numbers where they are close to one.
 
-    Sums of short numbers are exact, and what is exact costs the checker's steps nothing.
+    Sums of short numbers are exact, so they do not widen the boxes of the checker's steps.
     """
 
     def meant(box: Real) -> Real:
@@ -153,7 +153,7 @@ def without_errors(moment: Moment) -> Moment:
 
 
 def compares_repeating_codes(network: Network) -> bool:
-    """Whether keys read codes of positions that repeat: heads may compare them, as they do binary places."""
+    """Whether keys read periodic position codes: heads may compare them, as they do with binary codes."""
     repeats = readings_of(network.positions[len(network.padding) :])[0]
     return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
 
@@ -167,7 +167,7 @@ def _looked_at(moment: Moment, layer: Layer) -> list[int]:
 
 
 def scans(network: Network) -> Iterator[Scan]:
-    """What letters and padding may stand for: the maps that the embedding holds."""
+    """Witnesses of scans: letters and padding as maps of points, read off the embedding."""
     heads = [head for layer in network.layers for head in layer.heads]
     codes = (network.positions != 0).any(axis=0)
     if (
@@ -197,7 +197,7 @@ def scans(network: Network) -> Iterator[Scan]:
 def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]:
     """The units between two rounds of an MLP that composes many windows.
 
-    They see two windows, all points of the later and one of the earlier, which is theirs; or one point alone.
+    Each sees all points of one window and a single point of the window before it; or a single point only.
     """
     held = {int(channel): (0, p) for p, channel in enumerate(channels)}
     distances = {_distance(network, head): head for head in layer.heads if head.output.any()}
@@ -230,14 +230,14 @@ def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]
 
 
 def _distance(network: Network, head: Head) -> int:
-    """How far back the position is that a head whose scores are of places alone likes best at the end."""
+    """The distance back to the best position at the last letter, for a head that scores positions only."""
     codes = network.positions
     scores = (codes[-1] @ head.query) @ (codes @ head.key).T
     return len(codes) - 1 - int(scores.argmax())
 
 
 def _moved(layer: Layer, channels: Integers) -> Integers:
-    """Where the MLP writes each point: the one output that depends on a copy of its channel."""
+    """The channel to which the MLP writes each point: the one output that depends on a copy of it."""
     reads = (layer.weights[0] != 0).astype(np.float64)
     for weight in layer.weights[1:]:
         reads = reads @ (weight != 0).astype(np.float64)

@@ -149,7 +149,7 @@ def _fold_text(fold: Fold) -> str:
 
 
 def differing_word(walk: Walk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
-    """A shortest word after which the machine shows another state, if classes decode at all."""
+    """A shortest word on which the machine disagrees with the automaton, if its classes decode at all."""
     logits = middle(walk.moment.box) @ walk.network.readout + walk.network.readout_bias
     machine, states = walk.moment.machine, logits.argmax(axis=1)
     seen: dict[tuple[int, int], tuple[int, ...]] = {(0, automaton.start): ()}

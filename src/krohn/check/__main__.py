@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for small matrices threads wait longer than they work
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads cost more time than they save
 
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
@@ -20,7 +20,7 @@ USAGE = "usage: python -m krohn.check NET CERTIFICATE"
 
 
 def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:
-    """Reads both and asks the rules."""
+    """The certificate, and the verdict of its rule set on the network."""
     certificate = read_certificate(file)
     replicate = certificate.claim.configuration.get("replicate", 0)
     held = read_net(net, replicate if type(replicate) is int else 0)
@@ -28,7 +28,7 @@ def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints the claim, what is assumed, and yes or no."""
+    """Prints the claim, its assumptions and the verdict; returns the exit status."""
     if list(arguments) in (["-h"], ["--help"]):
         sys.stdout.write(f"{__doc__}\n{USAGE}\n")
         return 0

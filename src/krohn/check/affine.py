@@ -1,8 +1,8 @@
-"""What matrices read by affine arithmetic, in which errors of one sum cancel.
+"""Affine arithmetic: errors with a common source cancel when matrices add them up.
 
-x = centre + Σ_e tied[e] + own: one symbol e in [−1, 1] per channel of the stream before,
-and what a unit has for itself (its rounding, its unknown sign), up to ``own``. ``box`` bounds the same
-numbers by plain intervals; both hold, so what they have in common does.
+x = centre + Σ_e tied[e]·e ± own: one noise symbol e in [−1, 1] per channel of the stream before, and ``own``,
+a bound on the error of the unit alone (its rounding, its unknown sign). ``box`` bounds the same numbers by
+plain intervals; both bounds hold, so their intersection does.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class Affine:
 
     @property
     def reach(self) -> Array:
-        """The size of what the form holds."""
+        """The largest absolute value that the form allows."""
         out: Array = np.abs(self.centre) + np.abs(self.tied).sum(axis=0) + self.own
         return out
 
@@ -49,9 +49,9 @@ class Affine:
         return Affine(box, self.centre, self.tied, self.own)
 
     def linear(self, fmt: Format, weight: Array, bias: Array, norm: Norm | None = None) -> "Affine":
-        """The next sums: those of the form, and what the network and this checker round.
+        """x @ weight + bias as a form, with the rounding errors of the network and of this checker.
 
-        After a LayerNorm its mean lies beyond the form; what the matrix reads of it is added.
+        After a LayerNorm the form leaves out the mean; what the mean contributes to each sum is added here.
         """
         box = whole(self.box)
         if norm is not None:
@@ -62,21 +62,21 @@ class Affine:
         size = self.reach @ sizes
         sure = self._constant(weight) & (off == 0)
         own = np.where((off + size > 0) & ~sure, affine_error(size + np.abs(bias), len(weight)), 0.0)
-        own = own + ample(self.own @ sizes)  # what a unit has for itself, each sum takes as its own
+        own = own + ample(self.own @ sizes)  # own errors of inputs add to the sum's own error
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
-        # A sum that is known is its form too: that of its inputs may be off by what this checker rounds.
+        # A known sum replaces its form, which may be off by this checker's own rounding.
         sure = sure & made.known
         centre = np.where(sure, made.lo, self.centre @ weight + bias)
         return Affine(made, centre, self.read(weight) * ~sure, off + own).shared()
 
     def read(self, weight: Array) -> Array:
-        """What each symbol is worth in x @ weight."""
+        """The coefficient of each symbol in x @ weight."""
         symbols, rows, units = self.tied.shape
         return (self.tied.reshape(symbols * rows, units) @ weight).reshape(symbols, rows, weight.shape[1])
 
     def _constant(self, weight: Array) -> Flags:
-        """Sums of numbers that are known."""
+        """[row, column]: whether x @ weight adds up known numbers only."""
         out: Flags = (~self.box.known).astype(np.float64) @ (weight != 0).astype(np.float64) == 0
         return out
 
@@ -93,7 +93,7 @@ class Affine:
         return made if pairs is None or not len(pairs) else self._paired(made, pairs, ~(on | off | sine))
 
     def _paired(self, made: "Affine", pairs: Integers, unsure: Flags) -> "Affine":
-        """The first of a pair stands for both, as s itself; the second for how far s' is from −s."""
+        """Of a pair relu(s), relu(s') the first unit becomes s; the second bounds how far s' is from −s."""
         first, second = pairs[:, 0], pairs[:, 1]
         unsure = unsure[:, first] & unsure[:, second]
         if not unsure.any():
@@ -117,7 +117,7 @@ class Affine:
         return np.where(unsure, 0.0, common_unit(self.box.lo, weight))
 
     def sums(self, weight: Array) -> Real:
-        """x @ weight in real numbers, by the form alone unless they are known."""
+        """x @ weight in real numbers, bounded by the form, or exact where all terms are known."""
         sizes = np.abs(weight)
         off = affine_error(self.reach @ sizes, len(weight))
         radius = summed_up(self.read(weight), self.own @ sizes, off)
@@ -139,13 +139,13 @@ class Affine:
         return np.maximum((apart - point(ample(radius))).lo, boxes.lo)
 
     def normed(self, norm: Norm) -> "Affine":
-        """LayerNorm of these numbers, without the mean; what it adds is a unit's own."""
+        """LayerNorm of these numbers, without the mean; its error is added to ``own``."""
         own = ample(self.own * np.abs(norm.scale) + norm.error(self.box.size))
         box = norm.apart(self.box, np.zeros(1)).part
         return Affine(box, self.centre * norm.scale, self.tied * norm.scale, own)
 
     def plus(self, fmt: Format, stream: "Affine", place: Integers, keep: Array) -> "Affine":
-        """Adds what is kept of the stream: its error is the one that these sums saw, symbol by symbol."""
+        """Adds the residual stream: it has the same symbols as these sums, so shared errors can cancel."""
         if not keep.any():
             return self
         place = np.where(keep > 0, place, 0)
@@ -160,7 +160,7 @@ class Affine:
         return Affine(box, centre, tied, old + 2 * off + own).shared()
 
     def opened(self) -> "Affine":
-        """What units have for themselves as symbols, so that all that is made of them shares it."""
+        """Turns the own error of each unit into a symbol, so that later sums share it."""
         tied = np.concatenate([self.tied, diagonal(self.own)])
         return Affine(self.box, self.centre, tied, np.zeros_like(self.own))
 
@@ -169,7 +169,7 @@ class Affine:
         return Affine(self.box[:, units], self.centre[:, units], self.tied[..., units], self.own[:, units])
 
     def trimmed(self, stream: "Affine") -> tuple["Affine", "Affine"]:
-        """Both without the symbols that neither holds."""
+        """Both forms without the symbols that neither of them uses."""
         some = (self.tied != 0).any(axis=(1, 2))
         first = len(stream.tied)
         some[:first] |= (stream.tied != 0).any(axis=(1, 2))
@@ -177,7 +177,7 @@ class Affine:
 
 
 def beside(units: Affine, stream: Affine) -> Affine:
-    """Both, side by side; the stream has the first of the units' symbols."""
+    """Both, side by side; the symbols of the stream are the first ones of the units."""
     more = np.zeros((len(units.tied) - len(stream.tied), *stream.centre.shape))
     tied = np.concatenate([units.tied, np.concatenate([stream.tied, more])], axis=2)
     centre, own = (
@@ -187,7 +187,7 @@ def beside(units: Affine, stream: Affine) -> Affine:
 
 
 def entering(box: Real) -> Affine:
-    """Inputs: a symbol each."""
+    """The form of inputs: one symbol for each."""
     centre = (box.lo + box.hi) / 2
     radius = ample(np.maximum(box.hi - centre, centre - box.lo))
     return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
@@ -196,7 +196,7 @@ def entering(box: Real) -> Affine:
 def mirrors(into: Array, out: Array) -> Integers:
     """Pairs of units with opposite weights, before and after: x = relu(x) − relu(−x).
 
-    Only those after matter: relu(s) − relu(s') differs from s by at most |s + s'|, whatever s and s' are.
+    Soundness needs only the output weights: relu(s) − relu(s') is within |s + s'| of s, for any s and s'.
     """
     waiting: dict[bytes, int] = {}
     found = []

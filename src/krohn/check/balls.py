@@ -1,6 +1,6 @@
-"""A horizon for diagonal stacks whose floats do not close: up to which length rounding stays harmless.
+"""A length bound where the closure search does not end: how long rounding is harmless in a diagonal stack.
 
-Every number is a ball: a middle, and a radius that bounds what rounding in any order can do to it. Every
+Every number is a ball: a middle, and a radius that bounds its rounding error in any order of sums. Every
 state of the stack gets a few *references*, what short words leave. A letter takes a reference to within a
 drift of another one, and a ball around it to a ball whose radius F is a convex function of the radii
 before, as long as no unit and no gate is near its bend. With radii B (next to no error in the memories) and
@@ -30,9 +30,9 @@ from krohn.check.verdict import Budget, require
 
 MAX_REFERENCES = 400
 LEAST = 1e18
-"""B is C divided by this: positive, for where a radius is 0 more is exact."""
+"""B is C divided by this: not 0, because at radius 0 more steps are exact."""
 GROWN = 1.000001
-"""Radii of the letter before are tried a little larger than a step makes them, so that they settle."""
+"""Radii of the letter before are enlarged by this factor in each iteration, so that they settle."""
 ALMOST = 0.999999999
 
 
@@ -50,7 +50,7 @@ class Ball:
 
 
 Carried = list[tuple[Ball, Ball, Ball]]
-"""Of each block: its memory, and the stream before its mixer and before its MLP, all [N, ...]."""
+"""For each block: its memory, and the stream before its mixer and before its MLP, all [N, ...]."""
 
 
 class DiagonalBalls:
@@ -71,7 +71,7 @@ class DiagonalBalls:
         return [(memory, none, none)] * cell.layers
 
     def step(self, states: Carried, letter: int) -> tuple[Carried, Ball]:
-        """What is carried after a letter, and the logits."""
+        """The carried state after a letter, and the logits."""
         row = np.repeat(self.tensors["wte"][letter : letter + 1], len(states[0][1].middle), axis=0)
         x, after = Ball(row, np.zeros(row.shape)), []
         for i, (memory, before_mixer, before_mlp) in enumerate(states):
@@ -154,7 +154,7 @@ class DiagonalBalls:
         return Ball(z.middle / np.maximum(1.0, size), np.where(quarter, 0.0, ample(z.radius / least) + off))
 
     def _bent(self, z: Ball) -> Ball:
-        """σ or tanh: no steeper than 1, and exact where they are far out all over the ball."""
+        """σ or tanh: slope at most 1; exact where the whole ball lies in the saturated range."""
         function = self.wide.tanh if self.cell.gate == "signed" else self.wide.sigmoid
         middle, whole = function(point(z.middle)), function(Real(z.middle - z.radius, z.middle + z.radius))
         require(whole.known | ~middle.known | (z.middle == 0), "a gate may be far out, or not")
@@ -163,7 +163,7 @@ class DiagonalBalls:
 
 
 def relu(x: Ball) -> Ball:
-    """Each unit must be off all over its ball, or on in the middle; then its radius is linear."""
+    """ReLU; each unit must be off all over its ball, or on in the middle, so that its radius is linear."""
     on = x.middle > 0
     require(on | (x.middle + x.radius <= 0), "a unit may be on, or off")
     return Ball(np.where(on, x.middle, 0.0), np.where(on, x.radius, 0.0))
@@ -179,7 +179,7 @@ class References:
 
 
 def horizon(cell: DiagonalStack, automaton: Automaton, dtype: str, witness: Any, budget: Budget) -> int:
-    """Letters up to which every word is run right, by the references and radii of a witness."""
+    """The length up to which every word is run right, by the references and radii of a witness."""
     need(
         isinstance(witness, dict) and set(witness) == {"references", "follow", "allowed"},
         "the witness of a horizon must have references, follow and allowed",
@@ -225,7 +225,7 @@ def points(state: Carried) -> Carried:
 
 
 def joined(states: Sequence[Carried]) -> Carried:
-    """The rows of all."""
+    """The rows of all states, one after another."""
 
     def whole(balls: Sequence[Ball]) -> Ball:
         return Ball(np.concatenate([b.middle for b in balls]), np.concatenate([b.radius for b in balls]))
@@ -234,7 +234,7 @@ def joined(states: Sequence[Carried]) -> Carried:
 
 
 def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Budget) -> int:
-    """Letters for which the radii of the memories stay below ``allowed``, where the read-out is right."""
+    """How many letters keep the radii of the memories below ``allowed``, where the read-out is right."""
     high, leads = settled(balls, found, allowed, budget)
     require(leads, "the right logit does not lead as far out as memories may be")
     for size, most in zip(high, allowed, strict=True):
@@ -253,7 +253,7 @@ def settled(
 ) -> tuple[list[float], bool]:
     """Radii of the memories after any letter, and whether the read-out is right.
 
-    The streams that are looked back at have the radii that a step gives them; these are found first.
+    The radii of the streams that the next step looks back at are found first, by iterating until they settle.
     """
     near = [
         (np.zeros(mixer.middle.shape[1]), np.zeros(mlp.middle.shape[1])) for _, mixer, mlp in found.states
@@ -297,7 +297,7 @@ def _widest(
 
 
 def right_leads(logits: Ball, right: Integers) -> bool:
-    """Whether the right logit is above all others wherever in their balls they are."""
+    """Whether the right logit is above all others, for all values in their balls."""
     rows = np.arange(len(right))
     others = logits.middle + logits.radius
     own = (logits.middle - logits.radius)[rows, right]

@@ -1,7 +1,7 @@
 """The proof for every length of a trained LSTM or GRU: boxes that every letter maps into each other.
 
 A witness names boxes of the hidden state. Box 0 holds the state before the first letter; each box belongs
-to a state of the automaton and names, for each letter, the box that follows. Proved is that the follower
+to a state of the automaton and names, for each letter, the box that follows. We prove that the follower
 belongs to the right state, that one step of the network from any point of a box ends inside the follower,
 and that on every follower the read-out answers its state. By induction the network is right on words of
 every length.
@@ -31,7 +31,7 @@ LARGEST = 1e12
 MAX_BOXES = 4096
 CELLS: dict[str, type[Gated]] = {"lstm": Lstm, "gru": Gru}
 SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
-"""Floats in which sides are written; boxes are rounded outwards to them."""
+"""Float types in which sides are stored; boxes are rounded outwards to them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class BoxCell:
 
 
 def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
-    """The cell of a run; rows of letters and columns of states that are not there are padding."""
+    """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors."""
     need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
     used = dict(tensors)
     names = {
@@ -115,7 +115,7 @@ def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, stat
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """An automaton, and the words that are meant: those whose letters are all allowed [state, letter]."""
+    """An automaton, and the words of the claim: those whose letters are all allowed [state, letter]."""
 
     automaton: Automaton
     allowed: Flags

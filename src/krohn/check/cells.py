@@ -1,7 +1,7 @@
 """Recurrent networks: tensors by name, a state that starts from zero, one step for each letter.
 
-A step is written once, for any arithmetic: ``Sums`` proves with it, and whoever wants to run a network
-hands in plain floats. Here are the gated cells; ``stacks`` has the linear recurrences.
+A step is written once, for any arithmetic: intervals (``Sums``) for a proof, plain floats for a run.
+This module has the gated cells; ``stacks`` has the linear recurrences.
 """
 
 from abc import ABC, abstractmethod
@@ -21,12 +21,12 @@ Tensors = Mapping[str, npt.NDArray[np.single]]
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a network that reads what the part before hands on, one position after the other.
+    """A part of a network that reads the output of the part before it, position by position.
 
     Attributes:
         size: numbers that it carries from letter to letter.
-        step: what is handed to it [many, …] and what it carries [many, size], to what it carries afterwards
-            and what it hands on; the last stage hands on logits.
+        step: input [many, …] and carried numbers [many, size] to the carried numbers afterwards and the
+            output; the output of the last stage is the logits.
         linear: how many of the first numbers a linear recurrence carries, whose errors never shrink.
     """
 
@@ -64,12 +64,12 @@ class Cell(ABC):
 
     @abstractmethod
     def stages(self, sums: Sums) -> list[Stage]:
-        """The network in parts, of which each sees the parts before it alone."""
+        """The network in parts; each part sees only the parts before it."""
 
     @property
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """The options of the training architecture that the tensors fit."""
+        """The options of the training architecture that give tensors of these shapes."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Cell(ABC):
 
     @classmethod
     def of(cls, tensors: Tensors, options: Mapping[str, Any]) -> "Cell":
-        """The cell with these options of its training architecture; most follow from the sizes."""
+        """The cell with these options of its training architecture; most options follow from the shapes."""
         return cls(tensors)
 
     def stored(self, sums: Sums) -> dict[str, Array]:
@@ -86,7 +86,7 @@ class Cell(ABC):
         return {name: sums.fmt.stores(array.astype(np.float64), name) for name, array in self.tensors.items()}
 
     def letters(self, sums: Sums) -> Real:
-        """What each letter hands to the first stage: a row of the embedding is taken, not computed."""
+        """The input of the first stage for each letter: a row of the embedding, without rounding."""
         return point(sums.fmt.stores(self.tensors["wte"].astype(np.float64), "wte"))
 
     @property
@@ -153,7 +153,7 @@ class Gated(Cell):
         """The state after a letter."""
 
     def stages(self, sums: Sums) -> list[Stage]:
-        """See ``Cell``: it is one, and h stands first in what it carries."""
+        """See ``Cell``: a single stage; h comes first among the carried numbers."""
         w = self.stored(sums)
 
         def step(given: Real, carried: Real) -> tuple[Real, Real]:

@@ -3,7 +3,7 @@
 It reads like the proof. The embedding is in its boxes by construction. Each step of the witness turns the
 claim about one moment of the forward pass into a claim about a later one. At the end every class decodes to
 one state, and the machine shows the automaton's states on all words. Whatever goes wrong, an exception
-included, is a refusal. Attention stands here as well: the stream that is kept, and every head by its rule.
+included, is a refusal. Attention is in this module too: the residual stream, and every head by its rule.
 """
 
 from dataclasses import replace
@@ -38,8 +38,8 @@ from krohn.check.witness import (
 from krohn.errors import LimitExceeded
 
 WORK, LAYERED_WORK = 2e10, 1.6e9
-"""Entries of arrays that a proof may compute. How many it takes is decided by the network in a scan; layer by
-layer by the witness, which anyone may have written: some twenty seconds of a processor at most.
+"""Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
+proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
 """
 
 
@@ -51,7 +51,7 @@ def check(
         with np.errstate(all="ignore"):
             proof = witness_from(witness)
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
-    except LimitExceeded:  # no verdict: the witness is larger than anything that is read
+    except LimitExceeded:  # no verdict: the witness exceeds the size limit
         raise
     except Exception as error:  # whatever a witness provokes is a refusal
         return refusal_of(error)
@@ -93,8 +93,8 @@ def fits(network: Network, automaton: Automaton) -> bool:
 
 
 def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Moment:
-    """Token plus position, once rounded. Codes that stay or repeat along letters join the classes, which
-    are (reading of a clock, letter): the box of one is the hull over all positions of its reading.
+    """Token plus position, rounded once. Position codes that are constant or periodic become part of the
+    classes (clock reading, letter): the box of a class is the hull over all positions with its reading.
     """
     tau, (letters, d) = len(network.padding), network.embedding.shape
     codes = network.positions[: tau + length]
@@ -120,7 +120,7 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
 
 
 def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tuple[Step, ...]) -> Moment:
-    """All blocks in order, and steps that only forget between them."""
+    """All blocks in order, with merging steps in between."""
     done = 0
     for step in steps:
         moment, done = follow_step(setting, network, moment, step, done)
@@ -131,7 +131,7 @@ def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tupl
 def follow_step(
     setting: Setting, network: Network, moment: Moment, step: Step, done: int
 ) -> tuple[Moment, int]:
-    """One step; ``done`` counts the blocks of the network that lie behind."""
+    """One step; ``done`` counts the blocks (attention or MLP) that have been checked."""
     if isinstance(step, Merge):
         return counted_anew(merge(moment, step), setting.budget), done
     if isinstance(step, Tabulate) and not step.blocks:
@@ -151,10 +151,10 @@ LARGEST, READINGS = 64, 64
 
 
 def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
-    """Channels whose codes are small whole numbers that repeat; the reading of each letter; the next one.
+    """Channels whose codes are small periodic integers; the clock reading at each letter; the next reading.
 
-    Nothing here must be right for the proof: boxes of classes are hulls over all positions of a reading,
-    whatever the readings are. A reading that fits makes them narrow.
+    The proof is sound for any readings: the box of a class is the hull over all positions with its reading.
+    Readings that fit the codes make the boxes narrow.
     """
     repeats = np.zeros(along.shape[1], dtype=bool)
     early, period = 0, 1
@@ -251,7 +251,7 @@ def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
 def _assembled(
     setting: Setting, moment: Moment, keep: Array, rows: Integers, parts: list[Part], sums: list[Box]
 ) -> tuple[Real, Array]:
-    """keep x + Σ heads less their counters, for every row; and what the old counters are worth then."""
+    """keep x + Σ heads without their counters, for every row; and the new worth of the old counters."""
     own, wide = rows[:, 0], moment.wide * keep[:, None]
     boxes = [moment.computed(moment.box)[own].kept(keep), *(box[own] for box in sums)]
     at, exact = 1, point(wide)

@@ -26,7 +26,7 @@ MEMORY = FORMATS["float32"].inner
 
 
 def same_in_chunks(cell: Cell, notes: Notes) -> bool:
-    """From what a closed search has noted."""
+    """Whether both forms agree, given the notes of a search that has closed."""
     if not notes.exact or any(len(rows) > MAX_STEPS for rows in notes.steps.values()):
         return False
     if isinstance(cell, DiagonalStack):
@@ -39,13 +39,13 @@ def same_in_chunks(cell: Cell, notes: Notes) -> bool:
 
 
 def _fits(size: float, unit: float) -> bool:
-    """Whether sums of multiples of a unit, up to this size in all, are floats in every order."""
+    """Whether sums of multiples of ``unit``, of at most this total size, are exact in every order."""
     most = ample(np.asarray(size))
     return bool(MEMORY.holds(unit, most) & (most < MEMORY.largest))
 
 
 def _diagonal(gates: Array, top: float, unit: float) -> bool:
-    """Parts of gates are 0 or ±1, and twice the largest number still has no more bits than a float."""
+    """Real and imaginary parts of gates are 0 or ±1, and four times the largest number is still exact."""
     return bool(np.isin(gates, (-1.0, 0.0, 1.0)).all()) and _fits(4 * top, unit)
 
 
@@ -64,7 +64,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
     gr, gk, gt, gq, gv = (_unit(part) for part in (rows, flat, inverse, query, value))
     gt, larger = float(np.fmin(1.0, gt)), float(np.fmax(1.0, t))
     seen, read = (float(np.abs(part).sum(axis=1).max()) * top for part in (rows, query))  # of a memory
-    error = v + seen  # bounds what a step writes; from an empty memory it differs by what is seen
+    error = v + seen  # bounds what a step writes; an empty memory changes it by at most ``seen``
     own, g_own = error + seen, gt * gv
     g_error = min(g_own, gr * unit)
     sums = [

@@ -1,9 +1,9 @@
-"""What a certificate says, and what it shows for it: claim, rule set, witness. One form for every network.
+"""A certificate: claim, rule set and witness, in one form for networks of every kind.
 
 A claim names everything that decides the answer: the network by a digest of its tensors and of every field of
 its configuration, the automaton with its table, which outputs are right, how long words may be, the float
 format, the order of sums, and what is assumed of library functions. A certificate adds the rule set that
-proves such claims and the witness that it asks for. Nothing in it is believed.
+proves such claims and the witness that these rules need. Nothing in it is trusted.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "le
 FIELDS = (*NAMED, "assumptions")
 ANY = "any"
 SHOWN = 64
-"""Transitions that are written out; of larger automata the claim names the digest of the table."""
+"""Most transitions that are written out; for larger automata the claim gives the digest of the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Claim:
         }
 
     def sentence(self) -> str:
-        """The claim as people say it."""
+        """The claim in words."""
         table, (states, letters) = self.automaton.table, self.automaton.table.shape
         which = "of every length" if self.up_to is None else f"of at most {self.up_to:,} letters"
         if self.allowed is not None:
@@ -176,7 +176,7 @@ def _up_to(lengths: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """A claim, the rule set that proves it, and the witness; ``rules`` has the last word."""
+    """A claim, the rule set that should prove it, and the witness; ``rules`` decides whether it does."""
 
     claim: Claim
     rules: str

@@ -1,10 +1,10 @@
 """The proof for words of every length: all boxes of floats that words reach, layer by layer, each decoded.
 
-A layer is searched breadth first over pairs (state of the machine of the layers above, what it carries),
-under every letter. What it carries is an interval for each number, nearly always a point: all that a device
-may compute. If no new pair appears, the layers so far are a finite machine from letters to what they hand
-on. States of it that hand on the same for ever are merged: what no later layer sees is forgotten. The last
-machine gives logits, and is run beside the automaton: nothing about the construction is assumed.
+A layer is searched breadth first over pairs (state of the machine of the layers before it, carried numbers),
+under every letter. A carried number is an interval, nearly always a point, that holds every value a device
+may compute. If no new pair appears, the layers so far are a finite machine from letters to output vectors.
+States with the same outputs for ever are merged: they differ in nothing that a later layer sees. The last
+machine outputs logits, and is run in step with the automaton: nothing about the construction is assumed.
 
 Hypotheses, and where they are asked for: every number is finite (``sums``); a linear recurrence carries
 points (``behind``), for its errors never shrink; the right logit is above every other all over its interval
@@ -23,14 +23,14 @@ from krohn.check.sums import ANY, LEFT, Notes, Sums
 from krohn.check.verdict import Budget, require
 
 WORK = 2e10
-"""Entries of arrays that a proof may compute."""
+"""Budget of a proof, in array entries."""
 MAX_PAIRS = 50_000
 MAX_LEVELS = 2_000
-"""Letters of the longest words that the search of a layer goes through."""
+"""Longest words, in letters, in the search of a layer."""
 MAX_ROUNDS = 300
-"""Rounds of telling states apart; a machine that takes more is kept as it is."""
+"""Most rounds of partition refinement; a machine that needs more is not merged."""
 UNKNOWN = -1
-"""A state of a machine that was not searched any more."""
+"""A state that was reached but not searched."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Closure:
         layers: pairs that were reached, for each layer.
         margin: the least lead of the right logit.
         horizon: all words up to this length have right answers.
-        doubt: a shortest word after which the right logit does not lead all over its interval.
+        doubt: a shortest word after which the right logit need not be the largest.
         notes: what letters do to the memories.
     """
 
@@ -79,9 +79,9 @@ def close(
 
 @dataclass(frozen=True)
 class Mealy:
-    """From letters to vectors: ``follow[s, a]`` is the next state, ``vectors[given[s, a]]`` is handed on.
+    """From letters to vectors: ``follow[s, a]`` is the next state, ``vectors[given[s, a]]`` the output.
 
-    It starts in state 0; ``reached`` counts pairs, those that were not searched any more included.
+    It starts in state 0; ``reached`` counts all pairs, including those beyond the limit of the search.
     """
 
     follow: Integers
@@ -90,7 +90,7 @@ class Mealy:
     reached: int
 
     def forgetting(self) -> "Mealy":
-        """The same from letters to vectors, with states merged that hand on the same for ever."""
+        """The same map from letters to vectors; states with the same outputs for ever are merged."""
         classes, count = numbered_rows(self.given)
         for _ in range(MAX_ROUNDS):
             known = np.where(self.follow == UNKNOWN, UNKNOWN, classes[self.follow])
@@ -103,7 +103,7 @@ class Mealy:
 
 
 def numbered_rows(rows: Integers) -> tuple[Integers, int]:
-    """Equal rows by one number each, the first row's is 0; and how many there are."""
+    """The number of each row, equal rows having equal numbers, from 0 in order of appearance; their count."""
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first)] = np.arange(len(first))
@@ -111,7 +111,7 @@ def numbered_rows(rows: Integers) -> tuple[Integers, int]:
 
 
 def letters_of(cell: Cell, sums: Sums) -> Mealy:
-    """The machine before the first layer: a letter hands on its own numbers."""
+    """The machine before the first layer: each letter outputs its embedding."""
     count = cell.num_letters
     return Mealy(np.zeros((1, count), np.int64), np.arange(count)[None], cell.letters(sums), 1)
 
@@ -141,12 +141,12 @@ def behind(machine: Mealy, stage: Stage, limit: int, budget: Budget) -> Mealy:
         states = np.concatenate(origins)
         carried = Real(*(np.concatenate([getattr(part, end) for part in fresh]) for end in ("lo", "hi")))
     ways = np.concatenate(follow)
-    ways = np.where(ways < len(ways), ways, UNKNOWN)  # pairs behind the last level have no row
+    ways = np.where(ways < len(ways), ways, UNKNOWN)  # pairs that were not searched have no row
     return Mealy(ways, np.concatenate(given), handed.rows(), len(pairs))
 
 
 class _Numbers:
-    """Pairs of a state and a box, numbered as they come; zero has no sign."""
+    """Pairs of a state and a box, numbered in order of appearance; −0 counts as 0."""
 
     def __init__(self) -> None:
         self._number: dict[tuple[int, bytes], int] = {}
@@ -156,7 +156,7 @@ class _Numbers:
         return len(self._number)
 
     def of(self, states: Integers, boxes: Real) -> Integers:
-        """The number of each pair; unknown if the state is."""
+        """The number of each pair; ``UNKNOWN`` if its state is unknown."""
         found, low, high = [], boxes.lo + 0.0, boxes.hi + 0.0
         for state, lo, hi in zip(states.tolist(), low, high, strict=True):
             row = lo.tobytes(), hi.tobytes()
@@ -180,8 +180,8 @@ Pair = tuple[int, int]
 def beside_automaton(
     machine: Mealy, automaton: Automaton, budget: Budget
 ) -> tuple[bool, float, int, tuple[int, ...] | None]:
-    """Runs the whole network's machine beside the automaton, breadth first: whether all was searched and
-    right, the least lead, the letters of words that were all right, and a word that may not be."""
+    """Runs the whole network's machine in step with the automaton, breadth first: whether the search was
+    complete and all answers right, the least lead, the length up to which all are, and a doubtful word."""
     came: dict[Pair, tuple[Pair, int] | None] = {(0, automaton.start): None}
     front, margin, length = [(0, automaton.start)], np.inf, 0
     while front:
@@ -217,7 +217,7 @@ def _way(came: dict[Pair, tuple[Pair, int] | None], pair: Pair) -> tuple[int, ..
 
 
 def leads(logits: Real, right: Integers) -> Array:
-    """How far the right logit is above all others at least; what is no number never leads."""
+    """A lower bound on the lead of the right logit over all others; NaN never leads."""
     rows = np.arange(len(right))
     own, others = logits.lo[rows, right], logits.hi.copy()
     others[rows, right] = -np.inf

@@ -1,4 +1,4 @@
-"""What an MLP makes of two windows in a scan: units see few points, so n or n² cases decide what they add."""
+"""How the MLP of a scan composes two windows: a unit sees at most two points, so n or n² cases suffice."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ class Kind:
 
 
 Added = tuple[Real, Real, Array, Array]
-"""What units add, how that moves with the error of a left number, the size of terms, their common unit."""
+"""What units add, its coefficient of the error of a left number, the size of terms, their common unit."""
 Term = tuple[int, int, int, tuple[tuple[int, int], ...]]
-"""What a kind adds to a channel, both by number; the axis of left(q) or -1; axes of own points, and which."""
+"""Number of a kind and of a channel; the axis of left(q), or -1; axes of own points, each with its point."""
 
 
 def composed(
@@ -43,13 +43,13 @@ def composed(
     *,
     alone: bool,
 ) -> Real:
-    """Units by the points they see; what each kind adds, whatever the maps are, is joined.
+    """The boxes after the MLP: what each kind of units adds, for all maps; a kind sees the same points.
 
-    A window that is ``alone`` is only passed on: it is the left one, and there is no other.
+    A window that is ``alone`` is passed on unchanged: it counts as the left one.
     """
     last = chain[-1]
     points, d, keep = len(channels), len(last.bias), kept_by(last)
-    quiet = (keep > 0) & ~(last.weight != 0).any(axis=0) & (last.bias == 0)  # their code stays beside
+    quiet = (keep > 0) & ~(last.weight != 0).any(axis=0) & (last.bias == 0)  # they keep their position code
     place = np.full(d, -1)
     place[channels] = np.arange(points)
     adding, terms = Adding(setting, chain, coded, sources), dict[int, list[Term]]()
@@ -59,7 +59,7 @@ def composed(
         number = adding.number(kind, written)
         for n, channel in enumerate(written.tolist()):
             terms.setdefault(channel, []).append(_term(number, n, kind.sources, int(place[channel])))
-    count = (last.weight != 0).sum(axis=0) + 1.0 + keep  # what has weight 0 adds nothing
+    count = (last.weight != 0).sum(axis=0) + 1.0 + keep  # weights of 0 add no term
     lo, hi = np.zeros((points, d)), np.zeros((points, d))
     known: dict[tuple[tuple[Term, ...], float, float], Real] = {}
     for channel in range(d):
@@ -73,12 +73,12 @@ def composed(
 
 
 def kept_by(last: Stage) -> Array:
-    """What a stage keeps of the stream: nothing if it is none."""
+    """Which channels of the stream a stage keeps; none for a hidden layer."""
     return np.zeros(len(last.bias)) if last.keep is None else last.keep
 
 
 def _kinds(chain: Chain, sources: dict[int, Source], again: list[int]) -> list[Kind]:
-    """Units by the points they see; channels ``again`` are kept, as if a unit wrote them again."""
+    """Units grouped by the points they see; kept channels ``again`` count as units that copy them."""
     units: dict[tuple[Source, ...], list[int]] = {}
     kept: dict[tuple[Source, ...], list[int]] = {}
     for number, column in enumerate(reaches(chain, len(chain) - 1)[0].T if len(chain) > 1 else ()):
@@ -93,7 +93,7 @@ def _kinds(chain: Chain, sources: dict[int, Source], again: list[int]) -> list[K
 
 
 def _term(number: int, n: int, kind: tuple[Source, ...], q: int) -> Term:
-    """What units add to the channel of point q (-1: of no point): along which axis left(q), own(x) stand."""
+    """What units add to the channel of point q (-1: no point): the axes of left(q) and of own points."""
     left = [axis for axis, source in enumerate(kind) if source == (LEFT, q)]
     own = tuple((axis, x) for axis, (window, x) in enumerate(kind) if window == OWN_WINDOW and q >= 0)
     return number, n, left[0] if left else -1, own
@@ -161,7 +161,7 @@ class Adding:
         return form.sums(terms[2]), slope, form.box.size @ np.abs(terms[2]), form.grain(terms[2])
 
     def column(self, terms: tuple[Term, ...], bias: float, count: float) -> Real:
-        """[x, y]: what stands in a channel if left(q) = x and own(x) = y."""
+        """[x, y]: what a channel holds if left(q) = x and own(x) = y."""
         shape = (len(self.coded), len(self.coded))
         total, slopes, size = point(np.full(shape, bias)), point(np.zeros(shape)), np.abs(np.asarray(bias))
         unit = lowest_bit(np.asarray(bias))
@@ -181,7 +181,7 @@ class Adding:
 
 
 def numbers_of(chain: Chain, strand: Strand) -> Iterator[npt.NDArray[Any]]:
-    """All numbers that units of a strand are computed with."""
+    """All parameters that the units of a strand are computed from."""
     columns = strand.inputs
     for stage, units in zip(chain, strand.units, strict=False):
         yield from (stage.weight[np.ix_(columns, units)], stage.bias[units])
@@ -194,7 +194,7 @@ def numbers_of(chain: Chain, strand: Strand) -> Iterator[npt.NDArray[Any]]:
 
 
 def _picked(part: Real, left: int, own: tuple[tuple[int, int], ...], shape: tuple[int, int]) -> Real:
-    """[x, y] where left(q) = x and own(x) = y: whatever else these units see may be anything."""
+    """[x, y]: the hull over all cases with left(q) = x and own(x) = y; other points are arbitrary."""
     rows = part.over(tuple(axis for axis in range(part.lo.ndim) if axis != left))  # along x, or one number
     lo, hi = (np.broadcast_to(side.reshape(-1, 1), shape).copy() for side in (rows.lo, rows.hi))
     for axis, x in own:

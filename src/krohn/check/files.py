@@ -1,8 +1,8 @@
 """Files that anyone may have written: regular ones of bounded size, read strictly; nothing is executed.
 
 The one reader of the package. Whatever opens a network, a certificate or a store opens it here: a pipe or a
-device is refused before a byte is read, a file of tensors before its numbers are if its header does not fit
-its size. JSON has every key once and finite numbers only; its size in memory is bounded by what it lists.
+device is refused before a byte is read; a tensor file whose header does not fit its size, before its numbers
+are read. JSON has every key once and finite numbers only; its size in memory is bounded by what it lists.
 """
 
 import json
@@ -29,7 +29,7 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 def opened(path: str | Path) -> IO[bytes]:
-    """The file for reading; anything but a regular file is refused, and nothing waits for a pipe."""
+    """Opens a regular file for reading; anything else is refused, without blocking on a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError as error:
@@ -139,7 +139,7 @@ def _need(condition: object, path: str | Path, text: str) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, and without characters that steer a terminal."""
+    """A value for a message: short, and without terminal control characters."""
     if isinstance(value, dict) or (isinstance(value, list) and not _is_plain(value)):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
     text = repr(value)

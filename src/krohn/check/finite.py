@@ -1,10 +1,10 @@
-"""Every number is finite: shown for each block before any rule looks at it, by plain intervals.
+"""Proves that every number is finite, for each block before any rule is applied, by plain intervals.
 
-A block is given all that its stream can hold, channel by channel. Every tensor is followed, read or not, at
-every position, padding included: queries, keys and values, all scores, the sums of softmax, the averages as
-they are stored, what heads add, silent ones too, every unit of every hidden layer, the stream after it, the
-logits. 0 times infinity is no number, so that nothing may overflow, not even what nothing depends on. The
-rules rely on it: they bound how far numbers are off, and need not ask whether they are finite.
+The input of a block is everything its stream can hold, channel by channel. Every tensor is bounded, read or
+not, at every position, padding included: queries, keys and values, all scores, the sums of softmax, the
+averages as stored, what heads add (silent ones too), every unit of every hidden layer, the stream after it,
+the logits. 0 times infinity is NaN, so nothing may overflow, not even what no output depends on. The rules
+rely on this: they bound errors and need not check for overflow.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The folders that networks are kept in, each kind by the file that only it has.
 
-A field of a configuration is read, or known to change no answer, or the folder is refused.
+Every field of a configuration is read or known not to change any answer; an unknown field is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def _compiled(folder: Path, replicate: int) -> Net:
 def compiled_net(
     tensors: Tensors, shape: list[list[int]], mask: str, letters: list[str], states: list[str], target: str
 ) -> Net:
-    """A compiled network by what decides its answers and what they are called."""
+    """A compiled network: everything that decides its answers, and the names of letters and states."""
     about = {"letters": letters, "mask": mask, "shape": shape, "states": states, "target": target}
     return Net(COMPILED, about, tensors)
 
@@ -84,7 +84,7 @@ def _recurrent(folder: Path, replicate: int) -> Net:
 def recurrent_net(
     tensors: Tensors, architecture: str, options: Mapping[str, Any], letters: list[str], states: list[str]
 ) -> Net:
-    """A recurrent network by what decides its answers; the rules read architecture and options."""
+    """A recurrent network: everything that decides its answers; the rules read architecture and options."""
     need(isinstance(architecture, str) and isinstance(options, Mapping), "architecture and options must fit")
     about = {"architecture": architecture, "options": dict(options), "target": "state"}
     return Net(RECURRENT, {**about, "letters": letters, "states": states}, tensors)
@@ -111,17 +111,17 @@ def _trained(folder: Path, replicate: int) -> Net:
 
 
 def part_name(number: int) -> str:
-    """Weights of a run that are kept in several files: the second is ``weights-2.safetensors``."""
+    """The file name of part ``number`` of a run's weights: the second is ``weights-2.safetensors``."""
     return "weights.safetensors" if number == 1 else f"weights-{number}.safetensors"
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of a run's weights, in order, up to the first that is not there."""
+    """The files of a run's weights, in order, up to the first that is missing."""
     return list(takewhile(Path.exists, (folder / part_name(number) for number in count(1))))
 
 
 def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:
-    """A trained network by what decides its answers; the rules read the fields of the model."""
+    """A trained network: everything that decides its answers; the rules read the fields of the model."""
     fields = {"spec": ..., "target": "state", "scratchpad": False, "bos": False}
     found = listed(task, "config.json: task", fields, frozenset({"length", "reveal", "distribution"}))
     need(isinstance(model, Mapping), "config.json: model must be an object")
@@ -134,4 +134,4 @@ READERS: dict[str, Callable[[Path, int], Net]] = {
     "export.json": _export,
     "weights.safetensors": _trained,
 }
-"""By the file that tells a kind of folder from the others."""
+"""Readers, by the file that identifies a kind of folder."""

@@ -28,11 +28,11 @@ from krohn.check.real import (
 )
 from krohn.check.verdict import require
 
-EXP = 32.0  # units in the last place that exp may be off
-SINE = 16.0  # units of 1 that sine may be off
-BEND = 8.0  # roundings of 1 that tanh and sigmoid may be off
-ROOT = 4.0  # roundings that a square root, or one over it, may be off
-MOMENTS = 12.0  # roundings besides the sum that the variance of LayerNorm may pass
+EXP = 32.0  # error of exp, in units in the last place
+SINE = 16.0  # error of sine, in roundings of 1
+BEND = 8.0  # error of tanh and sigmoid, in roundings of 1
+ROOT = 4.0  # error of a square root, or of one over it, in roundings
+MOMENTS = 12.0  # roundings of LayerNorm's variance, besides those of the sum
 ASSUMPTIONS = {
     "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
     "sum": "sums and products are added in any order, fused or not; those of half types in float32",
@@ -60,8 +60,8 @@ ASSUMPTIONS = {
 class Box:
     """Numbers that the network has computed: each is in ``part`` plus something of size at most ``beyond``.
 
-    What lies beyond (counters, position codes) is followed elsewhere; but it is there when a number is
-    rounded, so that no operation can be asked for without it.
+    The part beyond (counters, position codes) is tracked elsewhere; but rounding depends on the whole
+    number, so every operation takes both.
     """
 
     part: Real
@@ -112,7 +112,7 @@ class Format:
     def stored(self, box: Box) -> Box:
         """A tensor. Rounding is monotone: the ends of a whole number are rounded, and so is all between.
 
-        Where something lies beyond the interval its ends say nothing about rounding: the explicit term.
+        With a part beyond the interval, its ends do not bound the rounding: the explicit term is used.
         """
         part = box.part
         if self.coarse:
@@ -138,7 +138,7 @@ class Format:
         return np.where(both, self.inner.error(left + right, 1.0, 0.0) + self.rounding(left + right), 0.0)
 
     def gathered(self, parts: Sequence[Box]) -> Box:
-        """Several tensors added, in any order; half types store every partial sum, one after another."""
+        """The sum of several tensors, in any order; half types round every partial sum."""
         if self.coarse:
             total = parts[0]
             for part in parts[1:]:
@@ -191,7 +191,7 @@ class Format:
         return out
 
     def sine(self, box: Real) -> Real:
-        """sin of computed numbers: near the value at the middle, never beyond 1."""
+        """sin of computed numbers: near the value at the middle, at most 1 in size up to its error."""
         middle = (box.lo + box.hi) / 2
         far = np.maximum(box.hi - middle, middle - box.lo) + 4 * OWN.unit * box.size
         far = far + SINE * (self.inner.unit + OWN.unit) + self.rounding(np.ones_like(far))
@@ -200,7 +200,7 @@ class Format:
 
     @property
     def saturated(self) -> float:
-        """From here on tanh and sigmoid are constant."""
+        """The argument from which tanh and sigmoid are constant."""
         return self.vanish + 6
 
     def tanh(self, box: Real) -> Real:
@@ -208,12 +208,12 @@ class Format:
         return self._bent(box, np.tanh(box.lo), np.tanh(box.hi), (-1.0, 0.0, 1.0))
 
     def sigmoid(self, box: Real, *, half: bool = True) -> Real:
-        """1 / (1 + exp(-x)) of computed numbers; as exp of its logarithm it is not ``half`` at 0."""
+        """1 / (1 + exp(-x)) of computed numbers; without ``half``, as exp of its logarithm: inexact at 0."""
         lo, hi = (0.5 + 0.5 * np.tanh(0.5 * side) for side in (box.lo, box.hi))
         return self._bent(box, lo, hi, (0.0, 0.5 if half else None, 1.0))
 
     def _bent(self, box: Real, lo: Array, hi: Array, ends: tuple[float, float | None, float]) -> Real:
-        """A rising function from its values at both ends; far below 0, at 0 and far above it is exact."""
+        """An increasing function from its values at both ends; exact far below 0, at 0 and far above."""
         off = BEND * (self.inner.unit + 2 * OWN.unit) + self.rounding(np.ones_like(lo)) + OWN.tiny
         made = Real(lo - off, hi + off).outward(off)
         far = self.saturated
@@ -225,8 +225,8 @@ class Format:
         """Tensors [t, k] and [i, k]: the computed score of every pair [t, i], divided by ``root``.
 
         The product may be divided, or multiplied by 1 / root, or queries and keys by its own root before.
-        Where queries are not known, scores are less query · middle key, which is one number for a query:
-        only differences of scores matter, and so the query's error counts for what keys differ by.
+        Where queries are not known, query · middle key is subtracted, one number per query: only differences
+        of scores matter, so the error of a query is multiplied by differences of keys only.
         """
         width = float(queries.lo.shape[-1])
         middles, radii = zip(*(_ball(side) for side in (queries, keys)), strict=True)
@@ -239,7 +239,7 @@ class Format:
         terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
         once = 0.0 if root == 1 else 6.0
         off = self.inner.error(size, width + 1 + once, terms + once)  # no terms: size 0, and off is 0
-        if root != 1:  # what queries and keys lose to underflow if they are divided first
+        if root != 1:  # underflow of queries and keys that are divided first
             off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
         most = sizes[0] @ sizes[1].max(axis=0)
         own = OWN.error(8 * most[:, None], width + 4, 4 * width)
@@ -249,20 +249,20 @@ class Format:
         return made if root == 1 else made * point(1 / root)
 
     def finite(self, size: Array, additions: float) -> Array:
-        """Refuses unless tensors of this size, after so many additions in any order, are stored finite."""
+        """Refuses unless tensors of this size stay finite after ``additions`` additions in any order."""
         off = self.inner.error(size, additions, 0.0) + additions * self.rounding(size)
         require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return size + off
 
     def finite_scores(self, queries: Array, keys: Array) -> None:
-        """Refuses unless any query scores a finite number with any key, seen or not; differences too."""
+        """Refuses unless all scores, also of keys that are not visible, and their differences are finite."""
         self.inner.error(2 * np.asarray(queries @ keys), len(queries) + 2.0, float(len(queries)))
 
     def finite_average(self, values: Array, count: float) -> Array:
-        """The size of averages of values of these sizes as they are stored, over up to ``count`` positions.
+        """The size of stored averages of values of these sizes, over up to ``count`` positions.
 
-        Computed weights add up to 1 but for their own roundings, since the quotients are of the sum itself;
-        stored ones for one more. A kernel may also add up all products first and divide the sum at the end.
+        Computed weights add up to 1 except for their own rounding, since they are divided by their computed
+        sum; stored weights are rounded once more. A kernel may also sum all products first and then divide.
         """
         self.inner.error(count * values, 3 * count + 8, count)
         above = SAFE * (np.expm1((3 * count + 8) * np.log1p(self.inner.unit)) + 8 * OWN.unit)
@@ -311,7 +311,7 @@ class Format:
         return ample(terms) + coarse[0], 4 * (count + 1) * self.normal + coarse[1]
 
     def averaged(self, size: Array, largest: Array, count: Array, terms: float) -> Array:
-        """Error of Σ w v: ``count`` terms of at most ``largest``, besides zeros; ``size`` is the sum of all.
+        """Error of Σ w v with ``count`` nonzero terms of at most ``largest``; ``size`` is their total size.
 
         Two bounds hold, so the smaller does. A term passes ``terms`` roundings. And a partial sum of j terms
         is at most j·largest: over any tree these add up to less than largest·count(count+3)/2, products
@@ -325,7 +325,7 @@ class Format:
         return out
 
     def mixed(self, weights: Real, values: Real) -> Real:
-        """Tensors [t, n] of weights and [n, v] of values: what the head makes of them."""
+        """The weighted values of a head, from weights [t, n] and values [n, v]."""
         products = weights.shaped(*weights.lo.shape, 1) * values.shaped(1, *values.lo.shape)
         size, count = products.size.sum(axis=1), float(weights.lo.shape[1])
         single = (
@@ -338,7 +338,7 @@ class Format:
     def any_sum(self, size: Array, terms: Array | float, unit: Array | float = 0.0) -> Array:
         """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice.
 
-        Nothing where all terms are known multiples of ``unit`` and as many as these fit.
+        0 where all terms are known multiples of ``unit`` and every partial sum fits the format.
         """
         off = self.inner.error(ample(size), terms, terms)
         return np.where(self.outer.holds(unit, size), 0.0, off + 2 * self.rounding(size + off))
@@ -368,12 +368,12 @@ class Format:
 
     def stores(self, weights: Array, name: str) -> Array:
         """A matrix as the dtype holds it."""
-        parts = np.array_split(weights, 1 + (weights.size >> 22))  # of bounded size: a file may be large
+        parts = np.array_split(weights, 1 + (weights.size >> 22))  # bounds memory: a file may be large
         made = np.concatenate([self.outer.cast(part) for part in parts])
         require(np.isfinite(made), f"a number of {name} does not fit into {self.name}", TOO_LARGE)
         if not self.coarse:
             return made
-        # Some libraries go by way of the inner type: both ways must end at the same number.
+        # Some libraries convert through the inner type: both ways must give the same number.
         same = self.outer.cast(self.inner.cast(weights)) == made
         require(same, f"a number of {name} is rounded in two ways", f"round the weights to {self.name} first")
         return made

@@ -1,7 +1,7 @@
 """A decoder with GPT-2's arithmetic as a network: the tensors of an exported file as they are.
 
-Read are the folders that ``transformers`` and TransformerLens open. Every field of ``config.json`` on which
-their forward pass depends is in the configuration; one that is not known is refused.
+It reads the folders that ``transformers`` and TransformerLens open. Every field of ``config.json`` on which
+their forward pass depends is in the configuration; an unknown field is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ PASSED = {
     ),
     LENS: frozenset({"init_weights", "tokenizer_prepends_bos"}),
 }
-"""Fields for training, for generating text, for other heads than the one with the logits."""
+"""Fields for training, for text generation, and for heads other than the language-model head."""
 EXACTLY: dict[str, dict[str, Any]] = {
     GPT2: {
         "model_type": "gpt2",
@@ -80,13 +80,13 @@ EXACTLY: dict[str, dict[str, Any]] = {
     },
     LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
 }
-"""The values for which the arithmetic of this page is that of the library."""
+"""The values for which this module computes as the library does."""
 BESIDE = ("adapter_config.json", "model.safetensors.index.json")
-"""Files that make ``from_pretrained`` load other weights as well."""
+"""Files that make ``from_pretrained`` load other weights too."""
 
 
 class _Tensors:
-    """Takes tensors by name, each once; whatever is left over has not been understood."""
+    """Takes tensors by name, each once; a tensor left over is an error."""
 
     def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], normalized: bool) -> None:
         self.left, self.normalized = dict(tensors), normalized
@@ -139,7 +139,7 @@ def decoder_of(
 ) -> Network:
     """Every head, unit and token, useless ones included; ``epsilon`` is that of LayerNorm, if there is one.
 
-    Words are the prompt, then letters; what is shown is the token with the largest logit.
+    The input is the prompt, then the letters; the output is the token with the largest logit.
     """
     given = _Tensors(tensors, epsilon is not None)
     tokens, head = given.take("transformer.wte.weight"), given.take("lm_head.weight")
@@ -170,7 +170,7 @@ def decoder_of(
 def export_net(
     config: Any, tokens: Mapping[str, Any], automaton: Mapping[str, Any], target: str, tensors: Tensors
 ) -> Net:
-    """An export by what decides its answers: configuration, tokens of prompt, letters and outputs, names."""
+    """An export: configuration, tokens of prompt, letters and outputs, and names."""
     need(isinstance(config, dict), "config.json must be an object")
     kind = GPT2 if "model_type" in config else LENS
     found = listed(config, "config.json", READ[kind], PASSED[kind])
@@ -198,7 +198,7 @@ def read_export(folder: Path, replicate: int = 0) -> Net:
 
 
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
-    """The decoder as the checker reads it, and what it must show: a token, of all that there are."""
+    """The decoder as the checker reads it, and the automaton whose outputs are tokens of its vocabulary."""
     about, tokens = net.configuration, net.configuration["tokens"]
     for name, value in EXACTLY[net.kind].items():
         same = type(about[name]) is type(value) and about[name] == value
@@ -231,7 +231,7 @@ SIZES = {
 
 
 def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:
-    """What states show is a token. Every other token is shown by a state that no word reaches: all count."""
+    """The automaton with tokens as outputs; unreachable states show the other tokens, so that all compete."""
     fits = automaton.shows.max() < len(outputs) and all(token < words for token in outputs)
     need(fits and len(set(outputs)) == len(outputs), "every output must have a token of its own")
     own, letters = automaton.table.shape

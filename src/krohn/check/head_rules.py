@@ -15,7 +15,7 @@ from krohn.check.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 
 BLOCK = 1 << 20
 UNSEEN = 30.0
-"""Letters whose scores are that far below the best ones do not count in a sum."""
+"""Letters whose scores are below the best by more than this do not count in a sum."""
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
 
 
@@ -28,7 +28,7 @@ def visible(length: int, padding: int, *, strict: bool) -> Flags:
 
 @dataclass(frozen=True)
 class Part:
-    """What a head adds at each (state, letter): a value, less ``offset`` counters worth ``carried``."""
+    """What a head adds at each (state, letter): a value, minus ``offset`` times the worth ``carried``."""
 
     values: Box
     number: Integers
@@ -77,7 +77,7 @@ class Look:
         return made.shaped(len(grouped), self.length, weight.shape[1])
 
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
-        """Some letters t at a time: scores [t, key group, position], and which positions are seen."""
+        """Blocks of letters t: scores [t, key group, position], and which positions are visible."""
         groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
         pads = self.pad_keys.shaped(1, self.tau, width).spread(groups, self.tau, width)
         keys = joined([pads, self.keys], axis=1)
@@ -99,7 +99,7 @@ class Look:
         return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
 
     def passed(self, rows: Real, lead: "Lead") -> Box:
-        """What a head that copies these values adds: with what it leaks, and through W_C."""
+        """What a head that copies these values adds, leaked attention included, after W_C."""
         leak = leak_of(lead.least, lead.size)
         require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
         moment, fmt = self.moment, self.fmt
@@ -111,7 +111,7 @@ class Look:
         return fmt.linear(Box(rows, beyond), self.head.output)
 
     def delivered(self, value_of: Integers, lead: "Lead") -> tuple[Box, Array, Real]:
-        """What a head that copies adds for each value, and the worth of counters that come along."""
+        """What a copying head adds for each value, and the worth of the counters copied with it."""
         moment = self.moment
         out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead)
         exact = point(self.value_wide.T) @ self.head.output
@@ -125,7 +125,7 @@ def _grouping(labels: Integers, count: int) -> Integers:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a summing head counts: classes, positions of letters; and which group of keys stands where."""
+    """What a summing head counts: classes and positions of letters; and which key groups can be where."""
 
     classes: Flags
     positions: Flags
@@ -133,9 +133,9 @@ class Counted:
 
 
 def counted_by(look: Look) -> Counted:
-    """All letters; or those that score near the best, where the place alone decides which these are.
+    """All letters; or those whose score is near the best, if the position alone decides which these are.
 
-    Any choice would be sound, as long as no position may be of either kind.
+    Any choice is sound, as long as no position can be of both kinds.
     """
     moment, groups = look.moment, len(look.keys)
     sizes = (moment.classes,), (look.length,), (groups, look.length)
@@ -154,7 +154,7 @@ def counted_by(look: Look) -> Counted:
 
 
 def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
-    """Letters that count have one weight: what class c adds beyond its steps, and the size of counters."""
+    """Counted letters have equal weights: what class c adds beyond its steps, and the worth of counters."""
     moment, fmt, tau = look.moment, look.fmt, look.tau
     fits = (
         rule.steps.shape == (moment.classes, rule.wide.shape[1]) and len(rule.wide) == moment.box.lo.shape[1]
@@ -180,7 +180,7 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
             each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
             total = total + each.over(1) * point(number).shaped(-1, 1)
     padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, len(rule.wide))
-    # Rounding: of the sum over positions, and of W_C.
+    # Rounding of the sum over positions, and of W_C.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
     size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size
     alone = not look.pad_values.size.any()
@@ -192,14 +192,14 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
     )
     box = (total + padded.total(1)).widened(fmt.passed_on(size, off, look.head.output)).over(0)
     out = box.spread(*worth.lo.shape)
-    if look.setting.strict:  # its own letter is not seen
+    if look.setting.strict:  # the current letter is hidden
         out = out - worth
     beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
     return Box(out, np.broadcast_to(beyond, out.lo.shape)), rule.wide
 
 
 def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Real:
-    """[t, padding positions, a letter that counts, one that does not]: bounds of their weights."""
+    """[t, …]: bounds on the weights of the padding positions, a counted letter, and one not counted."""
     tau, shape = look.tau, (look.length, look.tau + 2)
     lo, hi = np.full(shape, np.inf), np.full(shape, -np.inf)
     for query in range(len(look.queries)):
@@ -236,7 +236,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Memory:
-    """How a head came to what it copies: which cells a letter fills."""
+    """How a head selects what it copies, and which cells each letter fills."""
 
     look: Look
     rule: Cells
@@ -245,7 +245,7 @@ class Memory:
 
 
 def lead_back(look: Look, distance: int) -> Lead:
-    """How far the position ``distance`` back (or the first) leads, at every letter, whatever the classes."""
+    """The lead of the position ``distance`` back (or the first), at every letter, for all classes."""
     lead = Lead()
     for query in range(len(look.queries)):
         for part, scores, seen in look.blocks(query):
@@ -295,7 +295,7 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
     require(rule.offset[0] == 0, "witness: offsets")
     hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
     before = np.broadcast_to(rule.held[:, None], hit.shape)
-    if rule.earliest:  # what is there stays
+    if rule.earliest:  # a filled cell keeps its value
         letters, pads = rule.member[:, :groups].any(axis=1), rule.member[:, groups:].sum(axis=1)
         require(np.where(letters, pads == 0, pads <= 1), "witness: what an earliest cell may hold")
         hit = hit & (before == EMPTY)
@@ -321,7 +321,7 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
 def _contents(
     look: Look, rule: Cells, new: Lifted, content: Integers, distance: Integers
 ) -> tuple[Integers, Integers, dict[int, list[tuple[Flags, Flags]]]]:
-    """What each query reads, and for which (cell, better cells, all empty) that must be shown."""
+    """What each query reads, and the cases (cell, better cells, all empty) that must be proved for it."""
     own, counters = new.own, new.steps.shape[2]
     number, offset = np.full(own.shape, -1), np.zeros((*own.shape, counters), dtype=np.int64)
     used: dict[int, list[tuple[Flags, Flags]]] = {}
@@ -348,7 +348,7 @@ def _contents(
 def _lead_of_cell(
     lead: Lead, scores: Real, seen: Flags, tau: int, cell: tuple[Flags, Flags], *, earliest: bool
 ) -> None:
-    """The best cell present is this one: members of better cells are absent everywhere."""
+    """The lead of this cell when it is the best one present: no position holds a member of a better cell."""
     groups, (member, higher) = scores.lo.shape[1], cell
 
     def table(which: Flags, source: Array, empty: float) -> Array:

@@ -4,7 +4,7 @@ Mean and deviation are one number each for a position; over all positions the de
 interval if a pair of channels dominates it. So y_i = scale_i (x_i − mean) up to a small error of its own, and
 a matrix reads x @ (scale W) − mean · (scale @ W). Where the columns of scale W sum to 0, as they do for
 readers that subtract a channel which is always 0, the mean drops out, and all its rounding with it. Without a
-gain y is x itself, and all of this is nothing.
+gain there is no LayerNorm: y is x, and all errors are 0.
 """
 
 from dataclasses import dataclass, replace
@@ -19,16 +19,16 @@ from krohn.check.verdict import require
 
 @dataclass(frozen=True)
 class Norm:
-    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m): m is one number for a position, up to ``mean``.
+    """y_i is within ``error(x)`` of ``scale_i`` (x_i − m), with one m per position, |m| ≤ ``mean``.
 
-    m is not the mean itself: where 1 / deviation is larger than in ``scale``, so is what is subtracted.
+    m is not the mean itself: it also absorbs how far 1 / deviation is from its value in ``scale``.
     """
 
     fmt: Format
     scale: Array
-    alike: Array  # error per size of x_i: the deviation; what it does to the mean is alike in all channels
-    own: Array  # error per size of x_i − mean: rounding
-    faint: Array  # error besides: products that underflow
+    alike: Array  # error per size of x_i, from the deviation; its effect on the mean goes into m
+    own: Array  # error per size of x_i − mean, from rounding
+    faint: Array  # absolute error: products that underflow
     mean: float
 
     def __getitem__(self, channels: Any) -> "Norm":
@@ -40,23 +40,23 @@ class Norm:
         return self.alike * size + self.own * (size + self.mean) + self.faint
 
     def shift(self, weight: Array) -> tuple[Array, Array]:
-        """What the mean adds to the size of every channel, and to what each column of the matrix reads."""
+        """Bounds on what the mean adds to every channel, and to each column of y @ weight."""
         return np.abs(self.scale) * self.mean, self.mean * (point(self.scale) @ weight).size
 
     def apart(self, part: Real, beyond: Array) -> Box:
-        """y without the mean, which lies beyond."""
+        """y without the mean, which goes to the part beyond."""
         made = (part * point(self.scale)).widened(self.error(part.size + beyond))
         return Box(made, np.abs(self.scale) * (beyond + self.mean))
 
     def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
-        """y @ weight + bias. Beyond stays what was beyond x, as x @ (scale W) has it."""
+        """y @ weight + bias. The part beyond x becomes its contribution to x @ (scale W)."""
         made = self.fmt.linear(self.apart(box.part, box.beyond), weight, bias)
         wide = (np.abs(self.scale) * box.beyond) @ np.abs(weight)
         return Box(made.part.widened(self.shift(weight)[1]), wide)
 
 
 def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Norm:
-    """LayerNorm on any vector of the stream; without a gain there is none, and y is x itself."""
+    """LayerNorm on all vectors of the stream; the identity if there is no gain."""
     if gain is None:
         nothing = np.zeros(len(stream))
         return Norm(fmt, np.ones(len(stream)), nothing, nothing, nothing, 0.0)
@@ -65,11 +65,11 @@ def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Nor
 
 
 def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
-    """LayerNorm's two numbers where channel i is in stream[i]: the size of its mean; 1 / deviation.
+    """LayerNorm's statistics if channel i is in stream[i]: a bound on the mean, and 1 / deviation.
 
     The variance is Σx²/d − mean². It may be computed in two passes, in any order of sums: x − mean, the
     square, the quotient and ε pass 6 roundings besides those of the sum. Or by the updates of Welford and
-    Chan, as torch does: MOMENTS leaves room for them, and the tests hold it against torch.
+    Chan, as torch does: MOMENTS leaves room for them, and the tests compare it with torch.
     """
     require(not fmt.coarse, "LayerNorm is proved in float32 and float64 only")
     d, sizes = float(len(stream)), stream.size
@@ -91,10 +91,10 @@ def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
 def positive_sum(fmt: Format, most: Array) -> Array:
     """Error of a sum of terms from 0 to ``most``, in any order, if few of them are large.
 
-    Let k be large. An addition of two partial sums that hold large terms errs by u times all; there are
-    k − 1. One of a sum that holds none errs by no more than that, since the other summand is itself a
-    number of the format. So these errors add up to the small terms, as computed, which is next to nothing
-    more than their sum.
+    Let k terms be large. An addition of two partial sums that both hold large terms errs by at most u times
+    the total; there are k − 1 of these. An addition of a partial sum without large terms errs by at most
+    that partial sum, since the other summand is itself a number of the format. Together these errors are at
+    most the computed sum of the small terms, which is barely more than their exact sum.
     """
     falling = np.sort(most)[::-1]
     rest = np.concatenate([np.cumsum(falling[::-1])[::-1], np.zeros(1)])
@@ -107,11 +107,11 @@ def positive_sum(fmt: Format, most: Array) -> Array:
 def scaled(
     fmt: Format, size: Array, mean: float, gain: Array, inverse: Real
 ) -> tuple[Array, Array, Array, Array, float]:
-    """What LayerNorm multiplies x − mean by, |x| up to ``size``: a number for each channel; how far it
-    is off, alike in all channels; what each is rounded, per size of x − mean; what it loses to underflow;
-    and the size of what is then subtracted from x: mean · inverse / (the number chosen for it).
+    """The fields of ``Norm`` for |x| up to ``size``: the factor of each channel; its error from the
+    deviation; the rounding error, per size of x − mean; the loss to underflow; and a bound on what is
+    subtracted from x: mean · inverse / (the number chosen for inverse).
 
-    Any one number for ``inverse`` would do; one that makes the gains short keeps whole numbers whole.
+    Any number may be chosen for ``inverse``; one that makes the gains short keeps integers integers.
     (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
     """
     most = size + mean

@@ -1,4 +1,4 @@
-"""Finite machines over letters, claims about the stream at one moment, and what states keep of counters."""
+"""Finite machines over letters, claims about the stream at one moment, and what states know of counters."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ from krohn.check.verdict import Budget, require
 from krohn.check.witness import Lift, Merge, Tabulate
 
 LARGEST = 2.0**50
-"""Counters stay below this: whole numbers up to here stay exact in every operation."""
+"""Upper bound on counters: integers up to it stay exact in every operation."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Setting:
 class Machine:
     """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0.
 
-    A letter of the automaton may stand several times in the machine's alphabet: choices; see ``letter``.
+    A letter of the automaton may occur several times in the machine's alphabet, as choices: see ``letter``.
     """
 
     follow: Integers
@@ -50,7 +50,7 @@ class Machine:
     letter: Integers
 
     def standing(self, classes: int, length: int) -> Flags:
-        """[class, letter]: which classes some word shows at its first, second, … letter."""
+        """[class, t]: whether some word shows the class at its t-th letter."""
         where, states = np.zeros((classes, length), dtype=bool), np.zeros(1, dtype=np.int64)
         for t in range(length):
             where[self.shown[states].reshape(-1), t] = True
@@ -65,7 +65,7 @@ class Machine:
         low, least = np.full((len(self.follow), 2 * count), np.inf), np.zeros(2 * count)
         low[0] = 0.0
         order, first = runs_of(flat)
-        for _ in range(length if count else 0):  # the greatest of z is the least of −z
+        for _ in range(length if count else 0):  # max z = −min(−z)
             after = (low[:, None] + steps).reshape(-1, 2 * count)
             least, low = np.minimum(least, after.min(axis=0)), np.full_like(low, np.inf)
             low[flat[order[first]]] = np.minimum.reduceat(after[order], first)
@@ -142,19 +142,19 @@ class Moment:
         return box + between(self.low, self.high) @ wide.T
 
     def remainder(self, exact: Real, taken: Array) -> Real:
-        """(exact − taken) @ Z for all Z in range: what is left if counters are said to be worth ``taken``."""
+        """(exact − taken) @ Z for all Z in range: what is left if counters count as worth ``taken``."""
         rest, reach = exact - point(taken), between(self.low, self.high)
         nothing = point(np.zeros(len(taken)))
         return total_of([nothing, *(rest[:, k] * reach[k].spread(len(taken)) for k in range(len(self.low)))])
 
     def computed(self, box: Real) -> Box:
-        """The numbers themselves, where ``box`` is what counters and codes leave over."""
+        """The computed numbers, where ``box`` is the part without counters and position codes."""
         return Box(box, np.broadcast_to(self.counted + self.codes.size, box.lo.shape))
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """A machine over the moment's: each state stands for one of the moment's and moves as that does."""
+    """A machine that covers the moment's: each state has a base state there and moves as that one does."""
 
     step: Lift
     live: Flags
@@ -171,7 +171,7 @@ class Lifted:
 
 
 def lifted(moment: Moment, step: Lift) -> Lifted:
-    """Shows that every run of the moment's machine has one of the new machine over it."""
+    """Proves that every run of the moment's machine lifts to a run of the new machine."""
     old, follow, base = moment.machine, step.follow, step.base
     choices = follow.shape[1] // old.follow.shape[1]
     require(choices >= 1 and follow.shape[1] == choices * old.follow.shape[1], "witness: letters")
@@ -186,7 +186,7 @@ def lifted(moment: Moment, step: Lift) -> Lifted:
 
 
 def merge(moment: Moment, step: Merge) -> Moment:
-    """States and classes no longer told apart; counters become others, or are forgotten in the boxes."""
+    """Merges states and classes; replaces counters by new ones, or absorbs their values into the boxes."""
     old, states, classes, turn = moment.machine, step.states, step.classes, step.turn
     fits = (states.shape, classes.shape) == ((len(old.follow),), (moment.classes,))
     fits = fits and turn.shape == (step.wide.shape[1], len(moment.low)) and len(step.wide) == len(moment.wide)
@@ -211,19 +211,19 @@ def merge(moment: Moment, step: Merge) -> Moment:
 
 
 def counted_anew(moment: Moment, budget: Budget) -> Moment:
-    """The claim with the least and greatest values of its counters computed again."""
+    """The claim with the ranges of its counters recomputed."""
     low, high = moment.machine.ranges(moment.length, budget)
     return replace(moment, low=low, high=high)
 
 
 MOST_VALUES = 1 << 24
 NOTHING = -(1 << 50)
-"""Stands for "the state after the last letter": it reads nothing, so nothing is known of what it keeps."""
+"""The fold of a state after the last letter: it reads no letter, so its fold is unconstrained."""
 
 
 @dataclass(frozen=True)
 class Situations:
-    """Each row: class, what every fold held, the step, what it holds then, and the label to be shown."""
+    """Each row: class, value of every fold before, steps, value of every fold after, and the label shown."""
 
     table: Integers
     counters: int
@@ -235,7 +235,7 @@ class Situations:
 
 
 def follow_folds(setting: Setting, moment: Moment, step: Tabulate, new: Lifted) -> Situations:
-    """Shows that each value of a counter goes, for some choice, to one that the next state allows."""
+    """Proves that for each value of a counter some choice leads to a value that the next state allows."""
     follow, counters = step.lift.follow, len(moment.low)
     require(step.kept.shape == (len(follow), counters) and len(step.folds) == counters, "witness: folds")
     require(step.wide.shape == moment.wide.shape, "witness: worth of counters")
@@ -250,7 +250,7 @@ def follow_folds(setting: Setting, moment: Moment, step: Tabulate, new: Lifted) 
 
 
 def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: int) -> bool:
-    """Refuses unless some choice is right for every value; returns whether all of them are."""
+    """Refuses unless each value has a right choice; returns whether every choice is right for every value."""
     fold, kept = step.folds[k], step.kept[:, k]
     require(moment.high[k] - moment.low[k] < MOST_VALUES, "witness: a counter has too many values")
     values = np.arange(moment.low[k], moment.high[k] + 1)
@@ -259,7 +259,7 @@ def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: 
     follow, choices = step.lift.follow, new.choices
     shape = (len(follow), follow.shape[1] // choices, choices)
     jumps = new.steps[:, ::choices, k]
-    # What matters of a (state, letter): what is held, the jump, and what may be held then.
+    # A (state, letter) matters only by the fold before, the step, and the folds that may follow.
     after = np.where(new.live[follow], kept[follow], NOTHING).reshape(shape)
     held = np.broadcast_to(kept[:, None, None], (*shape[:2], 1))
     every = np.concatenate([held, jumps[..., None], after], axis=2)[new.live]
@@ -298,7 +298,7 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
     for n, k in enumerate(read.tolist()):
         cases, which = distinct(different[:, 1 + n :: len(read)])
         chosen[:, k] = len(sets) + which
-        for was, jump, then in cases.tolist():  # values that were in one fold, jumped, and are in another
+        for was, jump, then in cases.tolist():  # values with this fold before the step and after it
             before = np.arange(len(ranges[k])) - jump
             inside = (before >= 0) & (before < len(ranges[k]))
             fits = inside & (folds[k][np.where(inside, before, 0)] == was)
@@ -313,7 +313,7 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
 
 
 def every_choice(sets: list[Integers], chosen: Integers) -> Integers:
-    """For each row of ``chosen``, which names sets: one value of each, in all ways, the last fastest."""
+    """For each row of ``chosen``, a list of sets: their Cartesian product, the last set varying fastest."""
     sizes = np.array([len(values) for values in sets])
     pool, start = np.concatenate(sets), np.cumsum(sizes) - sizes
     counts = sizes[chosen].prod(axis=1)

@@ -1,7 +1,7 @@
 """MLP blocks on a moment: run on every class with every value of counters that its state allows.
 
-Blocks whose heads are all zero may follow: the stream between them is then one more stage, and what its
-channels share of an error goes through.
+Blocks whose heads are all zero may be run together: the stream between them is then one more stage, and
+errors that its channels share are tracked through it.
 """
 
 from collections.abc import Iterator
@@ -53,17 +53,17 @@ def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
             outputs, rows, values = block.run(chain, strand)
             part = block.collected(rows, values, outputs)
             lo[:, outputs], hi[:, outputs] = part.lo, part.hi
-        # A channel with a code that the MLP adds exactly 0 to keeps it; any other has it in its box.
+        # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
         pads = run_block(setting, layers, chain, found, moment.pads)
         made = replace(made, places=moment.places * quiet, pads=pads)
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
 
 def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm], list[Real | None]]:
-    """The LayerNorm of each block, and what it takes the stream before it to lie in.
+    """The LayerNorm of each block, and the bounds on the stream that it relies on.
 
-    The first has it from the claim. For the others it is supposed: about what the middles of all rows come
-    to. Then the rows are run, block after block, and show of the stream that they make that it lies there.
+    For the first block the claim gives these bounds. For the others they are guessed from the middles of all
+    rows; when the rows are run, the stream before each block is checked against them.
     """
     setting, moment = block.setting, block.moment
     norms = [normed(setting.fmt, moment.anywhere, layers[0].gain_mlp, setting.epsilon)]
@@ -84,7 +84,7 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm]
 
 
 def supposed_after(block: "Block", layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
-    """About what the stream can hold after some blocks; it is shown afterwards."""
+    """A guess of the bounds on the stream after some blocks; it is checked afterwards."""
     from krohn.check.supposed import supposed  # lazy import: only needed between LayerNorms
 
     chain = chain_of(layers, norms)
@@ -94,7 +94,7 @@ def supposed_after(block: "Block", layers: tuple[Layer, ...], norms: list[Norm])
 
 
 class Block:
-    """The rows to run: for every situation the values of the counters that some outputs depend on."""
+    """The rows to run: for every situation, the values of the counters that some outputs depend on."""
 
     def __init__(self, setting: Setting, moment: Moment, step: Tabulate) -> None:
         self.setting, self.moment, self.step, self.new = setting, moment, step, lifted(moment, step.lift)
@@ -110,7 +110,7 @@ class Block:
         return self.known[read.tobytes()]
 
     def collected(self, rows: Rows | None, values: Real, channels: Integers) -> Real:
-        """[label, channel]: less what counters stay worth; all situations with a set of rows have it."""
+        """[label, channel]: the hull over the situations of a label, minus what counters are still worth."""
         if rows is None:
             require(self.step.wide[channels] == 0, "witness: cut")
             return hull(values, self.situations.table[:, -1])
@@ -119,7 +119,7 @@ class Block:
         return hull(hull(left[rows.back], rows.names)[pairs[:, 0]], pairs[:, 1])
 
     def kept(self, quiet: Flags) -> list[tuple[Integers, Real]]:
-        """Channels that hold what they held: counters that change their worth go into the box."""
+        """Unchanged channels; a counter whose worth changes there is absorbed into the box."""
         differ, found = self.moment.wide != self.step.wide, []
         for read in distinct(differ[quiet])[0]:
             channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
@@ -128,13 +128,13 @@ class Block:
         return found
 
     def counters_of(self, strand: Strand) -> Flags:
-        """The counters that a strand depends on, or that stay in what it makes."""
+        """The counters that a strand depends on, or that keep a worth in its outputs."""
         parts = self.moment.wide[strand.inputs], self.step.wide[strand.units[-1]]
         read: Flags = np.any([(part != 0).any(axis=0) for part in parts], axis=0)
         return read
 
     def gathered(self, chain: Chain, found: list[Strand]) -> list[Strand]:
-        """Strands with the same rows as one, where they share so much that this is less work."""
+        """Joins strands that have the same rows, where this is less work because they share units."""
         made: list[Strand] = []
         for strand in sorted(found, key=lambda one: -entries_of(chain, one)[1]):
             for at, other in enumerate(made):
@@ -149,7 +149,7 @@ class Block:
         return made
 
     def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
-        """The last units of a strand, on all rows that matter to them; or, cut, for every situation."""
+        """The outputs of a strand on all its rows; or, if it is cut, for every situation."""
         outputs, read = strand.units[-1], self.counters_of(strand)
         if 0 < self.step.cut < strand.ends and read.sum() > 1:
             return outputs, None, self.cut(chain, strand)
@@ -157,17 +157,17 @@ class Block:
         return outputs, rows, run_strand(self.setting, chain, strand, self.entered(rows, strand))
 
     def entered(self, rows: Rows, strand: Strand) -> Real:
-        """What enters a strand."""
+        """The inputs of a strand, position codes included."""
         return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
 
     def cut(self, chain: Chain, strand: Strand) -> Real:
-        """Units before stage ``cut`` by the counters they depend on: what each kind adds, run and joined."""
+        """Runs the units before stage ``cut`` in groups, by the counters they read, and adds the parts."""
         at, fmt = self.step.cut, self.setting.fmt
         stage, nexts = chain[at], strand.units[at]
         keeps = [(part.keep, units) for part, units in zip(chain, strand.units, strict=False)][at:]
         keep, after = next((keep, units) for keep, units in keeps if keep is not None)
         lost = stage.keep is None and keep[after].any()
-        require(stage.norm is None and not lost, "witness: cut")  # after it, the stream is only what it makes
+        require(stage.norm is None and not lost, "witness: cut")  # no older stream is added after the cut
         held, units = chain_held(chain, strand, at), strand.units[at - 1]
         weight, bias = stage.weight[np.ix_(units, nexts)], stage.bias[nexts]
         kept = np.zeros((len(held), len(nexts)))
@@ -198,7 +198,7 @@ class Block:
         return run_strand(self.setting, chain, strand, sums, first=at + 1)
 
     def some_rows(self, strand: Strand) -> Iterator[Real]:
-        """Padding and all rows of counters; where they would be cut, those of one counter after another."""
+        """Padding and the rows of all counters; if the strand would be cut, those of each counter alone."""
         yield self.moment.pads[:, strand.inputs]
         read = (self.moment.wide[strand.inputs] != 0).any(axis=0)
         apart = self.step.cut and read.sum() > 1
@@ -219,15 +219,15 @@ def run_block(
 
 
 Terms = tuple[Integers, Integers, Array]
-"""Units, channels of the stream, and what matrix they are read by: asked for instead of the units."""
+"""Units, channels of the stream, and the matrix that reads both: returned instead of the last units."""
 
 
 def run_strand(
     setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
 ) -> Real:
-    """Its last units for rows of boxes: rows that agree are run once, some at a time.
+    """The outputs of a strand for rows of boxes: equal rows are run once, in batches.
 
-    From stage ``first`` on, the boxes are what the stage before has summed up.
+    With ``first``, the boxes are the sums of the stage before it, not yet activated.
     """
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
@@ -246,13 +246,13 @@ def run_strand(
 def form_of(
     setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int = 0
 ) -> Affine:
-    """Its last units for rows of boxes, with what they share of errors; or the units and channels named."""
+    """The outputs of a strand for rows of boxes, as affine forms; or the units and channels in ``terms``."""
     fmt, columns = setting.fmt, strand.units[first - 1] if first else strand.inputs
     form, held = entering(box), columns
     form, stream = form.trimmed(form)
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
-        """The units of a hidden stage, which has just been summed up."""
+        """The units of a hidden stage, from its sums."""
         sine, chosen, end = chain[index].sine, strand.units[index], index + 1 == strand.ends
         if sine is None or (end and terms is None):
             return form, stream
@@ -272,7 +272,7 @@ def form_of(
                 inside_it = (there.lo <= form.box.lo) & (form.box.hi <= there.hi)
                 require(inside_it, "the stream between two blocks leaves what LayerNorm was bounded for")
             form = form if norm is None else form.normed(norm)
-            each = 4 * (1 + len(form.tied)) + len(columns) / 4  # a sum is cheaper than what is done with it
+            each = 4 * (1 + len(form.tied)) + len(columns) / 4  # products are cheaper than the rest
             setting.budget.spend(each * len(box) * len(chosen), "MLP rows")
             form = form.linear(fmt, weight, bias, norm)
             if stage.keep is not None:

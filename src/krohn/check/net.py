@@ -1,7 +1,7 @@
 """A network as its folder holds it: the tensors, and every field of the configuration that decides answers.
 
-A field is read, or known to change no answer, or the folder is refused: nothing is passed over. The digest is
-over all that is read, so a certificate is about one network run in one way.
+Every field is read or known not to change any answer; an unknown field is refused. The digest covers
+all that is read, so a certificate is about one network run in one way.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ MODEL = "model.safetensors"
 
 @dataclass(frozen=True)
 class Net:
-    """``configuration`` has every field that the forward pass depends on, and what letters are called."""
+    """``configuration`` has every field that the forward pass depends on, and the names of letters."""
 
     kind: str
     configuration: Mapping[str, Any]
@@ -39,7 +39,7 @@ class Net:
 
 
 def listed(payload: Any, where: str, read: Mapping[str, Any], passed: frozenset[str]) -> dict[str, Any]:
-    """The fields that decide answers, defaults filled in; one that is not known is refused by name.
+    """The fields that decide answers, defaults filled in; an unknown field is refused by name.
 
     ``read`` has the default of each field, or ``...`` for one that must be there; ``passed`` are the fields
     that change no answer.

@@ -1,8 +1,8 @@
-"""Two heads that copy position codes, where it is known how far apart their letters stand.
+"""Two heads that copy position codes, where the distance of the two positions is known.
 
-One alone may copy the code of any position. Together they say more: the machine knows whether the first
-letter stands before, directly before, at, directly after or after the second, which bounds their sum.
-Padding stands at 0, directly before the first letter.
+One head alone may copy the code of any position. Together they are bounded more tightly: the machine knows
+whether the first position is before, directly before, at, directly after or after the second, which bounds
+their sum. Padding is at position 0, directly before the first letter.
 """
 
 from dataclasses import replace
@@ -17,12 +17,12 @@ from krohn.check.real import Flags, Integers, Real, hull, joined, point
 from krohn.check.verdict import Refused, require
 
 STATUS = tuple(product(range(-2, 3), (0, 1), (0, 1)))
-"""First position less second, −2 and 2 also for what lies beyond; whether each of them is here."""
+"""First position minus second, clamped to −2 … 2; whether each of them is the current position."""
 AT_FIRST = STATUS.index((0, 1, 1))
 
 
 def _after(apart: int, first: int, second: int, one: int, two: int) -> tuple[int, int, int]:
-    """The status after a letter that the first head copies from now on, or the second, or both, or none."""
+    """The status after a letter; ``one``, ``two``: whether each head copies this letter from now on."""
     if one:
         apart = 0 if two else 2 - second
     elif two:
@@ -31,11 +31,11 @@ def _after(apart: int, first: int, second: int, one: int, two: int) -> tuple[int
 
 
 AFTER = np.array([[STATUS.index(_after(*status, *divmod(n, 2))) for status in STATUS] for n in range(4)])
-"""By 2 · one + two."""
+"""The next status, by 2 · one + two and the status."""
 
 
 def race(setting: Setting, new: Lifted, parts: tuple[Part, Part]) -> tuple[Part, Part]:
-    """Both parts again, what both add together in the first: its rows are (value, value, distances)."""
+    """Both parts, with their sum in the first one: its rows are (value, value, distances)."""
     memories = [_memory(part) for part in parts]
     apart = _distances(setting, new, _letters(memories[0]), _letters(memories[1]))
     rows = np.stack([parts[0].number, parts[1].number, apart], axis=2)
@@ -59,7 +59,7 @@ def _memory(part: Part) -> Memory:
 
 
 def _letters(memory: Memory) -> Flags:
-    """(state, letter): whether the letter is copied from now on; before the first one, padding is."""
+    """(state, letter): whether the head copies this letter from now on; at first it copies padding."""
     rule, groups = memory.rule, len(memory.look.keys)
     cells = np.flatnonzero(rule.member[:, :groups].any(axis=1) & ~rule.member[:, groups:].any(axis=1))
     read = {order[0] for order in rule.order if order}
@@ -72,7 +72,7 @@ def _letters(memory: Memory) -> Flags:
 
 
 def _distances(setting: Setting, new: Lifted, one: Flags, two: Flags) -> Integers:
-    """(state, letter): a bit for each distance −2 … 2 that some run may have there: all are followed."""
+    """(state, letter): a bit for each distance −2 … 2 that some run can have there."""
     move, steps = 2 * one + two, np.eye(len(STATUS), dtype=bool)[AFTER]
     grown = np.zeros((len(move), len(STATUS)), dtype=bool)
     grown[0, AT_FIRST], may = True, grown.copy()

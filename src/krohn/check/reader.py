@@ -1,6 +1,6 @@
-"""The network and the automaton as the checker sees them, made from tensors and JSON data.
+"""The network and the automaton as the checker sees them, from tensors and JSON data.
 
-Nothing is guessed: a wrong type, a matrix that does not fit, a tensor too many is an error.
+Nothing is guessed: a wrong type, a matrix that does not fit or an extra tensor is an error.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Automaton:
 
 
 def need(condition: object, text: str) -> None:
-    """One line for a file that does not fit."""
+    """Raises an error with this one line unless the condition holds."""
     if not condition:
         raise InvalidFile(text)
 
@@ -123,7 +123,7 @@ def _layer(prefix: str, heads: int, depth: int, take: Any) -> Layer:
 
 
 def network_that_fits(net: Network) -> Network:
-    """The network itself, if every matrix has the shape that the others ask for."""
+    """The network itself, if the shapes of all matrices fit together."""
     letters, d = net.embedding.shape
     states = net.readout.shape[1]
     need(letters and d and states, "a network needs letters, channels and outputs")

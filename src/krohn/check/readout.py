@@ -12,11 +12,11 @@ from krohn.check.verdict import Refused
 
 BLOCK = 1 << 22
 TINY = 1 / 1024
-"""Logits that err by less than this share of the largest one, and agree, are meant to agree."""
+"""If errors are below this share of the largest logit, the weights are at fault, not rounding."""
 
 
 def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers, float]:
-    """The state of each class, and the least distance of its logit to the others."""
+    """The output of each class, and the least lead of its logit over the others."""
     rows = moment.over_counters(moment.box, moment.wide) + moment.codes
     norm = normed(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
     finite_logits(setting, moment.anywhere, network, norm)
@@ -43,8 +43,8 @@ def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers
 def _leads(
     setting: Setting, network: Network, rows: Real, norm: Norm
 ) -> tuple[Integers, Integers, Array, Array, Array]:
-    """For each row the likely output, its nearest rival, how far its logit leads, the same without errors,
-    and the size of logits.
+    """For each row the likely output, its nearest rival, the lead of its logit, the lead without errors, and
+    the size of logits.
 
     Errors that logits share cancel.
     """

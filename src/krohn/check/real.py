@@ -43,7 +43,7 @@ class Rounding:
     def cast(self, values: Array) -> Array:
         """Each number rounded, ties to even; what is too large becomes infinite."""
         with np.errstate(over="ignore"):
-            if own := {24: np.float32, 53: np.float64}.get(self.bits):  # the processor rounds to these itself
+            if own := {24: np.float32, 53: np.float64}.get(self.bits):  # formats of the processor
                 return values.astype(own).astype(np.float64)
         _, exponent = np.frexp(values)
         grain = np.maximum(np.ldexp(1.0, exponent - self.bits), self.tiny)
@@ -71,7 +71,7 @@ OWN = Rounding(53, 2.0**-1074, 1.79e308)
 
 @dataclass(frozen=True)
 class Real:
-    """Real numbers with lo <= x <= hi, elementwise. Whatever is done with them is rounded outwards."""
+    """Intervals lo <= x <= hi of real numbers, elementwise. Every operation rounds outwards."""
 
     lo: Array
     hi: Array
@@ -144,7 +144,7 @@ class Real:
         return Real(np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi, shape))
 
     def within(self, other: "Real") -> "Real":
-        """What two intervals of the same number have in common."""
+        """The intersection of two intervals for the same number."""
         return Real(np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi))
 
     def where(self, choose: Flags, other: "Real") -> "Real":
@@ -190,12 +190,12 @@ def distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:
 
 
 def joined(parts: Sequence[Real], axis: int = 0) -> Real:
-    """One after another."""
+    """Concatenation along an axis."""
     return Real(np.concatenate([p.lo for p in parts], axis), np.concatenate([p.hi for p in parts], axis))
 
 
 def _sum(left: Array, right: Array, towards: float) -> Array:
-    """left + right, one step further where the sum was rounded the other way (Knuth's two-sum)."""
+    """left + right, one float further out where rounding went the wrong way (Knuth's two-sum)."""
     total = left + right
     part = total - left
     missed = (left - (total - part)) + (right - part)
@@ -267,13 +267,13 @@ def known_sums(values: Real, matrix: Array, unit: Array, otherwise: Real) -> Rea
 
 
 def affine_error(size: Array, terms: int) -> Array:
-    """What this checker rounds in sums of so many terms, of so large a size, if it holds them in parts."""
+    """The rounding error of this checker in sums of ``terms`` terms of this total size, kept as forms."""
     parts = float(terms + 2)
     return OWN.error(size, parts, parts)
 
 
 def summed_up(parts: Array, *others: Array) -> Array:
-    """An upper end of the sum of absolute values along the first axis, and of others besides."""
+    """An upper bound on the sum of absolute values along the first axis, and of ``others``."""
     total: Array = np.abs(parts).sum(axis=0)
     for other in others:
         total = total + np.abs(other)
@@ -281,12 +281,12 @@ def summed_up(parts: Array, *others: Array) -> Array:
 
 
 def ample(size: Array) -> Array:
-    """A size that was evaluated with a few roundings, rounded up generously."""
+    """An upper bound for a size that was computed with a few roundings."""
     return size + 64 * OWN.unit * size
 
 
 def rivals(before: Array, after: Array) -> Array:
-    """Upper ends of log(Σ_{j<i} exp before[j] + Σ_{j>i} exp after[j]) for every i, along the last axis."""
+    """Upper bounds on log(Σ_{j<i} exp before[j] + Σ_{j>i} exp after[j]) for every i, along the last axis."""
 
     def sums(scores: Array) -> Array:
         shifted = np.concatenate([np.full((*scores.shape[:-1], 1), -np.inf), scores[..., :-1]], axis=-1)

@@ -21,11 +21,11 @@ CELLS: dict[str, type[Cell]] = {
 
 
 DTYPES = ("float32", "bfloat16")
-"""Formats of closures and horizons; boxes are proved in the first."""
+"""Formats for closures and balls; boxes are proved in the first one only."""
 
 
 def cell_of(net: Net, claim: Claim) -> Cell:
-    """The network as the rules read it; every field of its configuration must be one they know."""
+    """The network as the rules read it; an unknown field of its configuration is refused."""
     letters, states = claim.automaton.table.shape[::-1]
     if net.kind == RECURRENT:
         kind, options = net.configuration["architecture"], net.configuration["options"]
@@ -61,7 +61,7 @@ def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
 
 
 def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-    """All that any word reaches is a finite set, and every answer in it is right; or up to a length."""
+    """The set that words reach is finite, and every answer in it is right; or right up to a length."""
     require(claim.allowed is None, "a closure is about all words")
     require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
     require(witness is None, "a closure needs no witness")
@@ -85,7 +85,7 @@ def closure_verdict(cell: Cell, claim: Claim, found: Closure) -> Verdict:
 
 
 def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-    """Up to a length: rounding takes a diagonal stack no further from what short words leave than it may."""
+    """Up to a length: rounding keeps a diagonal stack close enough to its references."""
     require(claim.up_to is not None, "a horizon is about words up to a length")
     require(
         claim.allowed is None and claim.order == ANY, "a horizon is about all words and any order of sums"
@@ -100,7 +100,7 @@ def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
 
 
 def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-    """Every length: boxes of the state that letters map into each other."""
+    """Every length: boxes of the hidden state that letters map into each other."""
     require(claim.up_to is None, "boxes are about words of every length")
     require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
     require(claim.dtype == DTYPES[0], f"boxes are proved in {DTYPES[0]}")

@@ -1,4 +1,4 @@
-"""The rule sets by name, and the one question to them: does a certificate prove its claim?"""
+"""The rule sets by name, and the one entry point: does a certificate prove its claim?"""
 
 import json
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def _transformer(net: Net, claim: Claim, witness: object, work: float | None) ->
 
 
 def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
-    """The network as the rules read it, and the automaton with what it must show."""
+    """The network as the rules read it, and the automaton with the outputs it must show."""
     if net.kind == COMPILED:
         return network_of(net.tensors, net.configuration["shape"], net.configuration["mask"]), automaton
     from krohn.check.gpt2 import export_network  # lazy import: only needed for exports
@@ -108,7 +108,7 @@ HALF = ("bfloat16", "float16")
 
 
 def _recurrent(name: str) -> RuleSet:
-    """A rule set of recurrent networks, loaded where it is used."""
+    """A rule set for recurrent networks, loaded on first use."""
 
     def assumptions(net: Net, claim: Claim) -> tuple[str, ...]:
         from krohn.check.recurrent_rules import assumed
@@ -127,4 +127,4 @@ RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }
-"""By the name that a certificate gives."""
+"""Rule sets, by their names in certificates."""

@@ -29,7 +29,7 @@ from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
 Held = dict[int, tuple[int, int]]
-"""Columns that hold a map: of which window (0 ends here, 1 is the one before it, ...), and of which point."""
+"""Columns that hold a map: its window (0 ends here, 1 is the one before it, ...) and its point."""
 
 
 def check_scan(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
@@ -54,7 +54,7 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
 
 
 def _by_value(box: Real, scan: Scan) -> Real:
-    """[value, channel]: channels of points hold their value; a value that no letter has stands for itself."""
+    """[value, channel]: boxes by value in the channels of points; the value itself where no letter has it."""
     points = len(scan.padding)
     every = hull(box, np.zeros(len(box), dtype=np.int64))
     lo, hi = np.repeat(every.lo, points, axis=0), np.repeat(every.hi, points, axis=0)
@@ -69,7 +69,7 @@ def _by_value(box: Real, scan: Scan) -> Real:
 def compose(
     setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int
 ) -> tuple[Moment, int]:
-    """One layer: heads look some windows back or at their own position, the MLP composes; how many it was."""
+    """One layer: heads fetch their own or earlier windows, the MLP composes them; and how many they are."""
     points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
     channels = scan.channels[number - 1]
     boxes, pads = [moment.computed(moment.box).kept(keep)], [whole(moment.pads).kept(keep)]
@@ -101,9 +101,9 @@ def compose(
 
 
 def _windows_back(look: Look, window: int, taken: set[int]) -> int:
-    """How many windows back the position is that scores best at the last letter: a guess, shown afterwards.
+    """How many windows back the best-scoring position is at the last letter: a guess, proved afterwards.
 
-    A window that would begin before the first position is there; of several such, one not ``taken``.
+    Windows before the first position all look at position 0; of these, one not ``taken`` is returned.
     """
     *_, (_, scores, _) = look.blocks(0)
     best, last = int(scores.lo[-1, 0].argmax()), int(scores.lo.shape[2]) - 1
@@ -155,11 +155,11 @@ def _in_rounds(
 
 
 Key = tuple[object, ...]
-"""All numbers that a window is composed with: windows that are treated alike are run once."""
+"""All numbers that the composition of a window depends on: equal windows are run once."""
 
 
 def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: tuple[int, int]) -> None:
-    """The units that a cut names hold maps, each another one, and nothing else of their layer is read."""
+    """Refuses unless the units of a cut are distinct ReLUs and no other unit of their layer is read."""
     fits = first < stage < len(chain) and units.shape == shape
     require(fits and (units < len(chain[stage - 1].bias)).all(), "witness: cut")
     require(len(np.unique(units)) == units.size, "witness: cut")
@@ -177,7 +177,7 @@ def _one_window(
     own: tuple[int, int],
     known: dict[Key, tuple[Real, Real]],
 ) -> tuple[Real, Real]:
-    """What the units ``ends``, of the points of one window, hold after a round; and at padding positions."""
+    """The boxes of the units ``ends``, one per point of a window, after a round; also those of padding."""
     strand = strand_to(chain, len(chain), ends)
     (coded, pads, held), columns, places = before, strand.inputs, np.searchsorted(strand.units[-1], ends)
     sources = _named(held, columns, *own)
@@ -205,7 +205,7 @@ def _stages(chain: Chain, strand: Strand) -> Iterator[Stage]:
 
 
 def _side_by_side(parts: list[Real], units: Integers, width: int) -> Real:
-    """What the units of all windows hold; the others, which nothing reads, count as 0."""
+    """The boxes of the units of all windows; the other units, which nothing reads, count as 0."""
     lo, hi = (np.zeros((len(parts[0].lo), width)) for _ in range(2))
     for row, part in zip(units, parts, strict=True):
         lo[:, row], hi[:, row] = part.lo, part.hi
@@ -213,14 +213,14 @@ def _side_by_side(parts: list[Real], units: Integers, width: int) -> Real:
 
 
 def _named(held: Held, columns: Iterable[int], own: int, windows: int) -> dict[int, Source]:
-    """Whose point each column holds if windows ``own`` and the one before it are composed."""
+    """The window and point that each column holds when window ``own`` and the one before it are composed."""
     names = {own: LEFT} if own + 1 == windows else {own: OWN_WINDOW, own + 1: LEFT}
     found = ((n, held[int(column)]) for n, column in enumerate(columns) if int(column) in held)
     return {n: (names.get(window, f"window {window}"), p) for n, (window, p) in found}
 
 
 def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
-    """Which channels a head writes that depend on a point, each on one."""
+    """The channels that a head copies from points: channel to point; each depends on one point only."""
     through = (value[channels] != 0).astype(np.float64) @ (output != 0).astype(np.float64) > 0
     require(through.sum(axis=0) <= 1, "a head mixes two points in one channel")
     return {
@@ -229,7 +229,7 @@ def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
 
 
 def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
-    """Padding may stand to the left: its number joins the row of the value that it has there."""
+    """The position looked at may be padding: its box joins the row of the value that padding gives."""
     points = len(scan.padding)
     rows, pads = out.part[:points], out.part[points:].over(0)
     lo, hi = np.minimum(rows.lo, pads.lo), np.maximum(rows.hi, pads.hi)
@@ -241,7 +241,7 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 
 
 def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
-    """Breadth-first over what the points that are read become, with and without padding in front."""
+    """Searches all pairs (images of the points read, state), with and without padding, and decodes them."""
     read = [p for p, channel in enumerate(scan.channels[-1]) if network.readout[channel].any()]
     frontier = [(tuple(held), automaton.start) for held in ([scan.padding[p] for p in read], read)]
     pairs: dict[tuple[tuple[int, ...], int], None] = {}

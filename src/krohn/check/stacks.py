@@ -1,7 +1,7 @@
 """Stacks of linear recurrences, with the tensors of the training architectures.
 
-No norms, ReLU, a window of one or two letters. A step is one letter through all blocks. What is carried on is
-each block's memory, and of the letter before those channels that some weight looks back at.
+No norms, ReLU, a window of one or two letters. A step is one letter through all blocks. It carries each
+block's memory, and those channels of the previous letter that some weight looks back at.
 """
 
 from abc import abstractmethod
@@ -43,7 +43,7 @@ class StackCell(Cell):
     def mix(
         self, sums: Sums, name: str, w: Mapping[str, Array], window: Real, memory: Real
     ) -> tuple[Real, Real]:
-        """What a mixer reads, and its memory afterwards; ``w`` has the tensors of the mixer ``name``."""
+        """The output of a mixer, and its memory afterwards; ``w`` has the tensors of the mixer ``name``."""
 
     @cached_property
     def layers(self) -> int:
@@ -60,7 +60,7 @@ class StackCell(Cell):
 
     @property
     def mlp(self) -> int:
-        """Hidden units of each MLP; 0 without."""
+        """Hidden units of each MLP; 0 without MLPs."""
         return len(self.tensors["h.0.mlp.out"]) if "h.0.mlp.out" in self.tensors else 0
 
     @property
@@ -99,7 +99,7 @@ class StackCell(Cell):
 
     @cached_property
     def looks_back(self) -> list[tuple[Integers, Integers]]:
-        """For mixer and MLP of each block: the channels of the letter before that some weight looks at."""
+        """For mixer and MLP of each block: the channels of the previous letter that some weight reads."""
         found = []
         for i in range(self.layers):
             mixers = [
@@ -122,7 +122,7 @@ class StackCell(Cell):
         return sum(self.carries)
 
     def stages(self, sums: Sums) -> list[Stage]:
-        """See ``Cell``: the blocks; of the stream only what some later weight looks at is handed on."""
+        """See ``Cell``: the blocks; each outputs only the channels that some later weight reads."""
         whole, seen = self.stored(sums), self._seen_after()
 
         def block(i: int) -> Stage:
@@ -140,7 +140,7 @@ class StackCell(Cell):
         return [block(i) for i in range(self.layers)]
 
     def _block(self, sums: Sums, w: Mapping[str, Array], i: int, x: Real, carried: Real) -> tuple[Real, Real]:
-        """What block i carries on (memory, channels looked back at by the mixer and the MLP), the stream."""
+        """What block i carries (memory, channels looked back at by mixer and MLP); the stream after it."""
         back = self.looks_back[i]
         memory, before_mixer, before_mlp = split(carried, self.memory, self.memory + len(back[0]))
         mixer = {name.removeprefix("mix."): value for name, value in w.items()}
@@ -162,7 +162,7 @@ class StackCell(Cell):
         return beside([x, before])
 
     def _seen_after(self) -> list[Array]:
-        """For each block: 1 for the channels that some weight behind it looks at, now or later."""
+        """For each block: 1 for the channels that some later weight reads, at this letter or the next."""
         seen = np.any(self.tensors["head.weight"] != 0, axis=1)
         found = [seen]
         for i in reversed(range(1, self.layers)):
@@ -178,7 +178,7 @@ _NONE = np.zeros(0, dtype=np.int64)
 
 
 class DeltaStack(StackCell):
-    """Gated DeltaProduct with keys of length one and β in [0, 2]; one step is DeltaNet."""
+    """Gated DeltaProduct with keys of length one and β in [0, 2]; with one step it is DeltaNet."""
 
     kind = "deltaproduct"
 
@@ -230,7 +230,7 @@ class DeltaStack(StackCell):
         return self.stack_options | sizes | fixed
 
     def rates(self, sums: Sums, w: Mapping[str, Array], window: Real, key: Real) -> tuple[Real, Real, Real]:
-        """The gate, what a step looks at, and what multiplies the value it writes."""
+        """The gate, the vector w that a step reads with, and the factor of the value it writes."""
         wide, (heads, steps, _, _) = sums.wide, self.sizes_of_heads
         beta = wide.sigmoid(sums.product(window, w["beta.weight"], w["beta.bias"]))
         rate = wide.total((beta.shaped(len(window), heads, steps, 1), point(2.0)))

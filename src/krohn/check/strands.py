@@ -1,4 +1,4 @@
-"""MLP blocks in a row as stages, and which units depend on what: strands, which are run one by one."""
+"""Consecutive MLP blocks as stages, split by dependence into strands, which are run one by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from krohn.check.real import Array, Flags, Integers, Real, distinct
 
 @dataclass(frozen=True)
 class Stage:
-    """v ← act(norm(v) @ weight + bias); with ``keep`` a stream: no act, but keep · (the stream before)."""
+    """v ← act(norm(v) @ weight + bias); with ``keep``: no activation, keep · (stream before) is added."""
 
     weight: Array
     bias: Array
     norm: Norm | None
     sine: Flags | None
     keep: Array | None
-    within: Real | None = None  # what ``norm`` takes the stream before it to lie in, to be shown
+    within: Real | None = None  # bounds on the stream that ``norm`` relies on, to be proved
 
 
 Chain = tuple[Stage, ...]
@@ -28,7 +28,7 @@ Chain = tuple[Stage, ...]
 def chain_of(
     layers: tuple[Layer, ...], norms: list[Norm], streams: Sequence[Real | None] | None = None
 ) -> Chain:
-    """All matrices of some MLPs in a row; ``streams``: what is taken for granted before each, to be shown."""
+    """All matrices of consecutive MLPs; ``streams``: assumed bounds before each, to be proved."""
     made = []
     for layer, norm, within in zip(layers, norms, streams or [None] * len(layers), strict=True):
         last = len(layer.weights) - 1
@@ -48,15 +48,15 @@ def untouched(layers: tuple[Layer, ...]) -> Flags:
 
 @dataclass(frozen=True)
 class Strand:
-    """Outputs that depend on the same inputs, with the units between; or some units of a hidden layer."""
+    """Outputs (or units of a hidden layer) that depend on the same inputs, with the units in between."""
 
     inputs: Integers
-    units: tuple[Integers, ...]  # per stage: those that count
+    units: tuple[Integers, ...]  # per stage: those that the ends depend on
     ends: int  # how many stages it passes
 
 
 def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
-    """[input, unit]: what the units after some stages depend on, and the stream that they read or are."""
+    """[input, unit]: the inputs that units after some stages, and the latest stream, depend on."""
     reach = stream = np.eye(len(chain[0].weight))
     for index, stage in enumerate(chain[:stages]):
         reads = (stage.weight != 0).astype(np.float64)
@@ -67,7 +67,7 @@ def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
 
 
 def strands(chain: Chain) -> list[Strand]:
-    """All outputs but those that only keep what they hold: adding 0 to a finite number is exact."""
+    """All outputs except channels that stay unchanged: adding 0 to a finite number is exact."""
     quiet = np.ones(len(chain[0].weight), dtype=bool)
     for stage in chain:
         if stage.keep is not None:
@@ -103,7 +103,7 @@ def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
 
 
 def held_at_once(chain: Chain, inputs: int, widths: list[int]) -> tuple[int, int]:
-    """Entries of the largest form, and of all, for one row.
+    """Entries of the largest affine form, and of all forms together, for one row.
 
     There is a symbol for each input, and for each channel of a stream.
     """

@@ -1,4 +1,4 @@
-"""What a device may compute of a recurrent network, number by number.
+"""Everything that a device may compute for a recurrent network, number by number.
 
 ``Sums`` knows a format and an order of adding. In any order, fused or not, a number is the interval that
 holds all results; it is one point where nothing can be rounded. From left to right every sum of points is a
@@ -17,17 +17,17 @@ from krohn.check.verdict import require
 
 ANY, CHUNKS, LEFT = "any", "in any order, a letter at a time or in chunks", "from left to right, not fused"
 NO_UNIT = 1 / 1e300
-"""Stands for what is no multiple of anything: less than every number of the formats."""
+"""The unit of numbers without a known one: smaller than every positive float32."""
 MAX_STEPS = 2_000
-"""Different things that letters do to a memory that are noted."""
+"""Most distinct steps of a memory that are recorded."""
 
 
 @dataclass
 class Notes:
-    """What letters do to the memory of each mixer, for ``chunks``: one row each, and the memories' numbers.
+    """What letters do to the memory of each mixer, one row per step, for ``chunks``.
 
-    ``exact``: every number was a point; ``sizes``: the greatest number and the largest power of two that
-    divides all; ``reach``: the greatest number in each channel of the stream, block by block.
+    ``exact``: every number was a point; ``sizes``: the greatest number of the memories and the largest power
+    of two that divides them all; ``reach``: the greatest number in each channel, block by block.
     """
 
     exact: bool = True
@@ -36,9 +36,9 @@ class Notes:
     reach: dict[int, Array] = field(default_factory=dict)
 
     def reached(self, block: int, x: Real) -> Array:
-        """Bounds the stream, channel by channel: what blocks make of it, added up over those so far.
+        """Bounds the stream, channel by channel, by the sum of the bounds of all blocks so far.
 
-        A channel that no later weight looks at is handed on as 0; here it is not forgotten.
+        A channel that no later weight reads is passed on as 0, but still counts here.
         """
         most = x.size.max(axis=0, initial=0.0)
         self.reach[block] = np.maximum(self.reach.get(block, np.zeros(most.shape)), most)
@@ -67,7 +67,7 @@ class Sums:
 
     @property
     def wide(self) -> "Sums":
-        """Where memories are kept: never in a half type."""
+        """The arithmetic of memories: never a half type."""
         return Sums(FORMATS["float32"], self.order) if self.fmt.coarse else self
 
     @property
@@ -76,7 +76,7 @@ class Sums:
         return self.order == LEFT and not self.fmt.coarse
 
     def note(self, name: str, memory: Real, *rows: Real) -> None:
-        """Keeps what letters do to a memory, if somebody asked for it."""
+        """Records what letters do to a memory, if there are notes."""
         if self.notes is not None:
             self.notes.take(name, memory, rows)
 
@@ -90,7 +90,7 @@ class Sums:
         return x
 
     def handed(self, x: Real, seen: Array) -> Real:
-        """The stream without the channels that no later weight looks at."""
+        """The stream, with 0 in the channels that no later weight reads."""
         return Real(x.lo * seen, x.hi * seen)
 
     def cast(self, x: Real) -> Real:
@@ -190,7 +190,7 @@ class Sums:
         return self.cast(self.fmt.sigmoid(x, half=False))
 
     def normed(self, keys: Real) -> Real:
-        """Keys along the last axis divided by their lengths, which must be 0 or 1 exactly."""
+        """Keys along the last axis divided by their norms, which must be exactly 0 or 1."""
         square = self.dot(keys, keys, -1)
         require(keys.known, "a key is not known to the last bit")
         require(square.known & np.isin(square.lo, (0.0, 1.0)), "the length of a key is not exactly 0 or 1")
@@ -235,12 +235,12 @@ class Sums:
 
 
 def joint(left: Real, right: Real) -> Real:
-    """The hull of two."""
+    """The hull of two intervals."""
     return Real(np.minimum(left.lo, right.lo), np.maximum(left.hi, right.hi))
 
 
 def beside(parts: Sequence[Real]) -> Real:
-    """Columns side by side; a single row stands for as many as there are."""
+    """Columns side by side; a single row is repeated as often as needed."""
     rows = max(len(part) for part in parts)
     whole = [part.spread(rows, part.lo.shape[1]) for part in parts]
     return Real(

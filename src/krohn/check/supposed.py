@@ -1,6 +1,6 @@
-"""What the stream between two blocks is supposed to hold, so that LayerNorm there can be bounded.
+"""A guess of the bounds on the stream between two blocks, so that LayerNorm there can be bounded.
 
-Any guess would do. The rows are run afterwards, and what they make is shown to lie where it is supposed to.
+Any guess is sound: the rows are run afterwards, and the stream is checked against the guess.
 """
 
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from krohn.check.real import Array, Flags, Real
 from krohn.check.strands import Chain, Strand
 
 SLACK = 1 / 64
-"""Room, in shares of one plus the size."""
+"""Slack of the guess, relative to one plus the size."""
 
 
 def supposed(stream: Real, quiet: Flags, chain: Chain, given: Iterable[tuple[Strand, Real]]) -> Real:
-    """[channel]: about what any position can hold after some blocks, by the middles of what is given them.
+    """[channel]: a guess of what any position can hold after some blocks, from the middles of their inputs.
 
     All channels that some block writes lie in a strand of the whole chain, since every block keeps what
     it holds; the others, which are ``quiet``, are as the claim says.
@@ -29,7 +29,7 @@ def supposed(stream: Real, quiet: Flags, chain: Chain, given: Iterable[tuple[Str
 
 
 def middles_of(chain: Chain, strand: Strand, values: Array) -> Array:
-    """What a strand makes of numbers, as float64 happens to round it."""
+    """The outputs of a strand for plain numbers, in float64 without error bounds."""
     columns = held = strand.inputs
     stream = values
     for stage, chosen in zip(chain, strand.units, strict=False):

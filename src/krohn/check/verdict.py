@@ -1,4 +1,4 @@
-"""How the checker answers: a verdict, a refusal with its place, cause and advice; and a budget of work."""
+"""The checker's answers: a verdict, a refusal with place, cause and advice; and the budget of work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,18 +61,18 @@ def refusal_of(error: Exception) -> Verdict:
 
 
 class Budget:
-    """Entries of arrays that may still be computed: the same on every machine, busy or not."""
+    """The array entries that may still be computed: the same limit on every machine, whatever its load."""
 
     def __init__(self, units: float) -> None:
         self.left = float(units)
 
     def spend(self, units: float, what: str) -> None:
-        """Refuses when more work is asked for than is left."""
+        """Spends work; refuses if less is left."""
         self.foresee(units, what)
         self.left -= float(units)
 
     def foresee(self, units: float, what: str) -> None:
-        """Refuses now what would be refused later."""
+        """Refuses early if work that is still to come exceeds the budget."""
         if not float(units) <= self.left:
             raise Refused(
                 f"the proof needs more work than it is given ({what}: {units:.1e} entries of arrays, "

@@ -1,4 +1,4 @@
-"""The witness: structure only, integers and the worth of counters. Read here, believed nowhere.
+"""The witness: structure only, integers and the worth of counters. It is parsed here and trusted nowhere.
 
 Every shape and every label is checked before anything is computed with it; whatever does not fit is refused.
 """
@@ -16,10 +16,10 @@ from krohn.errors import LimitExceeded
 
 MAX_ENTRIES = 20_000_000
 MAX_TRANSITIONS = 150_000
-"""Of all machines of a witness together."""
+"""Most transitions of all machines of a witness together."""
 MAX_NUMBERS = 2_500_000
-"""One for each transition of a machine and channel of the stream, or value that a state holds for a head: the
-checker holds some dozens of arrays of that size, less than a gigabyte.
+"""Most transitions of a machine times channels of the stream, or times values that a state holds for a head:
+the checker holds some dozens of arrays of that size, less than a gigabyte.
 """
 MAX_NUMBER = 1 << 40
 EMPTY, UNKNOWN = -1, -2
@@ -51,7 +51,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Sum:
-    """Equal weights on all letters: class c adds ``steps[c]`` to counters that ``wide`` says the worth of."""
+    """Equal weights on all letters: class c adds ``steps[c]`` to counters, whose worth is ``wide``."""
 
     query_of: Integers
     key_of: Integers
@@ -61,7 +61,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Back:
-    """A fixed distance back: states hold the last values, and counters since then."""
+    """Copies from a fixed distance back: states hold the last values, and the counts since then."""
 
     query_of: Integers
     key_of: Integers
@@ -73,7 +73,7 @@ class Back:
 
 @dataclass(frozen=True)
 class Cells:
-    """The latest (or earliest) member of the best cell present; ``member``: key groups, then padding."""
+    """Copies the latest (or earliest) member of the best cell present; ``member``: key groups, padding."""
 
     query_of: Integers
     key_of: Integers
@@ -91,7 +91,7 @@ HOLDS = (Back, Cells)
 
 @dataclass(frozen=True)
 class Race:
-    """Two heads that remember, and add position codes into one channel."""
+    """Two heads with a memory that add position codes into one channel."""
 
     first: int
     second: int
@@ -121,14 +121,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabulate:
-    """A lift whose states keep a fold of every counter, with the MLPs of some blocks, or of none."""
+    """A lift whose states know a fold of every counter, with the MLPs of some blocks, or of none."""
 
     lift: Lift
     blocks: int
     folds: tuple[Fold, ...]
     kept: Integers
     wide: Array
-    cut: int  # units before this stage are run apart, by the counters they read; 0: none
+    cut: int  # units before this stage are run in groups, by the counters they read; 0: no cut
 
 
 Cut = tuple[int, Integers]
@@ -186,7 +186,7 @@ def witness_from(payload: object) -> Witness:
 
 
 def assert_moderate(steps: Sequence[Step], channels: int) -> None:
-    """Bounds the machines of a witness, in a network of so many channels, before they are followed."""
+    """Bounds the machines of a witness, in a network of this many channels, before any of them is run."""
     machines = [step for step in steps if not isinstance(step, Merge)]
     total = sum(step.lift.follow.size for step in machines)
     if total > MAX_TRANSITIONS:
@@ -202,7 +202,7 @@ def assert_moderate(steps: Sequence[Step], channels: int) -> None:
 
 
 def _held(step: "Attention | Tabulate") -> int:
-    """Values and offsets that a state holds for one head, at most."""
+    """The most values and offsets that a state holds for one head."""
     rules = step.heads if isinstance(step, Attention) else ()
     held = [
         (rule.held.shape[1] + 1) * (rule.offset.shape[2] + 1) for rule in rules if isinstance(rule, HOLDS)

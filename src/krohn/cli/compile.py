@@ -103,10 +103,10 @@ def command(
 
 
 def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
-    """What is known of the least depth, for layers as wide as these, in the format they are built for.
+    """Bounds on the least depth, for layers of this size in the format they are built for.
 
-    Scans and wide layers do not last. Without a format it is float64, as in krohn verify. A network without
-    heads says nothing about a width: then layers of the usual size are meant.
+    The depth of a scan or of a wide layer is no upper bound for longer words. The default format is float64,
+    as in krohn verify. A network without heads has no head width: then layers have the default size.
     """
     shape, bits = network.transformer, BITS[dtype or "float64"]
     size = LayerSize(shape.heads, shape.head_dim, bits) if shape.heads else LayerSize(bits=bits)

@@ -12,12 +12,12 @@ from typing import Any, Self, TextIO
 import click
 
 AFTER, EVERY = 2.0, 0.5
-"""Seconds until the line appears, and between two times."""
+"""Seconds until the line appears, and between updates."""
 FIRST = 10.0
 """Seconds until a pipe or a file gets a line; each later one comes after twice the time."""
 
 OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card", "bench"}
-"""Commands that show how far they are themselves, or that wait for their input."""
+"""Commands that show their own progress, or that wait for input."""
 
 
 class Elapsed:
@@ -88,7 +88,7 @@ def make_room() -> None:
 
 
 MAX_ERROR = 300
-"""Characters of an error line: what is longer loses its middle."""
+"""Most characters of an error line: longer ones are cut in the middle."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 

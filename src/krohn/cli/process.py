@@ -14,10 +14,10 @@ BROKEN = 2
 """Exit status when the answer could not be delivered."""
 
 COMPLETION = "_KROHN_COMPLETE"
-"""The variable by which a shell asks; click's name for a program called krohn."""
+"""The variable by which a shell requests completion; click's name for a program called krohn."""
 
 PROOFS = ("verify", "export", "suite")
-"""Commands that multiply many small matrices: threads of BLAS wait longer than they work."""
+"""Commands that multiply many small matrices, for which BLAS threads cost more time than they save."""
 
 
 def run_as_process() -> int:

@@ -225,23 +225,23 @@ def columns_of(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]
     return ["reach 99%" if column == "reached" else column.replace("_", " ") for column in columns], cells
 
 
-def _markdown(found: "Reproduction") -> str:
+def _markdown(result: "Reproduction") -> str:
     """The table for a README, with its caption; tasks by depth where the experiment has depths."""
     from krohn.experiments.summary import remarks_on
 
-    if not found.table:
-        return found.caption
-    deep = all("depth" in row for row in found.table)
-    header, cells = depth_table(found.table) if deep else columns_of(found.table)
+    if not result.table:
+        return result.caption
+    deep = all("depth" in row for row in result.table)
+    header, cells = depth_table(result.table) if deep else columns_of(result.table)
     lines: list[list[object]] = [[*header], ["---"] * len(header), *cells]
     text = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
-    remarks = [found.caption]
+    remarks = [result.caption]
     if deep:
         remarks.append(
             "letters / words of the test set that the best replicate has right, per cent, bold from 99 "
-            f"(replicates that reach 99 / replicates; 95% intervals: {_intervals(found.table)})"
+            f"(replicates that reach 99 / replicates; 95% intervals: {_intervals(result.table)})"
         )
-    return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(found.table)])])
+    return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(result.table)])])
 
 
 def _intervals(rows: list[dict[str, Any]]) -> str:

@@ -31,12 +31,12 @@ from krohn.network.compiled import CompiledNetwork
 
 LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
 ROUNDINGS = 16
-"""Of two scores of two products, each of a rounded weight, position and query."""
+"""Roundings in two scores of two products, each of a rounded weight, position and query."""
 VISIT_ROUNDINGS = {"log_depth": 1 << 20}
-"""Of the score of a visit that the MLPs of Theorem 3 as printed leave room for, if not ``MOST_VISITS``."""
+"""Roundings of a visit's score that the printed MLPs of Theorem 3 tolerate, if not ``MOST_VISITS``."""
 MOST_VISITS = 1 << 13
 STEP_ERROR = {"sin": 1 / 12}
-"""How far a sum may be off where the sine of it is taken, if not ``MOST_STEPS``."""
+"""Tolerated error of a sum whose sine is taken, if not ``MOST_STEPS``."""
 MOST_STEPS = 2 / 9
 
 

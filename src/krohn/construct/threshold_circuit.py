@@ -77,7 +77,7 @@ class _Lowering:
         for layer in self.program.layers:
             before, self.places_of = dict(self.held), {}
             if layer is self.program.layers[-1]:
-                self.needed = range(self.program.num_padding, self.positions)  # no head reads what it leaves
+                self.needed = range(self.program.num_padding, self.positions)  # read by no later head
             for operation in layer.attention:
                 self.held |= self._attend(operation, before)
             for change in layer.maps:
@@ -202,7 +202,7 @@ class _Lowering:
         return self.gates.conjunction(wires) if all(wires) else 0
 
     def _matches(self, operation: LatestMatch, t: int) -> dict[int, int]:
-        """For each position with a key that may be asked for at ``t`` the wire that says it is."""
+        """For each position whose key may match the query at ``t``, the wire that says it does."""
         asked = self._signal(operation.query, t) if operation.query else {0: TRUE}
         where = self._where(operation.key)
         pairs: dict[int, list[tuple[int, int]]] = {}
@@ -298,7 +298,7 @@ def _function(change: Any, value: int) -> int:
 
 
 def _rows(table: Table, numbered: Mapping[Row, int], inputs: Sequence[Signal]) -> list[tuple[Row, Row]]:
-    """Those for values that the inputs may have, in the order of the table: its rows may be thousands."""
+    """The rows whose inputs can occur, in the order of the table, which may have thousands of rows."""
     if math.prod(map(len, inputs)) < len(numbered):
         return [table.rows[n] for n in sorted(numbered[v] for v in product(*inputs) if v in numbered)]
     return [row for row in table.rows if all(v in column for column, v in zip(inputs, row[0], strict=True))]

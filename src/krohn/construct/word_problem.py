@@ -30,7 +30,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 Word = tuple[int, ...]
 
 MAX_ORDER = 4_000
-"""Elements of the perfect group: all pairs of them are multiplied."""
+"""Most elements of the perfect group: all pairs of them are multiplied."""
 MAX_WORK = 200_000_000
 """State images computed in the search for words."""
 

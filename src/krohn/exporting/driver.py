@@ -31,14 +31,14 @@ from krohn.network.storage import load
 from krohn.plugins import Plugins, instance_of
 
 NOISE = 2.0**-7
-"""What float32 may lose of a lead of logits in another order of sums, with much to spare."""
+"""A generous bound on the lead of logits that another order of summation may cost in float32."""
 NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
 NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
 NAMES |= {"names.json", "model.onnx", "certificate.json"}
 """Every file that an export may write."""
 
 SHOWN_LETTERS = 24
-"""Of a word that comes out wrong; the findings have all of it."""
+"""Letters shown of a word with a wrong answer; the findings have all of it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def prepare(
 ) -> dict[str, Exported]:
     """The files of a network, or of that in a directory, for each format; nothing is written.
 
-    ``announce`` is told once all input is known to be good what may take long.
+    ``announce`` is called with a description of the slow steps, once all input is validated.
     """
     if dtype not in ("float32", *HALF_TYPES):
         raise UnknownName(

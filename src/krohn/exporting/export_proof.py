@@ -29,9 +29,9 @@ from krohn.strict_json import parse_json
 
 DTYPE = "float32"
 SHORTER = (2, 4, 8)
-"""Where the whole length is not proved, these parts of it are tried."""
+"""Fallback if the full length is not proved: the length divided by these."""
 NEAR = 1e-3
-"""A factor of LayerNorm that is so close to a power of two is meant to be one."""
+"""A factor of LayerNorm this close to a power of two, relatively, is rounded to it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ WORK = 1 << 29
 """Entries of attention matrices that checking may cost; some words are always run."""
 
 MEASURING_WORK = 1 << 24
-"""The same for measuring, which sets scales that leave room: the check is what counts."""
+"""The same for measuring, which only sets scales, with headroom: the check decides."""
 
 ROUNDING_WORK = 1 << 24
 """The same for the pass with more rounding, which is slower; there the matrices cost as well."""

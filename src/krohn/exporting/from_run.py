@@ -58,7 +58,7 @@ def decoder_of_run(
 ) -> TrainedDecoder:
     """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained).
 
-    On so many held-out words it is ``compared`` with the network itself.
+    ``compared`` is the number of held-out words on which it is compared with the network itself.
     """
     config = read_config(directory)
     reach = config.task.length if length is None else length

@@ -78,7 +78,7 @@ def _kind(network: StoredNetwork) -> str:
 
 
 def comment(text: str) -> str:
-    """Nothing that could end a comment or begin another."""
+    """Text for a Coq comment, without anything that could end it or begin another."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
 
@@ -88,7 +88,7 @@ def _rows(rows: Iterable[Iterable[int]]) -> str:
 
 
 def tensor_text(tensor: StoredTensor) -> str:
-    """A tensor, equal words in runs."""
+    """A tensor as Coq text, run-length encoded."""
     starts = np.flatnonzero(np.diff(tensor.words, prepend=~tensor.words[:1]))
     counts = np.diff(starts, append=tensor.words.size)
     runs = (

@@ -18,7 +18,7 @@ STATEMENTS = (
     *("Recurrent", "Delta", "Diagonal"),
     *("Transformer", "TransformerFile"),
 )
-"""The files that state what is proved; all others are proofs, and need not be read."""
+"""The files that state what is proved; the others are proofs and need not be reviewed."""
 PROOFS = (
     *("Fits", "Network", "Closed", "Exists", "Exact", "OneOrder", "Reading", "Certificate"),
     *(
@@ -47,12 +47,12 @@ class CoqFailed(KrohnError, RuntimeError):
 
 @dataclass(frozen=True)
 class CoqVerdict:
-    """What ``coqc`` said of one file.
+    """The result of ``coqc`` on one file.
 
     Attributes:
         assumptions: the axioms that the theorem stands on, as ``Print Assumptions`` names them.
-        processor_seconds: the same without waiting for other programs.
-        megabytes: the most memory that coqc took.
+        processor_seconds: CPU time of ``coqc``; ``seconds`` is wall-clock time.
+        megabytes: peak memory of ``coqc``.
     """
 
     accepted: bool
@@ -64,11 +64,11 @@ class CoqVerdict:
 
 
 def coq_version() -> str | None:
-    """The version of the Coq that is installed; none without ``coqc``."""
+    """The installed version of Coq; ``None`` without ``coqc``."""
     if shutil.which("coqc") is None:
         return None
-    said = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=False)
-    return said.stdout.split()[0] if said.returncode == 0 and said.stdout.split() else None
+    completed = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=False)
+    return completed.stdout.split()[0] if completed.returncode == 0 and completed.stdout.split() else None
 
 
 def development() -> Path:
@@ -97,7 +97,7 @@ def development() -> Path:
         try:
             built.rename(target)
         except OSError:
-            if not target.is_dir():  # somebody else was faster, or the disk is full
+            if not target.is_dir():  # it really failed: no concurrent run was faster
                 raise
     return target
 
@@ -146,11 +146,11 @@ def _coqc(library: Path, path: Path) -> _Done:
         return _Done(process.returncode, out.read(), err.read(), busy, usage.ru_maxrss // 1024)
 
 
-def assumptions_in(said: str) -> tuple[str, ...]:
+def assumptions_in(output: str) -> tuple[str, ...]:
     """The names that ``Print Assumptions`` lists."""
-    if "Closed under the global context" in said:
+    if "Closed under the global context" in output:
         return ()
-    listed = said.partition("Axioms:")[2]
+    listed = output.partition("Axioms:")[2]
     return tuple(re.findall(r"^([\w.']+)\s*(?::|$)", listed, re.MULTILINE))
 
 

@@ -1,9 +1,9 @@
-"""How a Transformer of heads that count or copy computes, as hints for Coq, which checks every one of them.
+"""Hints for Coq on a Transformer whose heads count or copy; Coq checks every one of them.
 
-What a head gives is a counter, to which each letter adds a step, or which it sets; the MLP takes counts
-modulo something. Before each layer a letter has one of finitely many classes: at first the letter itself with
-the residue of its position, then what the class and the residues of the counts make of it.
-All is read off the weights in float64.
+A head computes a counter: each letter adds a step to it, or sets it. The MLP reduces counts to residues.
+Before each layer a letter has one of finitely many classes: at first the letter itself with the residue of
+its position, after each layer a function of its class and the residues of the counts.
+Everything is read off the weights in float64.
 """
 
 from dataclasses import replace
@@ -23,13 +23,13 @@ from krohn.network.transformer import Layer, Matrix, Transformer
 MOST_PAIRS = 3_000
 MOST_PLACES = 64
 MOST_SHORT = 16
-"""Words of at most so many letters may have a class for each place."""
+"""Up to this length, words may have a class for each place."""
 
 
 def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
-    """The hints for a network; right or not is for Coq to say.
+    """The hints for a network; Coq decides whether they are right.
 
-    In short words neither places nor counts may repeat; then each place is a class of its own.
+    Fallback for short words, where places and counts need not repeat: each place is a class of its own.
     """
     short = network.max_length <= MOST_SHORT
     try:
@@ -68,7 +68,7 @@ def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Count
 
 
 def _period_of_places(positions: Matrix) -> int:
-    """After how many places the integers of their codes repeat; other channels must not matter to letters."""
+    """The period of the integer channels of position codes; other channels must not matter to letters."""
     whole = positions[:, (positions == np.rint(positions)).all(axis=0)]
     period = 1
     for channel in whole.T:
@@ -92,7 +92,7 @@ def _places_after(layer: Layer, places: Matrix) -> Matrix:
 
 
 def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, list[Matrix]]:
-    """A layer without the classes that follow, and what one count of each group adds."""
+    """The hint for a layer, without the classes after it; and what one count of each group adds."""
     weights, sums = _grouped(heads)
     length = len(before.places) - 1
     spans, registers = [], []
@@ -109,7 +109,7 @@ def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHi
     _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
     cut = best_cut(layer, kept[first], sums, spans, registers, repeats=before.period <= length)
     coarse = coarse.reshape(-1)
-    if before.period > length:  # no letter stands at place 0: its classes stay apart
+    if before.period > length:  # no letter is at place 0: its classes stay separate
         coarse = np.where(before.residues == 0, coarse.max() + 1, coarse)
     everyone = (0,) * len(before.stream)
     groups = [Group((), 1, tuple(coarse.tolist()))]
@@ -128,7 +128,7 @@ def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHi
 
 
 def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
-    """Counters that add multiples of one vector, as weights, and that vector; each copy is a group."""
+    """Groups counters that add multiples of one vector: their weights, and that vector; a copy is alone."""
     groups: list[tuple[Matrix, dict[int, int]]] = []
     copies: list[bool] = []
     for counter, (effect, sets) in enumerate(zip(heads.effects, heads.sets, strict=True)):
@@ -152,7 +152,7 @@ Pairs = list[tuple[int, tuple[int, ...]]]
 
 
 def _reached(layers: list[LayerHint], period: int, letters: int, ends: int | None) -> Pairs:
-    """The classes before the last of these layers, with the residues there, that words lead to.
+    """The reachable pairs of a class before the last of these layers and the residues there.
 
     Where ``ends`` is given, words end at that place.
     """
@@ -183,7 +183,7 @@ def _followed(
 ) -> tuple[LayerHint, Matrix, Places]:
     """The layer with the classes after it, their stream and the residues of their places.
 
-    ``stream`` has all but the counts added.
+    ``stream`` is the stream before the MLP, without the counts.
     """
     numbers: dict[tuple[int, ...], int] = {}
     kept: list[Matrix] = []

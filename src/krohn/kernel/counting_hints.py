@@ -1,4 +1,4 @@
-"""Hints about heads that count or copy, as Coq reads them; `Counting.v` has records with the same meaning."""
+"""Hints about heads that count or copy, in the form that Coq reads; `Counting.v` has the same records."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class HeadHint:
-    """On the grid: the share of a letter, its slack, the most that others have; which places are picked."""
+    """On the grid: the share of a letter, its slack, a bound on other shares; and which places are picked."""
 
     share: int
     slack: int
@@ -34,9 +34,9 @@ class CopyHint:
 
 @dataclass(frozen=True)
 class Group:
-    """Counters that are looked at as one: their weights, a modulus, and for each class a coarser one.
+    """Counters that are read as one sum: their weights, a modulus, and a coarser class for each class.
 
-    With ``stops`` the count is not taken modulo anything: it stops one below ``modulus``.
+    With ``stops`` the count is clamped, at ``modulus`` − 1, instead of reduced.
     """
 
     weights: tuple[int, ...]
@@ -59,8 +59,8 @@ class LayerHint:
         places: for each class, the residue of its position.
         groups: the first is the class itself; the others count.
         cut, owner, channels: as ``krohn.kernel.cuts`` says.
-        following: for each class and each list of residues, the class after the layer; where no word leads,
-            the number of classes.
+        following: for each class and each list of residues, the class after the layer; the number of
+            classes where the pair is unreachable.
         classes: how many there are after the layer.
     """
 
@@ -86,7 +86,7 @@ class LayerHint:
         return tuple(after)
 
     def place(self, residues: tuple[int, ...]) -> int:
-        """Where a list of residues stands in ``following``."""
+        """The index of a list of residues in ``following``."""
         place = 0
         for group, residue in zip(self.groups, residues, strict=True):
             place = place * group.modulus + residue
@@ -99,7 +99,7 @@ Residues = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Counting:
-    """All hints: ``states`` is the state of each class at the end, ``known`` what words reach."""
+    """All hints: ``states`` is the state of each final class, ``known`` the reachable (residues, state)."""
 
     period: int
     layers: tuple[LayerHint, ...]

@@ -1,7 +1,7 @@
 """Where an MLP can be cut: each hidden unit there depends on the letter's class, or on one group of counters.
 
-Group 0 is the class; group g + 1 is the g-th of those whose counts add to the stream. The sums of the next
-matrix are then sums of one part for each group, and the part of a group that counts repeats with its count.
+Group 0 is the class; group g + 1 is the g-th group of counters. The sums of the next matrix then have one
+part for each group, and the part of a counting group is periodic in its count, or stops changing.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from krohn.errors import Unsupported
 from krohn.network.transformer import Layer, Matrix, Mlp
 
 TOLERANCE = 0.01
-"""Numbers that mean different things differ by more."""
+"""Numbers that differ by less count as equal."""
 EXACT = 1e-6
 MOST_VIEWS = 200
 MOST_OUTCOMES = 20_000
-"""Each is a box through the rest of the MLP."""
+"""Most outcomes: each is a box that passes through the rest of the MLP."""
 NO_CUT = (
     "the kernel's proofs cover layers whose MLP can be cut where each unit depends on the letter or on one "
     "counter, and repeats with its count or stops; this one cannot"
@@ -27,15 +27,15 @@ NO_CUT = (
 
 @dataclass(frozen=True)
 class Cut:
-    """A place in an MLP.
+    """A cut of an MLP.
 
     Attributes:
-        place: how many matrices stand before it.
+        place: the number of matrices before it.
         owner: the group of each hidden unit.
         channels: the group of each channel before the MLP.
-        moduli: for each counting group, after how many counts its part repeats, or stops to change.
+        moduli: for each counting group, the period of its part, or the number of counts until it is constant.
         stops: for each counting group, whether it stops.
-        cost: multiplications of boxes that the proof takes, about.
+        cost: about how many multiplications of boxes the proof takes.
     """
 
     place: int
@@ -47,7 +47,7 @@ class Cut:
 
 
 def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
-    """The hidden units after so many matrices."""
+    """The hidden units after the first ``place`` matrices."""
     for weight, bias in list(zip(mlp.weights, mlp.biases, strict=True))[:place]:
         stream = np.maximum(stream @ weight + bias, 0.0)
     return stream
@@ -62,10 +62,10 @@ def best_cut(
     *,
     repeats: bool = True,
 ) -> Cut:
-    """The cut with the least moduli, and of these the one that costs least.
+    """The best cut; sort key: the product of the moduli, then the cost.
 
     Args:
-        rows: the stream before the MLP for each class, nothing counted.
+        rows: the stream before the MLP for each class, all counts 0.
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
         registers: whether each group is copied; by default all count.
@@ -114,7 +114,7 @@ def _cut_at(
 
 
 def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
-    """The stream for some counts of a group, some classes, and least and most counts of the others."""
+    """The stream for a sample of counts of a group and of classes, all other counts least, then greatest."""
     picked = rows[np.linspace(0, len(rows) - 1, min(len(rows), 16)).round().astype(int)]
     span = spans[group]
     counts = np.linspace(span.start, span.stop - 1, min(len(span), MOST_VIEWS)).round()
@@ -127,7 +127,7 @@ def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], grou
 
 
 def _owners(views: Sequence[Matrix], units: int) -> npt.NDArray[np.int64]:
-    """For each unit the one group that moves it, 0 if none does; -1 if several do."""
+    """For each unit the one group that it depends on, 0 if none; -1 if there are several."""
     moved = np.zeros((len(views) + 1, units), bool)
     for group, view in enumerate(views):
         least = EXACT * (1 + np.abs(view).max(initial=0.0))
@@ -144,6 +144,6 @@ def _period(rows: Matrix) -> int:
 
 
 def _end(rows: Matrix) -> int:
-    """The number of rows before all that follow are equal, and one of these."""
+    """One more than the number of rows before the constant tail."""
     moved = np.flatnonzero((np.abs(rows - rows[-1:]) >= TOLERANCE).any(axis=1))
     return int(moved[-1]) + 2 if len(moved) else 1

@@ -1,7 +1,7 @@
-"""Which states of a recurrent network words reach, as numbers: hints for Coq, which checks every one of them.
+"""The reachable states of a recurrent network, numbered: hints for Coq, which checks every one of them.
 
-The arithmetic is that of ``Recurrent.v``. Where nothing is rounded the order of adding does not matter, and
-sums are taken in float64; else they are taken from left to right, one rounding for each operation.
+The arithmetic is that of ``Recurrent.v``. Where nothing is rounded, the order of summation does not matter
+and sums are computed in float64; otherwise from left to right, with one rounding per operation.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ FAR = np.float32(110)
 
 
 class Rounds(Exception):
-    """A sum is rounded: the order of adding matters."""
+    """A sum is rounded, so the order of summation matters."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Exploration:
 
 
 def explore(network: StoredNetwork, limit: int = MAX_PAIRS) -> Exploration:
-    """All pairs of a state of the network and of the automaton that words reach."""
+    """All reachable pairs of a state of the network and a state of the automaton."""
     with np.errstate(all="ignore"):
         try:
             return _explored(network, limit, any_order=True)
@@ -222,7 +222,7 @@ class LayersOnStates:
         return total
 
     def _exact(self, numbers: npt.NDArray[Any]) -> Floats:
-        """In any order: refuses what is no multiple of 2⁻⁸ of at most 24 bits."""
+        """In any order: raises ``Rounds`` unless all are multiples of 2⁻⁸ of at most 24 bits."""
         if self.any_order:
             wide = numbers.astype(np.float64) * GRAIN
             if (wide != np.rint(wide)).any() or (np.abs(wide) > MOST * GRAIN).any():

@@ -1,7 +1,7 @@
-"""What each head of a layer does, read off the weights: it counts, or it copies from the latest that writes.
+"""What each head of a layer does, read off the weights: it counts, or it copies from the latest writer.
 
-A counting head gives each letter that it picks the same share, and position 0 more. A copying head has a
-score that rises from one writing position to the next, so that the latest has nearly the whole share;
+A counting head gives each letter that it picks the same share, and position 0 more. The scores of a copying
+head rise from one writing position to the next, so that the latest has nearly the whole share;
 position 0, the padding, always writes.
 """
 
@@ -16,27 +16,27 @@ from krohn.kernel.cuts import TOLERANCE
 from krohn.network.transformer import Head, Layer, Matrix
 
 GRID = 2.0**40
-"""Coq's boxes end at multiples of one over it."""
+"""The ends of Coq's boxes are multiples of 1 / GRID."""
 ROUNDING = 2.0**-24
 MOST_COUNTS = 20_000
-"""Each count is a box through the MLP; more would take Coq hours."""
+"""Largest count: each one is a box through the MLP, and more would take Coq hours."""
 LATER = 2.0**-14
-"""After the first layer a register that is counted is off by less, in units."""
+"""Bound on the error of a counted register after the first layer, in units."""
 LATER_COPY = 2.0**-10
-"""The same for one that is copied: its error is added once, not with each letter."""
+"""The same for a copied register: its error is added once, not with each letter."""
 UNSEEN = 20.0
-"""Letters whose score is so much lower are not picked."""
+"""Letters whose score is lower than the best by this much are not picked."""
 TIGHT = 0.97
-"""The part of a margin that is claimed; the rest is for rounded scores."""
+"""The share of a margin that is claimed; the rest allows for rounded scores."""
 MOST_MARGIN = 64.0
-"""More is of no use: exp(-64) is far below the grid."""
+"""Largest margin: exp(-64) is far below the grid."""
 
 Places = npt.NDArray[np.int64]
 """For each class the residue of its position."""
 
 
 class NoCounters(Exception):
-    """The weights are not those of heads that count or copy; the text says why."""
+    """The weights are not those of heads that count or copy; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Before:
         stream: the stream of each class, at one of its positions.
         residues: for each class the residue of its position.
         places: for each position what it adds to every letter; for position 0 its stream.
-        period: after how many positions places repeat.
+        period: of the places.
     """
 
     index: int
@@ -58,7 +58,7 @@ class Before:
     period: int
 
     def scores(self, head: Head) -> Matrix:
-        """Less that of position 0: for each position from 1 on and each class; none where it cannot stand."""
+        """[position from 1 on, class]: scores minus that of position 0; NaN where the class cannot occur."""
         length = len(self.places) - 1
         query = self.places[length] @ head.query
         own = np.minimum(np.where(self.residues, self.residues, self.period), length)
@@ -159,7 +159,7 @@ def _counts(head: Head, before: Before, heads: ReadHeads) -> None:
 
 
 def _units(values: Matrix) -> tuple[float, tuple[int, ...], float]:
-    """The least size of a value as a unit, the values as multiples of it, and how far off they are."""
+    """A unit (the least nonzero size), the values as multiples of it, and the largest deviation."""
     size = np.abs(values)
     unit = float(size[size > TOLERANCE].min(initial=np.inf))
     unit = unit if isfinite(unit) else 1.0

@@ -1,6 +1,6 @@
-"""A network as its file has it: bits, names and shapes in the order of the bytes, and a hash.
+"""A network as stored in its file: bits, names and shapes in file order, and a hash.
 
-This reader shares no code with the one that the rest of the package uses. The header must be what Coq's
+This reader shares no code with that of the rest of the package. The header must be what Coq's
 ``Tensors.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
 """
 
@@ -26,7 +26,7 @@ Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}
 """The types of tensors that ``Tensors.v`` knows, and the words that hold them."""
 MOST_PARAMETERS = 700_000
-"""Beyond it the hash alone takes Coq minutes."""
+"""With more, the hash alone takes Coq minutes."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class StoredNetwork:
 
     @property
     def length(self) -> None:
-        """Words of every length are meant."""
+        """``None``: the claim is about words of every length."""
         return
 
     @property
@@ -113,7 +113,7 @@ class StoredTransformer:
 
     Attributes:
         automaton: the automaton that the network is said to track.
-        weights: the matrices; hints are computed from them, nothing else is.
+        weights: the matrices, used only to compute hints.
         digest: the SHA-256 of the file.
     """
 
@@ -202,7 +202,7 @@ def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
 
 
 def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
-    """What ``file_of`` of ``Tensors.v`` gives."""
+    """The bytes that ``file_of`` in ``Tensors.v`` gives."""
     entries, begin = [], 0
     for tensor in tensors:
         end = begin + int(WORDS[tensor.dtype][-1]) * prod(tensor.shape)

@@ -1,4 +1,4 @@
-"""The one entry point: a directory to a certificate for Coq, and Coq's verdict on it."""
+"""The entry point: from a directory to a certificate for Coq, and Coq's verdict on it."""
 
 import tempfile
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ class KernelVerdict:
 
     Attributes:
         accepted: proved, in float32, for words of every length or of at most ``length`` letters.
-        order: in which sums may be taken: any, or from left to right where they are rounded.
-        pairs: states of network and automaton that words reach.
+        order: of summation: any, or from left to right where sums are rounded.
+        pairs: the number of reachable pairs of states or residues of the network and states of the automaton.
         coq: version, seconds, assumptions; none if no certificate could be written.
         reason: why not, in one line.
     """
@@ -93,10 +93,10 @@ def kernel_verdict(
     """Writes the certificate of a network and has Coq check it.
 
     Args:
-        given: what ``compile`` gives, or the directory it was saved in.
-        automaton: the automaton that you mean; by default the one that the file names.
+        given: a network that ``compile`` returned, or the directory it was saved in.
+        automaton: the intended automaton; by default the one that the file names.
         renamed: allow that the network's states and letters have other names than those of ``automaton``.
-        out: also write the certificate to this ``.v`` file, before Coq is asked.
+        out: also write the certificate to this ``.v`` file, before Coq checks it.
     """
     target = None if out is None else checked_target(Path(out))
     network = _stored(given)
@@ -127,7 +127,7 @@ def kernel_verdict(
 
 @dataclass(frozen=True)
 class _Proposed:
-    """A certificate, before Coq has seen it."""
+    """A certificate that Coq has not checked yet."""
 
     text: str
     order: str
@@ -164,7 +164,7 @@ def _stored(given: CompiledNetwork | RecurrentNetwork | str | Path) -> StoredNet
 
 
 def checked_target(out: Path) -> Path:
-    """A file whose name Coq can read."""
+    """The file, if Coq accepts its name and nothing but a certificate would be overwritten."""
     if out.suffix != ".v" or not out.stem.isidentifier():
         raise InvalidInput(
             f"--out must end in .v here, and its name must be a word of letters, digits and _; got {out.name}"

@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """Of its files: a folder of another version is built again."""
+        """The version of its files: a folder of another version is built again."""
         return REVISED.get((self.automaton, self.algorithm), VERSION)
 
     def to_json(self) -> dict[str, Any]:

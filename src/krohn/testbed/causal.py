@@ -31,9 +31,9 @@ TRAIN, TEST = "train", "test"
 PER_VARIABLE = 64
 """Counterfactuals of each variable in each split."""
 TRIES = 4
-"""Draws for each counterfactual that is wanted."""
+"""Draws for each counterfactual requested."""
 LEAST = 8
-"""Telling pairs that a variable must have to be asked about."""
+"""Fewest telling pairs of a variable that is used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tup
 
 
 def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[str, Any]:
-    """Variables with values, parents and mechanisms, as plain data; those with a place are asked about."""
+    """Variables with values, parents and mechanisms, as plain data; those with a place can be swapped."""
     about, places = meaning(network), {each.name: each.place for each in variables}
     parents: dict[str, list[str]] = {}
     for edge in about["edges"]:
@@ -185,12 +185,12 @@ def counterfactuals(
     """The variables that matter, and for each and each split pairs whose values differ, most of them telling.
 
     A variable with fewer than ``LEAST`` telling pairs in a split hardly changes any answer: it gets none.
-    Registers without a single one are asked together, moment by moment, after the others.
+    Registers without any telling pair are swapped together, moment by moment, after the others.
     """
     single = variables_of(network, turn)
     alone = _drawn(network, single, 0, seed, count)
-    told = {one.variable for drawn in alone for one in drawn if one.telling}
-    together = joined([each for each in single if each.name not in told])
+    telling = {one.variable for drawn in alone for one in drawn if one.telling}
+    together = joined([each for each in single if each.name not in telling])
     every = [*alone, *_drawn(network, together, len(single), seed, count)]
     chosen = [_chosen(drawn, count) for drawn in every]
     asked, pairs = list[Variable](), list[Counterfactual]()
@@ -204,7 +204,7 @@ def counterfactuals(
 def _drawn(
     network: CompiledNetwork, variables: list[Variable], first: int, seed: int, count: int
 ) -> list[list[Counterfactual]]:
-    """What was drawn for each variable and each split."""
+    """The counterfactuals drawn for each variable and each split."""
     return [
         list(_draws(network, variable, split, (seed, number, part), count))
         for number, variable in enumerate(variables, start=first)

@@ -96,7 +96,7 @@ def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) ->
 def with_decoy_units(
     blocks: StandardBlocks, letter: int, count: int, rng: np.random.Generator
 ) -> StandardBlocks:
-    """Each MLP gets ``count`` units that read the decoys' letter and write to the unread channels behind."""
+    """Each MLP gets ``count`` units that read the decoys' letter and write to unread channels after it."""
 
     def wider(block: StandardBlock) -> StandardBlock:
         into, out = np.zeros((blocks.dim, count)), np.zeros((count, blocks.dim))
@@ -114,7 +114,7 @@ def with_decoy_units(
 
 
 def _decoy(old: int, letter: int, target: int, kind: int, rng: np.random.Generator, dim: int) -> Head:
-    """The first averages; the others attend by a random form of the stream."""
+    """A decoy head: kind 0 averages, the others attend by a random bilinear form of the stream."""
     query, key, value, output = (np.zeros(shape) for shape in ((dim, 2), (dim, 2), (dim, 1), (1, dim)))
     if kind:
         query[:old], key[:old] = (rng.integers(-64, 65, size=(old, 2)) * SHARP / 256 for _ in range(2))

@@ -20,7 +20,7 @@ from krohn.testbed.patching import EdgeModel, Run
 from krohn.testbed.truth import Trial
 
 STEPS = 5
-"""Points on the way from one word to the other."""
+"""Interpolation points between one word and the other."""
 
 
 def attribution(trial: Trial, steps: int = 1) -> Circuit:
@@ -38,7 +38,7 @@ def attribution(trial: Trial, steps: int = 1) -> Circuit:
 
 
 def _gradients(trial: Trial, first: Tensor) -> tuple[Tensor, ...]:
-    """Of the lead with respect to what each reader reads."""
+    """Gradients of the lead with respect to the input of each reader."""
     seen: list[Tensor] = []
 
     def tap(reader: int, x: Tensor) -> Tensor:

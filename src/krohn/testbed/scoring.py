@@ -113,7 +113,7 @@ class Known:
         return Trial(self.model, *word_pairs(self.automaton, self.model.decoder.length, count, seed))
 
     def counterfactuals(self, split: str) -> list[Counterfactual]:
-        """Of the file beside the network."""
+        """The counterfactuals of a split, from the file beside the network."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -216,7 +216,7 @@ def top(graph: Graph, ranking: Scores, count: int) -> Flags:
 
 
 def _curve(known: Known, choose: Callable[[int], Flags]) -> Curve:
-    """``choose`` gives a circuit of at most so many edges."""
+    """The curve of a method; ``choose(n)`` gives its circuit of at most n edges."""
     graph, truth, trial = known.graph, known.truth.kept, known.trial()
     whole = _lead(trial, np.ones_like(truth))
     nothing = _lead(trial, np.zeros_like(truth))
@@ -266,8 +266,8 @@ def score_subspace(folder: str | Path, subspace: str | Path) -> list[SubspaceSco
 def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactual]) -> SubspaceScore:
     names = list(dict.fromkeys(one.variable for one in asked))
     if not isinstance(given, dict) or given.get("variable") not in names:
-        told = given.get("variable") if isinstance(given, dict) else given
-        raise InvalidFile(f"{path} must name a variable, one of {', '.join(names)}; got {str(told)[:60]!r}")
+        name = given.get("variable") if isinstance(given, dict) else given
+        raise InvalidFile(f"{path} must name a variable, one of {', '.join(names)}; got {str(name)[:60]!r}")
     place = given.get("place")
     if place not in places_of(known.graph):
         raise InvalidFile(

@@ -31,7 +31,7 @@ PAIRS = 128
 MORE_PAIRS = 2048
 """Pairs on which a circuit must be faithful in the end."""
 ROUND = 32
-"""Pairs that join in one round, at most."""
+"""Most pairs that are added in one round."""
 CHUNK = 256
 """Pairs that are run at once."""
 MORE_SEED = 500_009
@@ -128,12 +128,12 @@ class Trial:
         self.answers = self.clean.answers
 
     def run(self, kept: Flags) -> Run:
-        """With all other edges patched from the other word."""
+        """A run with all other edges patched from the other word."""
         with torch.no_grad():
             return self.model.run(self.words, Other(kept, self.other.written), clean=self.clean)
 
     def without(self, kept: Flags) -> Run:
-        """With all other edges ablated to zero."""
+        """A run with all other edges ablated to zero."""
         with torch.no_grad():
             nothing = [torch.zeros_like(part) for part in self.other.written]
             return self.model.run(self.words, Other(kept, nothing), clean=self.clean)
@@ -204,7 +204,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
 
 
 def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
-    """Later edges first: removing what the last readers do not need frees earlier edges."""
+    """Prunes edges, later ones first: removing what the last readers do not need frees earlier edges."""
     kept = shared.copy()
     if trial.change(kept) is not None:
         raise AssertionError("an edge without a common channel changes an answer")

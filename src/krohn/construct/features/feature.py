@@ -1,4 +1,4 @@
-"""A feature: a finite value that one head (and the MLP behind it) can hold after every word.
+"""A feature: a finite value that one head (and the MLP after it) can hold after every word.
 
 A feature is a small machine over the symbols at a position (letters, or letters annotated by the features of
 the layer before) and the place of the position. Every gadget is defined twice: as a machine

@@ -178,8 +178,8 @@ FEW_ROWS, MAX_ROWS = 10_000, 20_000
 MOST_STATES, MOST_DEFINITE = 600, 10_000
 """Most states for which features are searched; and where the most recent letters may decide."""
 SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
-"""Of the work for one layer: what is spent before positions are compared, which takes two heads; and where
-there are too many states for that."""
+"""Shares of the work for one layer: what is spent before positions are compared, which takes two heads; and
+the same where there are too many states for such comparisons."""
 PATTERN_SHARE = 0.6
 MOST_COMPARED, MOST_IN_PATTERN = 16, 9
 KEPT_PAIRS = 60

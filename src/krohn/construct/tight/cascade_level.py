@@ -324,7 +324,7 @@ def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
 
 @dataclass(frozen=True)
 class CounterReading:
-    """The registers of one class's counters at the moment that is meant (after or before the letter)."""
+    """The registers of one class's counters at one moment (after or before the letter)."""
 
     tower: CounterTower | None
     counters: tuple[str, ...]

@@ -124,7 +124,7 @@ class _Counter:
             draft.fresh(f"{self.name}{name} residue"),
             offset=sum(self.steps),
         )
-        # So many zeros: as many of the steps are still to come.
+        # r // places is the number of zeros: heads whose step has not been reached.
         reached = [self.state[place] for place in (0, *self.steps)]
         rows: dict[Row, int] = {(r,): reached[max(count - r // places, 0)] for r in range(self.modulus)}
         exact: dict[Row, int] = {(r,): rows[r,] for r in range(0, places * (count + 1), places)}
