@@ -43,9 +43,9 @@ words beyond that length. If no shallower plan was found, that does not prove th
 
 
 def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any]:
-    """Compiled, certified, run on all short words."""
+    """The data of one automaton, after compiling it, certifying it and running all short words."""
     network = krohn.compile(automaton, length, effort=effort)
-    if network.method == "scan":  # shallower at this length, but it grows with the length
+    if network.method == "scan":  # shallower at this length, but its depth grows with the length
         network = krohn.compile(automaton, length, effort=effort, method="cascade")
     depth = bounded(automaton, network.transformer.depth)
     reach = 1
@@ -79,11 +79,11 @@ def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any
 
 
 def _states(table: list[list[int]], state: int, word: list[int]) -> list[int]:
-    found = []
+    states = []
     for letter in word:
         state = table[state][letter]
-        found.append(state)
-    return found
+        states.append(state)
+    return states
 
 
 def _rows(item: dict[str, Any]) -> str:
@@ -91,7 +91,7 @@ def _rows(item: dict[str, Any]) -> str:
 
 
 def counted(entries: list[dict[str, Any]]) -> str:
-    """How many automata have which bounds."""
+    """How many automata have each pair of bounds."""
     counts = Counter((item["lower"], item["depth"]) for item in entries)
     lines = ["| at least, for long words | depth built | automata |", "| --- | --- | --- |"]
     lines += [f"| {low} | {high} | {number} |" for (low, high), number in sorted(counts.items())]
@@ -132,7 +132,7 @@ def listed(entries: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """All sections, then both files."""
+    """Computes all sections, then writes both files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--length", type=int, default=33)

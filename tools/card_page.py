@@ -17,7 +17,7 @@ NOT_RUN = {
     "H200 beside other work, 70 seconds each. Compiling and tuning their Triton kernels took longer, so "
     "nothing is known from it",
 }
-"""What has no row, and why."""
+"""Layers that are not in the table, and why."""
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "cards" / "cards.jsonl"
@@ -34,7 +34,7 @@ PAIRS = (
     (f"{_DELTA}product2", "S5:minimal"),
     (f"{_DELTA}product4", "S5:minimal"),
 )
-"""Cells that published numbers are compared with."""
+"""Cells that are compared with published numbers."""
 
 PAGE = """# Cards of stock layers
 
@@ -93,7 +93,7 @@ Parity with 40 letters and 5,000 steps is among
 
 
 def page_text() -> str:
-    """The page: what each layer can and learned, and how far that holds."""
+    """The whole page: what each layer can do and has learned, and on how long words it stays right."""
     rows = merged([RESULTS])
     verdicts = {(layer, task): can(layer, task) for layer in LAYERS for task in TASKS}
     learned = [
@@ -121,7 +121,7 @@ def page_text() -> str:
 
 
 def _left(rows: Rows) -> str:
-    """What of the plan was not trained."""
+    """The planned networks that were not trained."""
     left = list(wanted(rows))
     if not left:
         return "The plan was trained whole."
@@ -156,7 +156,7 @@ def _named(cell: Cell) -> str:
 
 
 def _muon(rows: Rows) -> str:
-    """How far networks trained by Muon hold."""
+    """Up to which length networks trained by Muon are right."""
     if not any(cell.optimizer == "muon" for cell in rows):
         return "No network has been trained by Muon yet."
     shown = [

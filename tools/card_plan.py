@@ -1,7 +1,7 @@
 """The table of stock layers: which networks are planned, and what is known of them.
 
 Three seeds of every cell (layer, automaton) with AdamW; three with Muon where none of these passes at 4T
-although no theorem is against it; ten where three disagree, at T or at 4T.
+although no theorem forbids it; ten where three disagree, at T or at 4T.
 """
 
 import json
@@ -34,7 +34,7 @@ LAYERS = {
     "diagonal,gate=signed": "diagonal, gates in [−1, 1]",
     "diagonal,gate=complex": "diagonal, complex gates",
 }
-"""By the name that ``krohn card`` takes."""
+"""Titles of the layers, by the names that ``krohn card`` takes."""
 
 TASKS = ("C2", "S3", "S5:adjacent", "FlipFlop", "C3", "A5", "Grid4", "Dyck4,2")
 PUBLISHED = ("mamba2", "gated_deltanet_negative", "gated_deltaproduct2", "gated_deltaproduct4")
@@ -53,7 +53,7 @@ Rows = dict[Cell, dict[str, Any]]
 
 
 def cells() -> Iterator[Cell]:
-    """All with AdamW, the automata that tell most first."""
+    """All cells with AdamW, the most informative automata first."""
     for task in TASKS[:2]:
         yield from (Cell(layer, task) for layer in LAYERS)
     yield from (Cell(f"stock_layers:{name}", "S5:minimal") for name in PUBLISHED)
@@ -62,7 +62,7 @@ def cells() -> Iterator[Cell]:
 
 
 def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
-    """The networks that are missing, most wanted first: a cell and a seed.
+    """The missing networks as (cell, seed), in order of priority.
 
     Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T although a theorem
     says that the layer can; ten where three disagree, at T or at 4T; Muon where no theorem decides.
@@ -78,7 +78,7 @@ def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
 
 
 def first_seeds(rows: Rows, asked: list[Cell]) -> Iterator[tuple[Cell, int]]:
-    """Of three seeds what is missing, one network of every cell before the second of any."""
+    """What is missing of the first three seeds: seed 0 of every cell, then seed 1, then seed 2."""
     for seed in range(3):
         yield from ((cell, seed) for cell in asked if trained_seeds(rows, cell) <= seed)
 
@@ -101,7 +101,7 @@ def disagree(row: dict[str, Any]) -> bool:
 
 
 def trained_networks(paths: Sequence[Path]) -> dict[tuple[Cell, int], dict[str, Any]]:
-    """By cell and seed; of a network that is there twice the last counts."""
+    """All networks in the files, by cell and seed; of duplicates the last one."""
     result = {}
     for path in paths:
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
@@ -112,7 +112,7 @@ def trained_networks(paths: Sequence[Path]) -> dict[tuple[Cell, int], dict[str, 
 
 
 def merged(paths: Sequence[Path]) -> Rows:
-    """Of each cell the seeds 0, 1, … up to the first that is missing."""
+    """One row for each cell, from its seeds 0, 1, … up to the first that is missing."""
     networks, result = trained_networks(paths), {}
     for cell in sorted({cell for cell, _ in networks}):
         count = next(seed for seed in range(len(networks) + 1) if (cell, seed) not in networks)
@@ -122,7 +122,7 @@ def merged(paths: Sequence[Path]) -> Rows:
 
 
 def split(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each network; seconds and wall time are known for all of them together only."""
+    """A row for each network; training and wall times are only known for all of them together."""
     count = row["seeds"]
     plain = {key: value for key, value in row.items() if key not in ("seed", "stopped")}
     plain |= {"seeds": 1, "wall": row["wall"] / count if count else 0}
@@ -136,7 +136,7 @@ def split(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The row of a cell from those of its networks."""
+    """Merges the rows of a cell's networks into one."""
     accuracy = {length: [one["accuracy"][length][0] for one in networks] for length in ("T", "4T")}
     places = {
         key: ", ".join(sorted({name for one in networks for name in one["settings"][key].split(", ")}))
@@ -157,7 +157,7 @@ def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def can(layer: str, task: str) -> str:
-    """What the theorems say, as of now."""
+    """What the current theorems say: yes, no or open."""
     from krohn.automata.zoo import parse_spec
     from krohn.study.card import theorem
     from krohn.study.layers import find_layer

@@ -27,7 +27,7 @@ from card_plan import Cell, Rows, merged, trained_networks, wanted
 
 
 def work(task: tuple[Cell, int, dict[str, Any]]) -> dict[str, Any]:
-    """The row of one network; an error is one line in it."""
+    """Trains one network and returns its row; an exception becomes one line in it."""
     import torch
     from recorded_steps import record_steps
 
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def affordable(rows: Rows, seconds: float, layers: list[str] | None) -> Iterator[tuple[Cell, int]]:
-    """Of what is missing, what should end in time, by the pace of the layer's other networks."""
+    """The missing networks that should finish in time, judging by the layer's other networks."""
     paces: dict[str, list[float]] = {}
     for cell, row in rows.items():
         paces.setdefault(cell.layer, []).append(row["wall"] / row["seeds"])
@@ -91,7 +91,7 @@ def affordable(rows: Rows, seconds: float, layers: list[str] | None) -> Iterator
 
 
 def gather(arguments: argparse.Namespace) -> None:
-    """All networks of the results and of the files, with the verdicts of today."""
+    """Merges the files into the results, with the current verdicts of the theorems."""
     from krohn.automata.zoo import parse_spec
     from krohn.study.card import conflict, theorem
     from krohn.study.layers import find_layer

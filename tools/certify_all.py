@@ -26,7 +26,7 @@ from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
 
 LARGE = ("PermReset5",)
-"""A hundred million weights: in a table of their own."""
+"""Networks of a hundred million weights, which get a table of their own."""
 ZOO = tuple(dict.fromkeys(name for name in (*zoo_names(), "Grid3x4") if name not in LARGE))
 LENGTHS = (1, 2, 7, 64, 100, 128)
 METHODS = ("auto", "cascade", "scan", "paper", "grid")
@@ -107,19 +107,19 @@ def main() -> int:
 
 
 def page(path: Path, name: str, table: str, command: str) -> str:
-    """The page with this part replaced, with its command; the others stay."""
+    """The text of the page with this part, and the command that wrote it, replaced."""
     text = path.read_text(encoding="utf-8") if path.exists() else "# What is certified\n"
     block = f"<!-- {name} -->\n{table}\n\nWritten by `{command}`.\n<!-- end -->"
-    found = re.search(rf"<!-- {name} -->.*?<!-- end -->", text, flags=re.DOTALL)
-    return text.replace(found.group(), block) if found else f"{text}\n{block}\n"
+    match = re.search(rf"<!-- {name} -->.*?<!-- end -->", text, flags=re.DOTALL)
+    return text.replace(match.group(), block) if match else f"{text}\n{block}\n"
 
 
 def certified(
     spec: str, length: int, dtype: str, *, default: bool = False, **options: Any
 ) -> tuple[str, float]:
-    """yes, no (with the reason on stderr) or "not built"; and the seconds of CPU time of the proof.
+    """yes, no (with the reason on stderr) or "not built"; and the CPU seconds of the proof.
 
-    At the longest length the description is proved and compared as well; the run of all short words is not.
+    At the longest length the network's description is proved and compared too; short words are not run.
     """
     automaton = krohn.zoo(spec)
     try:
@@ -161,7 +161,7 @@ def _cell(outcomes: list[str], lengths: tuple[int, ...]) -> str:
 def written(
     make: Callable[[Any], str], cases: Iterable[Any], options: argparse.Namespace, write: Line
 ) -> None:
-    """A line for every case, in their order; none where nothing was built."""
+    """Writes a line for each case, in order; no line where nothing was built."""
     if options.jobs == 1:
         for line in filter(None, map(make, cases)):
             write(line)
@@ -172,7 +172,7 @@ def written(
 
 
 def chosen_of(specs: Iterable[str], options: argparse.Namespace) -> tuple[str, ...]:
-    """The automata asked for."""
+    """The automata given by ``--only``, or all."""
     return tuple(options.only or specs)
 
 
@@ -224,14 +224,14 @@ def random_part(options: argparse.Namespace, write: Line) -> None:
 
 def _both(automaton: krohn.Semiautomaton) -> list[bool]:
     """Whether the automaton is certified at T = 32, in each dtype."""
-    found = []
+    outcomes = []
     for dtype in DTYPES:
         network = krohn.compile(automaton, 32, dtype=dtype)  # type: ignore[arg-type]
         refusal = attempt(network.transformer, automaton, 32, arithmetic(dtype))[1]
         if refusal is not None:
             print(f"refused: {automaton.table.tolist()} {dtype}: {refusal}", file=sys.stderr, flush=True)
-        found.append(refusal is None)
-    return found
+        outcomes.append(refusal is None)
+    return outcomes
 
 
 def _random(count: int) -> Iterator[krohn.Semiautomaton]:
@@ -285,13 +285,13 @@ def _largest_table(
 
 
 def _largest_line(spec: str, reach: int, dtypes: tuple[str, ...]) -> str:
-    found = [_largest(spec, dtype, reach) for dtype in dtypes]
-    shown = [f"≥ {length}" if length >= reach else str(length) for length in found]
+    largest = [_largest(spec, dtype, reach) for dtype in dtypes]
+    shown = [f"≥ {length}" if length >= reach else str(length) for length in largest]
     return f"| {spec} | {' | '.join(shown)} |"
 
 
 def _largest(spec: str, dtype: str, reach: int) -> int:
-    """Doubling, then halving the gap: the largest length that compiles and certifies."""
+    """About the largest length that compiles and is certified, by doubling and then bisection."""
     low, high = 0, 1
     while high <= reach and certified(spec, high, dtype)[0] == "yes":
         low, high = high, high * 2
@@ -329,12 +329,12 @@ def _checked_line(case: Case) -> str:
     try:
         network = krohn.compile(automaton, length, dtype=dtype, **chosen)  # type: ignore[arg-type]
     except KrohnError:
-        return ""  # the compiler promises nothing here
+        return ""  # not built: there is nothing to certify
     start = time.process_time()
     refusal = attempt(network.transformer, automaton, length, arithmetic(dtype))[1]
-    said, seconds = "yes" if refusal is None else "no", time.process_time() - start
+    answer, seconds = "yes" if refusal is None else "no", time.process_time() - start
     depth, why = len(network.transformer.layers), "" if refusal is None else str(refusal)[:100]
-    return f"| {name} | {length} | {dtype} | {words} | {depth} | {said} | {seconds:.2f} | {why} |"
+    return f"| {name} | {length} | {dtype} | {words} | {depth} | {answer} | {seconds:.2f} | {why} |"
 
 
 PARTS: dict[str, Callable[[argparse.Namespace, Line], None]] = {

@@ -1,4 +1,4 @@
-"""What verdicts on claims rest on: records, least depths, gains, and how the parts of a claim are weighed."""
+"""Evidence for verdicts on claims: records, least depths, gains, and how the parts of a claim combine."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ from krohn.experiments.summary import SOLVED, mean_and_error
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
 ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
 MEMORIES = ("Dyck4,2", "Grid9")
-SHEETS = (MUON, WHOLE)  # recipes that are the same for all cells, on whole words
+SHEETS = (MUON, WHOLE)  # recipes with one setting for all cells, on whole words
 
 
 class Missing(Exception):
-    """A run that a claim hangs on is not among the records."""
+    """A run that a claim depends on is not among the records."""
 
 
 @dataclass
@@ -50,11 +50,11 @@ class Records:
         return [row for row in self.rows("depth") if row["length"] == 100 and row["sheet"] != CURRICULUM]
 
     def gain(self, task: str, factor: str, value: float | str) -> "Gain":
-        """What a factor of `stability` changes, paired, in points."""
-        found = {(cell.label["task"], cell.label["factor"], cell.label["value"]): cell for cell in
-                 self.cells("stability")}  # fmt: skip
+        """The paired gain, in points, from a factor of `stability`."""
+        by_label = {(cell.label["task"], cell.label["factor"], cell.label["value"]): cell for cell in
+                    self.cells("stability")}  # fmt: skip
         try:
-            cell, without = found[task, factor, value], found[task, factor, stability.OFF[factor]]
+            cell, without = by_label[task, factor, value], by_label[task, factor, stability.OFF[factor]]
         except KeyError as error:
             raise Missing(f"stability {error}") from None
         points = stability.gains(cell, without)
@@ -65,9 +65,10 @@ class Records:
 
 @dataclass(frozen=True)
 class Gain:
-    """A paired difference; it counts when it is more than two standard errors from zero.
+    """A paired difference; it is significant if more than two standard errors from zero.
 
-    ``best`` is the accuracy of the best replicate with or without: below 99% the task was not learned.
+    ``best`` is the highest accuracy of a replicate, with or without the factor: below 99% the task was not
+    learned.
     """
 
     task: str
@@ -116,7 +117,7 @@ def weigh(parts: Iterable[bool | None]) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """Between which depths of the map a task's least depth lies: ``deepest`` is None if none was enough."""
+    """Bounds on a task's least depth, from the depth map; ``deepest`` is None if no depth was enough."""
 
     shallowest: int
     deepest: int | None
@@ -131,7 +132,7 @@ def least(rows: Iterable[Row], task: str) -> Least:
 
 
 def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
-    """Whether one task needs more layers than another by the same recipe; None while that is open."""
+    """Whether one task needs more layers than another by the same recipe; None if undecided."""
     here, there = least(rows, one), least(rows, other)
     if here.deepest is not None and there.deepest is not None and here.shallowest > there.deepest:
         return True
@@ -140,21 +141,21 @@ def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
     return None
 
 
-def by_recipe(found: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
-    """The answer of the first recipe of the map that has one."""
+def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
+    """The answer of the first recipe of the map that decides the question."""
     for sheet in SHEETS:
-        answer = judge([row for row in found.maps if row.get("sheet") == sheet])
+        answer = judge([row for row in records.maps if row.get("sheet") == sheet])
         if answer is not None:
             return answer
     return None
 
 
-def depths_of(found: Records, tasks: Iterable[str]) -> str:
+def depths_of(records: Records, tasks: Iterable[str]) -> str:
     """For example ``A5 8 (AdamW, 1 of 6, not 4)``: the replicates that pass there, and where none does."""
     words = []
     for task in tasks:
         for sheet in SHEETS:
-            rows = [row for row in found.maps if (row["task"], row.get("sheet")) == (task, sheet)]
+            rows = [row for row in records.maps if (row["task"], row.get("sheet")) == (task, sheet)]
             place = least(rows, task)
             if rows:
                 failed = max((row["depth"] for row in rows if not row["solved"]), default=None)

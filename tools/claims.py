@@ -1,8 +1,8 @@
 """Each claim of the paper beside what was measured: the numbers from the records, the verdicts by rules.
 
 Every claim is a function of the records in results/. It gives a verdict and one sentence with the numbers
-that decide it. What a network does that has not learned its task says nothing: a claim whose runs are not
-there, or have learned nothing, is "not reached". A claim of several parts is "partly" if some part holds, and
+that decide it. Networks that have not learned their task are no evidence: a claim whose runs are missing, or
+have learned nothing, is "not reached". A claim of several parts is "partly" if some part holds, and
 "contradicted" only if every part was tested and none holds.
 `python tools/published_tables.py` writes the table into docs/findings.md.
 """
@@ -40,12 +40,12 @@ from krohn.experiments.summary import SOLVED
 Verdict = tuple[str, str]
 
 
-def everything_is_learned(found: Records) -> Verdict:
-    """By some recipe for all cells of its sheet; the text says by which, for none has all 19."""
-    if not any(row["solved"] for row in found.maps):
+def everything_is_learned(records: Records) -> Verdict:
+    """A task counts if some recipe of the map learns it; the text says which, since none learns all 19."""
+    if not any(row["solved"] for row in records.maps):
         raise Missing("depth")
     fewest: dict[str, Row] = {}
-    for row in sorted(found.maps, key=lambda row: int(row["depth"])):
+    for row in sorted(records.maps, key=lambda row: int(row["depth"])):
         if row["solved"]:
             fewest.setdefault(row["task"], row)
     kinds = {(row["depth"], row["sheet"]) for row in fewest.values()}
@@ -55,21 +55,21 @@ def everything_is_learned(found: Records) -> Verdict:
         for kind in sorted(kinds)
     )
     best = [
-        max((row for row in found.maps if row["task"] == task), key=lambda row: float(row["max_accuracy"]))
+        max((row for row in records.maps if row["task"] == task), key=lambda row: float(row["max_accuracy"]))
         for task in TASKS
-        if task not in fewest and any(row["task"] == task for row in found.maps)
+        if task not in fewest and any(row["task"] == task for row in records.maps)
     ]
     rest = ", ".join(
         f"{row['task']} {per_cent(row['max_accuracy'])} with {row['depth']} after {row['sequences']:,} words"
         for row in best
     )
-    words = [row["word_accuracy"] for row in found.maps if row["solved"]]
+    words = [row["word_accuracy"] for row in records.maps if row["solved"]]
     text = f"{len(fewest)} of 19 on whole words (layers: {learned}). "
     text += f"Not at 99%: {rest}. " if rest else ""
-    tried = {row["task"] for row in found.maps}
+    tried = {row["task"] for row in records.maps}
     text += "".join(f"{task} was not tried. " for task in TASKS if task not in tried)
     alone = {
-        sheet: {row["task"] for row in found.maps if row["solved"] and row["sheet"] == sheet}
+        sheet: {row["task"] for row in records.maps if row["solved"] and row["sheet"] == sheet}
         for sheet in SHEETS
     }
     text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
@@ -83,64 +83,64 @@ def of(row: Row) -> tuple[int, str]:
     return int(row["depth"]), str(row["sheet"])
 
 
-def non_abelian_groups_need_more(found: Records) -> Verdict:
-    """Each non-abelian group against the abelian one that needs the most layers, all of them learned."""
+def non_abelian_groups_need_more(records: Records) -> Verdict:
+    """Each non-abelian group is compared with every abelian group, by the same recipe."""
 
     def against(rows: Sequence[Row], task: str) -> bool | None:
         answers = [needs_more(rows, task, other) for other in ABELIAN]
         return None if None in answers and False not in answers else False not in answers
 
-    parts = {task: by_recipe(found, lambda rows, t=task: against(rows, t)) for task in NON_ABELIAN}
-    told = [task for task, part in parts.items() if part is not None]
+    parts = {task: by_recipe(records, lambda rows, t=task: against(rows, t)) for task in NON_ABELIAN}
+    decided = [task for task, part in parts.items() if part is not None]
     count = sum(part is True for part in parts.values())
     text = (
         f"known to need more layers than each of the nine abelian groups by the same recipe: {count} of seven"
     )
-    text += f" ({depths_of(found, told)})" if told else ""
+    text += f" ({depths_of(records, decided)})" if decided else ""
     open_ones = [task for task, part in parts.items() if part is None]
-    text += f"; open: {depths_of(found, open_ones)}" if open_ones else ""
+    text += f"; open: {depths_of(records, open_ones)}" if open_ones else ""
     return weigh(parts.values()), text
 
 
-def s5_needs_most(found: Records) -> Verdict:
+def s5_needs_most(records: Records) -> Verdict:
     others = [task for task in TASKS if task != "S5"]
-    parts = [by_recipe(found, lambda rows, t=task: needs_more(rows, "S5", t)) for task in others]
+    parts = [by_recipe(records, lambda rows, t=task: needs_more(rows, "S5", t)) for task in others]
     text = (
-        f"{depths_of(found, ['S5'])}; known to need more layers than {parts.count(True)} of the 18 others, "
+        f"{depths_of(records, ['S5'])}; known to need more layers than {parts.count(True)} of the 18 others, "
     )
     text += f"and no more than {parts.count(False)}"
     verdict = CONTRADICTED if False in parts else weigh(parts)
     return verdict, text
 
 
-def memories_are_easiest(found: Records) -> Verdict:
+def memories_are_easiest(records: Records) -> Verdict:
     """No semigroup without groups needs more layers than a group."""
     groups = (*ABELIAN, *NON_ABELIAN)
     answers = {
-        (memory, group): by_recipe(found, lambda rows, m=memory, g=group: needs_more(rows, m, g))
+        (memory, group): by_recipe(records, lambda rows, m=memory, g=group: needs_more(rows, m, g))
         for memory in APERIODIC
         for group in groups
     }
     beaten = [f"{memory} more than {group}" for (memory, group), more in answers.items() if more]
     known = [not more for more in answers.values() if more is not None]
-    text = f"least depths: {depths_of(found, APERIODIC)}. {sum(known)} of {len(answers)} comparisons "
+    text = f"least depths: {depths_of(records, APERIODIC)}. {sum(known)} of {len(answers)} comparisons "
     text += f"with groups hold, {len(answers) - len(known)} are open"
     text += f"; against it: {', '.join(beaten)}" if beaten else ""
     return weigh([None if more is None else not more for more in answers.values()]), text
 
 
-def q8_is_harder_than_d8(found: Records) -> Verdict:
-    part = by_recipe(found, lambda rows: needs_more(rows, "Q8", "D8"))
-    return weigh([part]), depths_of(found, ("D8", "Q8"))
+def q8_is_harder_than_d8(records: Records) -> Verdict:
+    part = by_recipe(records, lambda rows: needs_more(rows, "Q8", "D8"))
+    return weigh([part]), depths_of(records, ("D8", "Q8"))
 
 
-def a4_needs_more_than_a5(found: Records) -> Verdict:
-    part = by_recipe(found, lambda rows: needs_more(rows, "A4", "A5"))
-    return weigh([part]), depths_of(found, ("A4", "A5"))
+def a4_needs_more_than_a5(records: Records) -> Verdict:
+    part = by_recipe(records, lambda rows: needs_more(rows, "A4", "A5"))
+    return weigh([part]), depths_of(records, ("A4", "A5"))
 
 
-def best_and_median_differ(found: Records) -> Verdict:
-    rows = [row for row in found.maps if row["solved"] and not row["halved"] and not row["partial"]]
+def best_and_median_differ(records: Records) -> Verdict:
+    rows = [row for row in records.maps if row["solved"] and not row["halved"] and not row["partial"]]
     if not rows:
         raise Missing("medians")
     parts = [row["max_accuracy"] - row["median_accuracy"] >= 0.01 for row in rows]
@@ -149,47 +149,47 @@ def best_and_median_differ(found: Records) -> Verdict:
     return weigh(parts), text + ", ".join(f"{task} {best} and {middle}" for task, best, middle in pairs)
 
 
-def training_is_unstable(found: Records) -> Verdict:
-    rows = {row["task"]: row for row in found.rows("curves")}
+def training_is_unstable(records: Records) -> Verdict:
+    rows = {row["task"]: row for row in records.rows("curves")}
     parts = [
         rows[task]["largest_drop"] > 0.1 if task in rows and rows[task]["max_accuracy"] >= SOLVED else None
         for task in ("C2", "S5")
     ]
     if not rows:
         raise Missing("curves")
-    told = [f"{task} {100 * row['largest_drop']:.1f}" for task, row in rows.items()]
+    drops = [f"{task} {100 * row['largest_drop']:.1f}" for task, row in rows.items()]
     unsolved = [task for task, row in rows.items() if row["max_accuracy"] < SOLVED]
     text = (
-        f"the most that a replicate loses again, in points of held-out accuracy: {', '.join(told)}. C2 at a "
+        f"the most that a replicate loses again, in points of held-out accuracy: {', '.join(drops)}. C2 at a "
     )
     text += "constant rate, the others on a falling one"
     text += f"; not learned in these runs: {among(unsolved)}" if unsolved else ""
     return weigh(parts), text
 
 
-def dropout_helps_groups(found: Records) -> Verdict:
-    gains = [found.gain(task, "long training", "residual and attention .1") for task in ("D8", "Q8")]
-    without = found.gain("D8", "long training", "residual .1")
+def dropout_helps_groups(records: Records) -> Verdict:
+    gains = [records.gain(task, "long training", "residual and attention .1") for task in ("D8", "Q8")]
+    without = records.gain("D8", "long training", "residual .1")
     text = f"GPT-2's dropout, attention included, after 1,000,000 words at T = 40: {gains[0]}, {gains[1]}; "
     text += f"on the residual stream alone {without}"
     return weigh(gain.helps if gain.learned else None for gain in gains), text
 
 
-def dropout_hurts_memories(found: Records) -> Verdict:
-    gains = [found.gain(task, "dropout", 0.1) for task in MEMORIES]
+def dropout_hurts_memories(records: Records) -> Verdict:
+    gains = [records.gain(task, "dropout", 0.1) for task in MEMORIES]
     return weigh(gain.hurts if gain.learned else None for gain in gains), ", ".join(map(str, gains))
 
 
-def averaging_helps(found: Records) -> Verdict:
+def averaging_helps(records: Records) -> Verdict:
     tasks = ("D8", "Q8", "Grid9")
-    gains = {decay: [found.gain(task, "EMA", decay) for task in tasks] for decay in stability.EMA}
+    gains = {decay: [records.gain(task, "EMA", decay) for task in tasks] for decay in stability.EMA}
     text = "; ".join(f"decay {decay}: {', '.join(map(str, own))}" for decay, own in gains.items())
     return weigh(gain.helps if gain.learned else None for own in gains.values() for gain in own), text
 
 
-def patience_helps(found: Records) -> Verdict:
-    """That something can help is shown by one case, and doubted only where several tasks were learned."""
-    gains = [found.gain(task, "patience", 2) for task in ("D8", "Q8", "Grid9")]
+def patience_helps(records: Records) -> Verdict:
+    """Reproduced if patience 2 hurts one learned task; contradicted if it helps all of two or more."""
+    gains = [records.gain(task, "patience", 2) for task in ("D8", "Q8", "Grid9")]
     text = f"patience 2 against 32, within 80,000 words: {', '.join(map(str, gains))}"
     learned = [gain for gain in gains if gain.learned]
     if any(gain.hurts for gain in learned):
@@ -198,8 +198,8 @@ def patience_helps(found: Records) -> Verdict:
     return CONTRADICTED if doubted else NOT_REACHED, text
 
 
-def heads_look_at_walls(found: Records) -> Verdict:
-    rows = [row for row in found.rows("attention") if row["accuracy"] >= SOLVED]
+def heads_look_at_walls(records: Records) -> Verdict:
+    rows = [row for row in records.rows("attention") if row["accuracy"] >= SOLVED]
     if not rows:
         raise Missing("attention")
     uniform = min(row["uniform_score"] for row in rows)
@@ -217,27 +217,27 @@ def heads_look_at_walls(found: Records) -> Verdict:
     return (PARTLY if min(shares) > 0.05 else REPRODUCED) if min(uniform, walls) > 0.5 else CONTRADICTED, text
 
 
-def observations_suffice(found: Records) -> Verdict:
-    rows = {(row["task"], row["model"]): row for row in found.rows("indirect")}
+def observations_suffice(records: Records) -> Verdict:
+    rows = {(row["task"], row["model"]): row for row in records.rows("indirect")}
     gpt = {column.name: rows.get((column.name, GPT)) for column in COLUMNS}
     if any((column.name, LSTM) not in rows for column in COLUMNS):
         raise Missing("indirect")
     lstm = min(rows[column.name, LSTM]["max_accuracy"] for column in COLUMNS)
     reached = {name: row for name, row in gpt.items() if row is not None}
     good = [name for name, row in reached.items() if row["max_accuracy"] >= 0.996]
-    told = ", ".join(f"{name} {per_cent(row['max_accuracy'])}" for name, row in reached.items())
+    each = ", ".join(f"{name} {per_cent(row['max_accuracy'])}" for name, row in reached.items())
     missing = [name for name in gpt if name not in reached]
-    text = f"at least 99.6% in {len(good)} of 7 columns: {told}. LSTM at least {per_cent(lstm)} in all seven"
+    text = f"at least 99.6% in {len(good)} of 7 columns: {each}. LSTM at least {per_cent(lstm)} in all seven"
     text += f". By curriculum: {among(hard)}" if (hard := [name for name in reached if name in HARD]) else ""
     text += f". Not measured on test words: {among(missing)}" if missing else ""
-    # A column that is not at 99.6% after fewer words than the paper's is not reached.
+    # A column below 99.6% counts as not reached: it was trained on fewer words than in the paper.
     parts = [True if name in good else None for name in gpt] + [True if lstm >= 0.9995 else None]
     return weigh(parts), text
 
 
-def labels_may_be_few(found: Records) -> Verdict:
+def labels_may_be_few(records: Records) -> Verdict:
     def of(task: str, model: str) -> list[Row]:
-        return [row for row in found.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
+        return [row for row in records.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
 
     def told(rows: list[Row]) -> str:
         return ", ".join(f"{per_cent(row['max_accuracy'])} from {row['reveal']:g}" for row in rows)
@@ -246,7 +246,7 @@ def labels_may_be_few(found: Records) -> Verdict:
     if len(s5) < 2 or len(c2) < 2:
         raise Missing("incomplete")
     lstm = [*lstm_s5, *lstm_c2]
-    # Few labels in few words may only be slow: what is not learned from them is not reached.
+    # With few labels and few words training may just be slow: failure counts as not reached.
     parts: list[bool | None] = [
         s5[-1]["max_accuracy"] < s5[0]["max_accuracy"] - 0.1 if s5[0]["max_accuracy"] >= SOLVED else None,
         c2[-1]["max_accuracy"] >= SOLVED or None,
@@ -259,8 +259,8 @@ def labels_may_be_few(found: Records) -> Verdict:
     return weigh(parts), text
 
 
-def other_coins_break_it(found: Records) -> Verdict:
-    gpt, *recurrent = (found.row("ood", model=name) for name in (GPT, LSTM, RECENCY))
+def other_coins_break_it(records: Records) -> Verdict:
+    gpt, *recurrent = (records.row("ood", model=name) for name in (GPT, LSTM, RECENCY))
     worst = min(row["worst_by_probability"] for row in recurrent)
     text = f"means over replicates: GPT {per_cent(gpt['mean_accuracy'])} at .5 and "
     text += f"{per_cent(gpt['worst_by_probability'])} at {gpt['at_probability']}; "
@@ -270,8 +270,8 @@ def other_coins_break_it(found: Records) -> Verdict:
     return weigh([fails, holds]), text
 
 
-def few_ones_are_harder(found: Records) -> Verdict:
-    row = found.row("ood", model=GPT)
+def few_ones_are_harder(records: Records) -> Verdict:
+    row = records.row("ood", model=GPT)
     if not row["reached"]:
         raise Missing("C2")
     text = f"the {row['reached']} of {row['replicates']} replicates that solve C2 have "
@@ -279,8 +279,8 @@ def few_ones_are_harder(found: Records) -> Verdict:
     return REPRODUCED if row["solved_at_2"] < row["solved_at_40"] else CONTRADICTED, text
 
 
-def shifted_positions_help(found: Records) -> Verdict:
-    shifted, gpt = (found.row("ood", model=name) for name in (SHIFTED_BOS, GPT))
+def shifted_positions_help(records: Records) -> Verdict:
+    shifted, gpt = (records.row("ood", model=name) for name in (SHIFTED_BOS, GPT))
     if not (shifted["reached"] and gpt["reached"]):
         raise Missing("C2")
     pairs = [(place, shifted[f"solved_at_{place}"], gpt[f"solved_at_{place}"]) for place in (2, 4, 8)]
@@ -292,9 +292,9 @@ def shifted_positions_help(found: Records) -> Verdict:
     return weigh(one > other for _, one, other in pairs), text
 
 
-def only_recurrences_hold(found: Records) -> Verdict:
-    """Of networks that have learned the trained length."""
-    rows = [row for row in found.rows("length") if row["reached"]]
+def only_recurrences_hold(records: Records) -> Verdict:
+    """Only networks that have learned the trained length count."""
+    rows = [row for row in records.rows("length") if row["reached"]]
     recurrent = [row for row in rows if row["model"] in (LSTM, RECENCY)]
     others = [row for row in rows if row["model"] not in (LSTM, RECENCY)]
     if len(recurrent) < 4 or {row["task"] for row in others} < {"Dyck4,2", "C2"}:
@@ -311,23 +311,23 @@ def only_recurrences_hold(found: Records) -> Verdict:
     return weigh([worst > SOLVED, max(best.values()) < SOLVED]), text
 
 
-def recency_is_necessary(found: Records) -> Verdict:
+def recency_is_necessary(records: Records) -> Verdict:
     """A scratchpad without recency gains nothing at greater length."""
     parts: list[bool | None] = []
     words = []
     for task in ("Dyck4,2", "C2"):
-        alone, gpt = (found.row("length", task=task, model=name) for name in (SCRATCHPAD, GPT))
+        alone, gpt = (records.row("length", task=task, model=name) for name in (SCRATCHPAD, GPT))
         learned = alone["reached"] and gpt["reached"]
         parts.append(alone["mean_at_128"] <= gpt["mean_at_128"] + 0.05 if learned else None)
         words.append(f"{task} {per_cent(alone['mean_at_128'])} against {per_cent(gpt['mean_at_128'])}")
     return weigh(parts), f"scratchpad without recency against GPT, at 128 letters: {'; '.join(words)}"
 
 
-def no_positions_help(found: Records) -> Verdict:
+def no_positions_help(records: Records) -> Verdict:
     words: list[str] = []
     parts: list[bool | None] = []
     for task in ("Dyck4,2", "C2"):
-        without, gpt = (found.row("length", task=task, model=name) for name in (NO_POSITIONS_BOS, GPT))
+        without, gpt = (records.row("length", task=task, model=name) for name in (NO_POSITIONS_BOS, GPT))
         learned = without["reached"] and gpt["reached"]
         parts.append(without["mean_at_128"] > gpt["mean_at_128"] + 0.05 if learned else None)
         words.append(
@@ -337,12 +337,12 @@ def no_positions_help(found: Records) -> Verdict:
     return weigh(parts), f"no positions with a BOS token, against sinusoidal ones: {'; '.join(words)}"
 
 
-def linear_positions_extrapolate(found: Records) -> Verdict:
+def linear_positions_extrapolate(records: Records) -> Verdict:
     words: list[str] = []
     parts: list[bool | None] = []
     for task in ("Grid9", "abab accept"):
         linear, waves = (
-            found.row("positions", task=task, positions=name) for name in ("linear", "sinusoidal")
+            records.row("positions", task=task, positions=name) for name in ("linear", "sinusoidal")
         )
         lost = [row["mean_at_T"] - row["mean_at_2T"] for row in (linear, waves)]
         learned = linear["reached"] and waves["reached"]
@@ -383,17 +383,17 @@ CLAIMS: dict[str, Callable[[Records], Verdict]] = {
 
 def judged(store: Store) -> dict[str, Verdict]:
     """Every claim with its verdict and its numbers."""
-    found, verdicts = Records(store), {}
+    records, verdicts = Records(store), {}
     for claim, judge in CLAIMS.items():
         try:
-            verdicts[claim] = judge(found)
+            verdicts[claim] = judge(records)
         except Missing:
             verdicts[claim] = NOT_REACHED, "not measured on test words"
     return verdicts
 
 
 def claims_table(store: Store) -> str:
-    """The table of the claims, and how many there are of each verdict."""
+    """The table of the claims, and the number of each verdict."""
     verdicts = judged(store)
     lines = ["| claim of the paper | verdict | what was measured here |", "| --- | --- | --- |"]
     lines += [f"| {claim} | **{word}** | {text} |" for claim, (word, text) in verdicts.items()]

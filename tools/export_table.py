@@ -76,7 +76,7 @@ READERS: dict[str, Reader] = {
 
 
 def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
-    """Words with an error, of a reader of that format that is not ours."""
+    """The number of words that a third-party reader of that format gets wrong."""
     decoder = decoder_of_compiled(network, normalized=FORMATS[to].needs_layer_norm)
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), FORMATS[to].files(decoder, {}))
@@ -86,7 +86,7 @@ def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
 
 
 def row(name: str) -> list[str]:
-    """One automaton: few wide blocks (``--dtype float64``), and the shape of the default beside it."""
+    """One automaton: few wide blocks (``--dtype float64``), and the default's blocks and width."""
     network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
     decoder = decoder_of_compiled(network, normalized=True)
     checked, rounded = check(decoder, network), check_rounding(decoder, network)
@@ -103,7 +103,7 @@ def row(name: str) -> list[str]:
 
 
 def read_by_others() -> None:
-    """Every format by its own readers, on some automata."""
+    """Checks every format with its third-party reader, on some automata."""
     for name in ("S4", "S5", "Grid9", "Dyck4,2"):
         network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
         words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(200, LENGTH))
@@ -112,7 +112,7 @@ def read_by_others() -> None:
 
 
 def proofs(names: list[str]) -> None:
-    """Automata of the paper with LayerNorm and without: proved in float32, how far, or why not."""
+    """Proofs in float32 with and without LayerNorm: the largest length, or why there is none."""
     for name in names:
         network = krohn.compile(krohn.zoo(name), length=PROVED)
         shown, reasons = [name], []
@@ -130,7 +130,7 @@ def proofs(names: list[str]) -> None:
 
 
 def lines_of(part: str) -> list[str]:
-    """One table of the page as it is."""
+    """The current lines of one table of the page."""
     text = PAGE.read_text()
     start = text.index(f"<!-- {part} -->\n")
     return text[start : text.index("<!-- end -->", start)].splitlines()[1:]

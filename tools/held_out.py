@@ -32,13 +32,13 @@ MODELS: dict[str, tuple[str, ...]] = {
     "levels": ("levels",),
     "order and non-abelian": ("order", "non_abelian"),
 }
-"""Models by name, with the properties that each has."""
+"""The properties that each model uses."""
 LOGARITHMS = ("order", "compiled", "levels")
 CLASSES = ("1", "2", "more than 2")
 EDGES = (-math.inf, 0.0, 1.0, math.inf)
-"""Between which logarithms of the least depth a class lies."""
+"""Edges of the classes, as log₂ of the least depth."""
 DOUBT = 0.01
-"""Added to each class, so that no model is sure."""
+"""Added to the probability of each class, so that none is 0."""
 
 
 Properties = Mapping[str, float]
@@ -49,7 +49,7 @@ def properties_of(line: Line) -> Properties:
 
 
 def places(known: Sequence[Properties], names: Sequence[str]) -> NDArray[np.float64]:
-    """The properties of each automaton as the models take them, some by their logarithms."""
+    """The design matrix: an intercept and the properties of each automaton, some as logarithms."""
     return np.array(
         [
             [1.0, *(math.log2(one[name]) if name in LOGARITHMS else float(one[name]) for name in names)]
@@ -59,14 +59,14 @@ def places(known: Sequence[Properties], names: Sequence[str]) -> NDArray[np.floa
 
 
 def fitted(known: Sequence[Properties], between: Sequence[Sequence[float]]) -> dict[str, Fit]:
-    """Each model at its most likely on automata whose least depths lie between two depths."""
+    """Maximum-likelihood fit of each model, given intervals that contain the least depths."""
     with np.errstate(divide="ignore"):
         low, high = np.log2(np.array(between, dtype=float)).T
     return {name: fit(places(known, names), low, high) for name, names in MODELS.items()}
 
 
 def chances(model: Fit, place: NDArray[np.float64]) -> list[float]:
-    """How likely each class is for an automaton."""
+    """The predicted probability of each class for an automaton."""
     middle = float(place @ model.slopes)
     below = [0.5 * math.erfc((middle - edge) / model.spread / math.sqrt(2)) for edge in EDGES]
     shares = [high - low + DOUBT for low, high in pairwise(below)]
@@ -74,12 +74,12 @@ def chances(model: Fit, place: NDArray[np.float64]) -> list[float]:
 
 
 def prediction() -> dict[str, Any]:
-    """Models fitted on the first automata, and what they say of the others."""
+    """Models fitted on the first automata, and their predictions for the others."""
     rows, atlas = rows_of("sample"), atlas_depths()
     known = {spec: properties_of(line_of(spec, rows, *atlas[spec])) for spec in specs()}
     first = specs()[:FITTED]
-    found = [interval(spec, "", rows) for spec in first]
-    between = [[one.low, None if one.high == math.inf else one.high] for one in found if one]
+    intervals = [interval(spec, "", rows) for spec in first]
+    between = [[one.low, None if one.high == math.inf else one.high] for one in intervals if one]
     assert len(between) == FITTED, "each of them was run"
     models = fitted([known[spec] for spec in first], bounds(between))
     return {
@@ -113,20 +113,20 @@ def prediction() -> dict[str, Any]:
 
 
 def bounds(between: Sequence[Sequence[float | None]]) -> list[list[float]]:
-    """More than the first number and at most the second, which JSON has as null if nothing bounds it."""
+    """Intervals (low, high] with JSON's null replaced by infinity."""
     return [[math.inf if end is None else end for end in ends] for ends in between]
 
 
 def seen(task: str, rows: list[Row]) -> int | None:
-    """The class that the runs show, if they decide it."""
-    found = interval(task, "", rows)
-    if found is None or (found.high == math.inf and found.low < 2):
+    """The class that was observed; ``None`` if the runs do not decide it."""
+    depth = interval(task, "", rows)
+    if depth is None or (depth.high == math.inf and depth.low < 2):
         return None
-    return {1.0: 0, 2.0: 1}.get(found.high, 2)
+    return {1.0: 0, 2.0: 1}.get(depth.high, 2)
 
 
 def scored(predictions: dict[str, Any], rows: list[Row]) -> dict[str, tuple[float, int, int]]:
-    """For each model the log score, how often its likeliest class was right, and of how many automata."""
+    """For each model: log score, how often its likeliest class was right, and the number of automata."""
     known = {task: place for task in predictions["automata"] if (place := seen(task, rows)) is not None}
     return {
         name: (
@@ -145,7 +145,7 @@ def scored(predictions: dict[str, Any], rows: list[Row]) -> dict[str, tuple[floa
 
 
 def blocks() -> dict[str, str]:
-    """The tables of the page: what was predicted and seen, and the score of each model."""
+    """The tables of the page: predictions with outcomes, and the score of each model."""
     predictions, rows = json.loads(FILE.read_text()), rows_of("sample")
     names = ("order", "compiled layers", "non-abelian")
     header = ["table", "order", "compiled", "derived length"]
@@ -153,14 +153,14 @@ def blocks() -> dict[str, str]:
     body = []
     for task, one in predictions["automata"].items():
         own = sorted((row for row in rows if row["task"] == task), key=lambda row: int(row["depth"]))
-        found = interval(task, "", rows)
+        depth = interval(task, "", rows)
         properties = one["properties"]
         body.append(
             [
                 task.removeprefix("table:"),
                 *(f"{properties[name]:.0f}" for name in ("order", "compiled", "derived_length")),
                 *(" / ".join(f"{100 * chance:.0f}" for chance in one["chances"][name]) for name in names),
-                str(found) if found else "not run",
+                str(depth) if depth else "not run",
                 ", ".join(f"{row['depth']}: {100 * row['max_accuracy']:.1f}%" for row in own),
             ]
         )

@@ -46,10 +46,10 @@ LATER = {
     "the same bytes on every machine": "nearest_float",
     "what other packages add": "plugins",
 }
-"""Capabilities that came after ``THEN``, by the modules that hold nothing else."""
+"""Capabilities added after ``THEN``, with the modules that serve only them."""
 
 THEN = "53a13e8"
-"""The commit from which the aims are counted: 57,817 lines in 383 modules."""
+"""The commit that the aims refer to: 57,817 lines in 383 modules."""
 
 WAYS = {
     "compile S4": (30, "import krohn; krohn.compile(krohn.zoo('S4'), length=100)"),
@@ -65,18 +65,18 @@ WAYS = {
         "from krohn.check.__main__ import main; assert main(['net', 'proof.json']) == 0",
     ),
 }
-"""What is traced, with the aim; ``the checker alone`` is what one must read to believe a certificate."""
+"""Statements to trace, each with its aim; ``the checker alone`` is what a certificate relies on."""
 
 BEFORE = (
     "import krohn; net = krohn.compile('S4', length=100); krohn.save(net, 'net'); "
     "krohn.verify(net).save('proof.json')"
 )
-"""Writes the files that the statements read."""
+"""Setup: writes the files that the statements read."""
 
 
 def traced(way: str) -> set[str]:
-    """The package's files with a function that ran during a statement."""
-    found: set[str] = set()
+    """The package's files of which some function runs during the statement ``way``."""
+    files: set[str] = set()
     seen: set[object] = set()
 
     def importing(frame: FrameType | None) -> bool:
@@ -94,18 +94,18 @@ def traced(way: str) -> set[str]:
             seen.add(code)
         elif not importing(frame):
             seen.add(code)
-            found.add(code.co_filename)
+            files.add(code.co_filename)
 
     sys.setprofile(profile)
     try:
         exec(way, {})
     finally:
         sys.setprofile(None)
-    return {str(Path(name).relative_to(PACKAGE)) for name in found}
+    return {str(Path(name).relative_to(PACKAGE)) for name in files}
 
 
 def trace_all() -> dict[str, set[str]]:
-    """Each way in a process of its own, so that none finds another's memory filled."""
+    """Traces each statement in a process of its own, so that none profits from another's caches."""
     files = {}
     with tempfile.TemporaryDirectory() as place:
         for name, statement in {"": BEFORE, **{name: way for name, (_, way) in WAYS.items()}}.items():
@@ -123,15 +123,15 @@ def module_name(path: Path) -> str:
 
 def named_in(text: str, known: set[str]) -> set[str]:
     """The modules of the package that a source names, in imports or in strings such as ``krohn.a.b:c``."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value.partition(":")[0])
-    return found & known
+            names.add(node.value.partition(":")[0])
+    return names & known
 
 
 def graph(sources: dict[str, str]) -> dict[str, set[str]]:
@@ -172,7 +172,7 @@ def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
                 found.add((part, name))
         names = bound_names(statement) or {""}
         if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
-            uses[module, ""] |= {(module, name) for name in names}  # whoever decorates it calls it
+            uses[module, ""] |= {(module, name) for name in names}  # a decorator may register and call it
         for name in names:
             uses.setdefault((module, name), set()).update(found - {(module, name)})
     return uses
@@ -191,7 +191,7 @@ def bound_names(statement: ast.stmt) -> set[str]:
 
 
 def entrances() -> set[Definition]:
-    """Where a user comes in: the commands, the public names, and the Python of the documentation."""
+    """Entry points of users: the commands, the public names, and the Python code in the documentation."""
     from krohn import _PUBLIC
     from krohn.cli.app import COMMANDS
 
@@ -200,7 +200,7 @@ def entrances() -> set[Definition]:
     for place in _PUBLIC.values():
         module, _, name = place.partition(":")
         found.add((module, name))
-    # The registry of models finds these by looking into the folder.
+    # The registry of models finds these by listing the folder.
     found |= {
         (f"krohn.models.architectures.{path.stem}", "ARCHITECTURE")
         for path in (PACKAGE / "models" / "architectures").glob("*.py")
@@ -214,7 +214,7 @@ def entrances() -> set[Definition]:
 
 
 def reached(sources: dict[str, str]) -> set[Definition]:
-    """Every definition that a user's way in leads to; a registry's strings and decorated functions count."""
+    """Every definition reachable from the entry points, also by a registry's strings or decorators."""
     arrows: dict[Definition, set[Definition]] = {}
     for name, text in sources.items():
         arrows |= definitions(name, text)
@@ -245,7 +245,7 @@ def by_folder(sources: dict[str, str]) -> dict[str, int]:
 
 
 def tested_part(path: str, parts: Collection[str]) -> str:
-    """What a test is for: construct_paper for construct, test_main for __main__, test_public_… for krohn."""
+    """The part under test: construct_paper tests construct, test_main __main__, test_public_… krohn."""
     name = path.partition("/")[0].removesuffix(".py").removeprefix("test_")
     if name.startswith(("public_", "python_")):
         return "krohn"
@@ -274,7 +274,7 @@ def later_lines(sources: dict[str, str]) -> dict[str, int]:
 
 
 def written_since(revision: str, sources: dict[str, str]) -> int:
-    """Lines, blank and very short ones apart, that stood nowhere in the package at that revision."""
+    """Lines of more than 12 characters that were nowhere in the package at that revision."""
     packed = subprocess.run(
         ["git", "archive", revision, "src/krohn"], cwd=ROOT, capture_output=True, check=True
     ).stdout
@@ -320,7 +320,7 @@ def write_page(table: str) -> None:
     page = ROOT / "docs" / "generated" / "house.md"
     text, count = re.subn(
         r"(<!-- house -->\n).*?(\n<!-- end -->)",
-        lambda found: found[1] + table + found[2],
+        lambda match: match[1] + table + match[2],
         page.read_text(),
         flags=re.DOTALL,
     )

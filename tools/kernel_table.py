@@ -37,7 +37,7 @@ HEAD = (
 
 
 def row(name: str, architecture: str) -> str:
-    """One line of the table; where nothing is accepted the last column says why."""
+    """One line of the table; if Coq does not accept it, the last column says why."""
     automaton, numbers = parse_spec(name), ""
     title = f"{name} {architecture}"
     with tempfile.TemporaryDirectory() as folder:
@@ -50,18 +50,18 @@ def row(name: str, architecture: str) -> str:
                 save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), folder)
                 tensors = stored_network(Path(folder)).tensors
             numbers = f"{sum(tensor.words.size for tensor in tensors):,}"
-            found = kernel_verdict(folder)
+            verdict = kernel_verdict(folder)
         except KrohnError as error:
             return f"| {title} | {numbers} | | | | | | {error} |"
-    if found.coq is None or not found.accepted:
-        return f"| {title} | {numbers} | | | | | | {found.reason} |"
-    order = "any" if found.order == "any order" else "left to right"
-    cost = f"{found.coq.processor_seconds:.0f} | {found.coq.megabytes} | {len(found.coq.assumptions)}"
-    return f"| {title} | {numbers} | {found.pairs} | {order} | {cost} | accepted |"
+    if verdict.coq is None or not verdict.accepted:
+        return f"| {title} | {numbers} | | | | | | {verdict.reason} |"
+    order = "any" if verdict.order == "any order" else "left to right"
+    cost = f"{verdict.coq.processor_seconds:.0f} | {verdict.coq.megabytes} | {len(verdict.coq.assumptions)}"
+    return f"| {title} | {numbers} | {verdict.pairs} | {order} | {cost} | accepted |"
 
 
 def written(rows: dict[str, str]) -> None:
-    """Puts rows into the page; those of other networks stay."""
+    """Puts rows into the page; rows of other networks stay."""
     text = PAGE.read_text()
     before, rest = text.split(MARKS[0])
     old, after = rest.split(MARKS[1])
@@ -77,7 +77,7 @@ def _title(line: str) -> str:
 
 
 def main() -> None:
-    """Prints the rows as they come."""
+    """Prints each row as soon as it is done."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="")

@@ -1,12 +1,12 @@
 """Networks whose algorithm is known, and what krohn understand finds in them when they are disguised.
 
-For each algorithm it is stated which variables it computes. One criterion for all of them: a network follows
-swaps of its own variables in 99% of the cases or more, and swaps of another algorithm's near chance, that is
-at most a quarter of the way from chance to all. Chance is the score of the same answers dealt out at random
-among swaps from one state. Of another algorithm's variable, pairs of words are asked on which none of the
-network's own predicts the same state. Nothing is asked of a variable that is *shared*: a function of what
-the network's positions hold before the last block. That is computed from the plain network on all words, not
-stated.
+The variables that each algorithm computes are stated. One criterion for all networks: swaps of a network's
+own variables are followed in at least 99% of the cases, and swaps of another algorithm's variables near
+chance, that is at most a quarter of the way from chance to 100%. Chance is the score of the same answers
+permuted among swaps from one state. For another algorithm's variable, only pairs of words are used on which
+none of the network's own variables predicts the same state. *Shared* variables, which are functions of what
+the network's positions hold before the last block, are exempt; they are computed from the plain network on
+all words, not stated.
 """
 
 from collections.abc import Sequence
@@ -54,21 +54,21 @@ ALGORITHMS: dict[str, dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A variable in a network: its best finding before the last block, and what is asked of it."""
+    """A variable in a network: its kind, and its best finding before the last block."""
 
     kind: str  # own, shared, other
     best: Finding | None
 
     @property
     def as_stated(self) -> bool:
-        """Whether the finding is as it should be."""
+        """Whether the finding meets the criterion."""
         if self.best is None or self.best.causal is None or self.kind == "shared":
             return self.kind != "own"
         return self.best.causal.value >= RIGHT if self.kind == "own" else self.beyond_chance <= NEAR
 
     @property
     def beyond_chance(self) -> float:
-        """The share of the way from chance to all: 1 where every swap is followed, 0 at chance."""
+        """The causal share rescaled: 0 at chance, 1 where every swap is followed."""
         assert self.best is not None
         assert self.best.causal is not None
         chance = self.best.chance or 0.0
@@ -88,7 +88,7 @@ def compiled(spec: str, algorithm: str) -> CompiledNetwork:
 
 @cache
 def shared(spec: str, algorithm: str) -> frozenset[str]:
-    """The variables that are functions of what positions hold after some block but the last, on all words."""
+    """Variables that are functions of the stream after some block other than the last, on all words."""
     network = compiled(spec, algorithm)
     words = np.array(list(product(range(network.automaton.num_letters), repeat=LENGTH[spec])))
     stages = stages_of_decoder(decoder_of_compiled(network, normalized=False), torch.float64)
@@ -111,9 +111,9 @@ def _function(values: Numbers, stream: Any) -> bool:
 
 
 def told_by(spec: str, known: str, name: str) -> tuple[float, float]:
-    """How often the best guess of a variable is right on all words: knowing nothing, and knowing another one.
+    """Accuracy of the best guess of a variable at the last letter of all words: without and with another.
 
-    At the position after the last letter. An algorithm that holds the known one has that share of the other.
+    An algorithm that holds the variable ``known`` thereby also has the second share of the variable ``name``.
     """
     automaton = krohn.zoo(spec)
     words = np.array(list(product(range(automaton.num_letters), repeat=LENGTH[spec])))
@@ -127,7 +127,7 @@ def told_by(spec: str, known: str, name: str) -> tuple[float, float]:
 def cells(
     spec: str, algorithm: str, *, seed: int, effort: float, names: Sequence[str] = ()
 ) -> dict[str, Cell]:
-    """Variables of the table, all of them unless some are named, in one network disguised with that seed."""
+    """The variables ``names``, or all of the table, in one network disguised with that seed."""
     network, own = compiled(spec, algorithm), ALGORITHMS[spec][algorithm][1]
     subject = subject_of_decoder(disguised(network, seed=seed), network.automaton, "disguised")
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=LENGTH[spec])
@@ -141,14 +141,14 @@ def cells(
     return out
 
 
-def _best(found: list[Finding]) -> Finding | None:
+def _best(findings: list[Finding]) -> Finding | None:
     """The layer with the highest share; after the last block only the read-out follows."""
-    asked = [row for row in found[:-1] if row.causal is not None]
+    asked = [row for row in findings[:-1] if row.causal is not None]
     return max(asked, key=lambda row: row.causal.value if row.causal else 0.0, default=None)
 
 
 if __name__ == "__main__":
     for spec in ALGORITHMS:
         for name in variables_of(spec):
-            guess, told = told_by(spec, WINDOWS[1], name)
-            print(f"{spec}: {WINDOWS[1]} tells {name} in {told:.0%} of the words (a guess: {guess:.0%})")
+            guess, informed = told_by(spec, WINDOWS[1], name)
+            print(f"{spec}: {WINDOWS[1]} tells {name} in {informed:.0%} of the words (a guess: {guess:.0%})")

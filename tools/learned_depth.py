@@ -34,7 +34,7 @@ SHUFFLES = 10_000
 
 @dataclass(frozen=True)
 class Line:
-    """One automaton: what it is, how deep it compiles, how deep it was learned."""
+    """One automaton: its properties, its compiled depth and its learned depth."""
 
     task: str
     compiled: int
@@ -62,16 +62,16 @@ def compiled_depths() -> dict[str, tuple[int, int, int]]:
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     place, bound = cells[0].index("layers"), cells[0].index(LEAST)
     blocks = [cells[0].index(name) for name in ("blocks", "blocks with objective blocks")]
-    found: dict[str, tuple[int, int, int]] = {}
+    depths: dict[str, tuple[int, int, int]] = {}
     for row in cells[2:]:
-        if row[0] in TASKS and row[0] not in found:
+        if row[0] in TASKS and row[0] not in depths:
             fewest = min(int(row[column]) for column in blocks)
-            found[row[0]] = int(row[place]), int(row[bound].split()[0]), fewest
-    return found
+            depths[row[0]] = int(row[place]), int(row[bound].split()[0]), fewest
+    return depths
 
 
 def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
-    """An experiment's published cells of a sheet, if it has sheets: whole runs on whole words."""
+    """An experiment's published rows, without partial runs; of one sheet, if it has sheets."""
     file = ROOT / "results" / f"{name}-small.jsonl"
     if not file.is_file():
         return []
@@ -93,8 +93,8 @@ def atlas_depths() -> dict[str, tuple[int, int]]:
 
 def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int = 0) -> Line:
     automaton = parse_spec(task)
-    found = analyze(automaton)
-    lengths = [derived_length(subgroup.group) for subgroup in found.groups]
+    analysis = analyze(automaton)
+    lengths = [derived_length(subgroup.group) for subgroup in analysis.groups]
     own = sorted((row for row in rows if row["task"] == task), key=lambda row: int(row["depth"]))
     solved = next((row for row in own if row["solved"]), None)
     learned, shown, half, steps = None, "not tried", "", ""
@@ -111,8 +111,8 @@ def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int =
         blocks=blocks,
         derived_length=max(lengths, default=0.0),
         levels=holonomy_cascade(automaton).num_levels,
-        order=int(found.semigroup_size or 0),
-        verdict=VERDICTS.index(found.complexity),
+        order=int(analysis.semigroup_size or 0),
+        verdict=VERDICTS.index(analysis.complexity),
         learned=learned,
         shown=shown,
         half=half,
@@ -124,45 +124,45 @@ def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int =
 
 
 def derived_length(group: PermutationGroup) -> float:
-    """Steps of the derived series down to the trivial group; infinite if it ends before."""
+    """Steps of the derived series down to the trivial group; infinite if it does not reach that."""
     series = group.derived_series()
     return len(series) - 1.0 if series[-1].is_trivial else float("inf")
 
 
 def ranks(values: list[float]) -> NDArray[np.float64]:
-    """Ranks from 0, ties by their mean."""
+    """Ranks from 0; ties get their mean rank."""
     array = np.array(values)
     return np.array([(array < one).sum() + ((array == one).sum() - 1) / 2 for one in array])
 
 
 def spearman(one: list[float], other: list[float]) -> tuple[float, float]:
-    """The correlation of the ranks, and the share of shuffles with one as large."""
+    """The rank correlation, and its p-value: the share of shuffles whose correlation is as large in size."""
     first, second = ranks(one), ranks(other)
     if len(first) < 2 or first.std() == 0 or second.std() == 0:
         return float("nan"), 1.0
-    found = float(np.corrcoef(first, second)[0, 1])
+    correlation = float(np.corrcoef(first, second)[0, 1])
     rng = np.random.default_rng(0)
     shuffled = rng.permuted(np.tile(first - first.mean(), (SHUFFLES, 1)), axis=1)
     chance = shuffled @ (second - second.mean()) / (len(first) * first.std() * second.std())
-    return found, float(np.mean(np.abs(chance) >= abs(found) - 1e-12))
+    return correlation, float(np.mean(np.abs(chance) >= abs(correlation) - 1e-12))
 
 
 def concordance(lines: list[Line], name: str) -> str:
-    """Of the pairs whose order is known, the share that a property orders alike; equal values count half.
+    """Among pairs of known order, the share that a property orders in the same way; ties count half.
 
-    A task that no depth solved lies beyond those solved at a depth where it was tried; the order of two such
-    tasks is not known (Harrell's index for censored times).
+    An unsolved task ranks above tasks solved at depths where it was tried; the order of two unsolved tasks is
+    unknown (Harrell's concordance index for censored data).
     """
-    found = [
+    pairs = [
         (getattr(one, name), getattr(other, name))
         for one in lines
         for other in lines
         if one.learned is not None and other.learned is not None
         if not one.unsolved and one.learned < other.learned
     ]
-    if not found:
+    if not pairs:
         return "–"
-    return f"{sum((low < high) + 0.5 * (low == high) for low, high in found) / len(found):.2f} ({len(found)})"
+    return f"{sum((low < high) + 0.5 * (low == high) for low, high in pairs) / len(pairs):.2f} ({len(pairs)})"
 
 
 PROPERTIES = ("blocks", "compiled", "derived_length", "non_abelian", "levels", "order", "verdict")
@@ -170,7 +170,7 @@ PROPERTIES = ("blocks", "compiled", "derived_length", "non_abelian", "levels", "
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which depths a task's least depth by one recipe lies: more than ``low``, at most ``high``."""
+    """Bounds on a task's least depth by one recipe: more than ``low``, at most ``high``."""
 
     task: str
     sheet: str
@@ -186,7 +186,7 @@ class Interval:
 
 
 def interval(task: str, sheet: str, rows: Sequence[Row]) -> Interval | None:
-    """From the cells that were run: the least that passes, and the deepest below it that does not."""
+    """From the cells that were run: the shallowest that passes, and the deepest one below it."""
     own = [(float(row["depth"]), bool(row["solved"])) for row in rows if row["task"] == task]
     high = min((depth for depth, passed in own if passed), default=math.inf)
     low = max((depth for depth, _ in own if depth < high), default=0.0)
@@ -200,7 +200,7 @@ LEAST_SPREAD = 0.05
 
 @dataclass(frozen=True)
 class Fit:
-    """y = places·slopes + normal noise of a spread, and its log-likelihood on what it was fitted to."""
+    """y = places·slopes + normal noise of standard deviation ``spread``; log-likelihood of the data."""
 
     slopes: NDArray[np.float64]
     spread: float
@@ -208,9 +208,9 @@ class Fit:
 
 
 def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
-    """The most likely y = places·b + normal noise when only low < y ≤ high is known.
+    """Maximum-likelihood fit of y = places·b + normal noise when only low < y ≤ high is known.
 
-    By expectation and maximisation: the mean and variance of y inside its interval, then least squares.
+    Expectation–maximisation: mean and variance of y within its interval, then least squares.
     """
     beta = np.zeros(places.shape[1])
     spread = 2.0
@@ -231,7 +231,7 @@ def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.
 def _inside(
     low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Of a normal number between bounds: the probability, the mean, and the mean square."""
+    """A standard normal truncated to bounds: its probability, mean and mean square."""
     below = np.array([0.5 * math.erfc(-one / math.sqrt(2)) for one in low])
     above = np.array([0.5 * math.erfc(one / math.sqrt(2)) for one in high])
     share = np.maximum(1 - below - above, 1e-12)
@@ -242,24 +242,25 @@ def _inside(
     return share, first, second
 
 
-def censored(lines: list[Line], found: list[Interval]) -> str:
-    """How well each property explains the logarithm of the least depth, beside the recipe."""
+def censored(lines: list[Line], intervals: list[Interval]) -> str:
+    """How well each property explains the logarithm of the least depth, given the recipe."""
     at = {line.task: place for place, line in enumerate(lines)}
     with np.errstate(divide="ignore"):
-        low = np.log2([one.low for one in found])
-        high = np.log2([one.high for one in found])
-    base = np.stack([np.ones(len(found)), [float(one.sheet == MUON) for one in found]], axis=1)
+        low = np.log2([one.low for one in intervals])
+        high = np.log2([one.high for one in intervals])
+    base = np.stack([np.ones(len(intervals)), [float(one.sheet == MUON) for one in intervals]], axis=1)
     none = fit(base, low, high).log_likelihood
     text = (
-        f"Log-likelihood of the {len(found)} least depths that are known to lie between two depths "
-        f"({sum(one.sheet == WHOLE for one in found)} by AdamW, {sum(one.sheet == MUON for one in found)} by "
-        f"Muon), as normal in log₂ L with the recipe as a factor; without a property {none:.1f}:\n\n"
+        f"Log-likelihood of the {len(intervals)} least depths that are known to lie between two depths "
+        f"({sum(one.sheet == WHOLE for one in intervals)} by AdamW, "
+        f"{sum(one.sheet == MUON for one in intervals)} by Muon), as normal in log₂ L with the recipe "
+        f"as a factor; without a property {none:.1f}:\n\n"
     )
     body = []
     for name in PROPERTIES:
         order = ranks([float(getattr(line, name)) for line in lines])
         order = (order - order.mean()) / max(float(order.std()), 1e-12)
-        places = np.column_stack([base, [order[at[one.task]] for one in found]])
+        places = np.column_stack([base, [order[at[one.task]] for one in intervals]])
         gain = fit(places, low, high).log_likelihood - none
         chance = math.erfc(math.sqrt(max(gain, 0.0)))
         shown = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
@@ -273,7 +274,7 @@ def called(name: str) -> str:
 
 
 def blocks() -> dict[str, str]:
-    """The tables by the name of their place in the page."""
+    """The tables, by the names of their markers in the page."""
     sheets = {sheet: rows_of("depth", sheet) for sheet in (WHOLE, MUON)}
     depths = compiled_depths()
     lines = [line_of(task, sheets[WHOLE], *depths[task]) for task in TASKS]
@@ -284,18 +285,18 @@ def blocks() -> dict[str, str]:
         if (one := interval(task, sheet, rows))
     }
     by_muon = {task: str(known.get((task, MUON), "not tried")) for task in TASKS}
-    found = {
+    tables = {
         "learned": table(lines, by_muon),
         "learned-ranks": correlations(lines, PROPERTIES),
         "learned-censored": censored(lines, list(known.values())),
     }
     small, atlas = rows_of("sample"), atlas_depths()
     drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]
-    return found | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn, PROPERTIES[1:])}
+    return tables | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn, PROPERTIES[1:])}
 
 
 def correlations(lines: list[Line], properties: Sequence[str]) -> str:
-    """Rank correlations with learned depth, over all and without the non-solvable ones."""
+    """Rank correlations with learned depth, over all automata and over the solvable ones."""
     known = [line for line in lines if line.learned is not None]
     solvable = [line for line in known if line.verdict < 2]
     text = f"Rank correlation with learned depth ({len(known)} automata; p by {SHUFFLES:,} shuffles):\n\n"
@@ -306,8 +307,8 @@ def correlations(lines: list[Line], properties: Sequence[str]) -> str:
             value, chance = spearman(
                 [float(getattr(line, name)) for line in chosen], [float(line.learned or 0) for line in chosen]
             )
-            told = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
-            cells += ["–", "–"] if value != value else [f"{value:.2f}", told]
+            shown = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
+            cells += ["–", "–"] if value != value else [f"{value:.2f}", shown]
         groups = [line for line in known if line.non_abelian]
         cells += [concordance(known, name), concordance(groups, name)]
         body.append([called(name), *cells])

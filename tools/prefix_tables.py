@@ -10,8 +10,8 @@
 ``known`` compiles every automaton and algorithm of the suite, plain and rotated, and asks which mechanism
 ``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
 on words longer than those they were trained on; ``beyond`` measures the latter again, ``letters`` follows
-letters from four places. ``learned`` swaps subspaces, learned and linear, of the last position and of the
-last eight. They write to results/understand/, ``write`` puts the tables into docs/understand.md and
+letters from four places. ``learned`` swaps learned and linear subspaces of the last position and of the last
+eight. They write to results/understand/, ``write`` puts the tables into docs/understand.md and
 docs/findings-understand.md.
 """
 
@@ -50,7 +50,7 @@ from krohn.training.directory import read_config
 KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
 LEARNED = STORE / "learned.jsonl"
 MECHANISM = {"scan": "scan", "grid": "counts", "counter": "counts", "features": ONE_STEP}
-"""What an algorithm of the suite is; the others are cascades. A network of one block has one step."""
+"""The mechanism of each algorithm of the suite; all others are cascades. One block is always one step."""
 
 
 LETTER_PAIRS = 12
@@ -131,9 +131,9 @@ def learned(folders: list[str]) -> None:
         subject = subject_of(folder)
         blocks, rows = len(subject.stages.blocks), []
         for layer, positions in product((blocks // 2, blocks - 1), (1, 8)):
-            found = state_moved(subject, layer, positions=positions)
+            shares = state_moved(subject, layer, positions=positions)
             about = {"name": folder.name, "automaton": subject.automaton.name, "blocks": blocks}
-            rows.append({**about, "length": subject.length, **found.to_json()})
+            rows.append({**about, "length": subject.length, **shares.to_json()})
             print(rows[-1], flush=True)
         with LEARNED.open("a") as file:
             file.writelines(json.dumps(rounded(row)) + "\n" for row in rows)
@@ -169,7 +169,7 @@ def abstained() -> str:
 
 
 def reaches() -> str:
-    """How far the first letter has been carried, by layer; networks with the same list in one row."""
+    """How far the first letter has been carried, by layer; networks with equal lists share a row."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows_of(KNOWN):
         if row["disguise"] == NONE:
@@ -180,7 +180,7 @@ def reaches() -> str:
 
 
 def going() -> str:
-    """How letters go, counted by algorithm, groups and others apart."""
+    """How letters are carried: counts by algorithm, separately for groups and other automata."""
     rows = rows_of(KNOWN)
     kinds = [AT_ONCE, FROM_THE_LEFT, STEP_BY_STEP, UNDECIDED]
     body = []
@@ -203,7 +203,7 @@ def numbers(values: list[Any]) -> str:
 
 
 def mechanisms() -> str:
-    """A row for each trained network: the verdict, the fronts, and letters right beyond its length."""
+    """A row for each trained network: the mechanism, how far letters go, accuracy on longer words."""
     body = []
     for row in rows_of(TRAINED):
         layers = row["layers"]
@@ -228,18 +228,18 @@ def mechanisms() -> str:
 
 def ends(first: list[int], length: int) -> str:
     """Least, median and greatest first wrong letter of the words that are right up to the trained length."""
-    behind = [letter for letter in first if letter > length]
-    return f"{min(behind)}–{np.median(behind):.0f}–{max(behind)}" if behind else "none right so far"
+    later = [letter for letter in first if letter > length]
+    return f"{min(later)}–{np.median(later):.0f}–{max(later)}" if later else "none right so far"
 
 
 def half(prefixes: list[int], shares: list[float]) -> int | None:
-    """With so many positions patched, or more, at least half of the answers follow the first letter."""
-    found = None
+    """Least count of patched positions from which on at least half the answers follow the first letter."""
+    least = None
     for count, share in zip(reversed(prefixes), reversed(shares), strict=True):
         if share < 0.5:
             break
-        found = count
-    return found
+        least = count
+    return least
 
 
 def label(row: dict[str, Any]) -> str:
@@ -287,9 +287,9 @@ def write() -> None:
     for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
         text = page.read_text()
         for name, make in tables.items():
-            head, found, rest = text.partition(f"<!-- {name} -->\n")
-            if found:
-                text = head + found + make() + "\n" + rest[rest.index("<!-- end -->") :]
+            head, mark, rest = text.partition(f"<!-- {name} -->\n")
+            if mark:
+                text = head + mark + make() + "\n" + rest[rest.index("<!-- end -->") :]
         page.write_text(text)
 
 

@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def gather(store: Store, stores: list[Path]) -> None:
-    """Everything that is published, then everything that is new, as far as it has test words."""
+    """Puts the published and then the new records into the store, if they were evaluated on a test set."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "published.sqlite") as published:
         for file in sorted(RESULTS.glob("*.jsonl")):
             import_text(published, file)
@@ -42,7 +42,7 @@ def put_tested(store: Store, new: Store, name: str) -> None:
 
 
 def join(store: Store, name: str, scale: Scale) -> int:
-    """Makes an experiment's own what was made for another; the number of its runs that have results."""
+    """Registers runs made for other experiments; returns how many planned runs have results."""
     planned = [run for run in EXPERIMENTS[name].plan(scale) if store.of_run(run.config.run_id)]
     own = [Member(experiment=name, scale=scale, run_id=run.config.run_id, label=run.label) for run in planned]
     store.put([], own)
@@ -64,9 +64,9 @@ def main() -> None:
                     path.unlink()
                 continue
             count = export_text(store, RESULTS / f"{name}-{scale}.jsonl", experiment=name, scale=scale)
-            found = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)
-            tested = found.report.done
-            print(f"{name}, {scale}: {count} records, {tested} of {found.report.runs} runs done and tested")
+            result = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)
+            tested = result.report.done
+            print(f"{name}, {scale}: {count} records, {tested} of {result.report.runs} runs done and tested")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def sizes() -> str:
-    """Some automata: what is built and what the paper's recipe takes (docs/generated), and the proof."""
+    """For some automata: the size built, the size by the paper's recipe, and the proof (docs/generated)."""
     built = first_rows("docs/generated/sizes.md", "automaton")
     proved = first_rows("docs/generated/certified.md", "small checker")
     rows = []
@@ -71,7 +71,7 @@ def layers(number: str) -> str:
 
 def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
     """The rows of the first table of a page that has the column, by automaton."""
-    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     header: list[str] = []
     for line in (ROOT / page).read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
@@ -80,8 +80,8 @@ def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
         elif not cells:
             break
         elif set(cells[0]) - set("-: "):
-            found.setdefault(cells[0], dict(zip(header, cells, strict=True)))
-    return found
+            rows.setdefault(cells[0], dict(zip(header, cells, strict=True)))
+    return rows
 
 
 @cache
@@ -133,7 +133,7 @@ def learned() -> str:
 def depths() -> str:
     """For every task the fewest layers that pass 99% of the test letters, on whole words and by curriculum.
 
-    Of equal depths the run that read fewer words stands.
+    Tie-breaker: the run that read fewer words.
     """
     rows = depth_rows()
     header = ["task", "whole words: layers", "letters", "words", "reach 99%", "words read"]
@@ -151,7 +151,7 @@ def depths() -> str:
 
 
 def ways() -> str:
-    """Cells that were made on whole words and by curriculum, by AdamW: all else is the same."""
+    """Cells that were run both on whole words and by curriculum, with AdamW; all else is equal."""
     return side_by_side(WHOLE, CURRICULUM)
 
 
@@ -176,7 +176,7 @@ def side_by_side(*sheets: str) -> str:
 
 
 def recipes() -> str:
-    """The shallowest cells of the map on whole words that are solved by each recipe, and what they took."""
+    """For each task and recipe, the shallowest solved cell on whole words, and its cost."""
     header = ["automaton", "optimiser", "layers", "letters", "words", "words read", "reach 99%"]
     solved = [row for row in depth_rows() if row["solved"]]
     chosen = [
@@ -191,7 +191,7 @@ def recipes() -> str:
 
 
 def cells() -> str:
-    """How many cells of each sheet are filled, and each blank one of those on whole words with its reason."""
+    """How many cells of each sheet are filled, and why cells on whole words are blank."""
     rows = depth_rows()
     filled = [row["sheet"] for row in rows]
     total = len(TASKS) * len(DEPTHS[Scale.SMALL])
@@ -221,16 +221,16 @@ BLANK = (
 
 
 def blank(rows: list[Row], sheet: str, depth: int, why: str) -> list[str]:
-    """The tasks without a cell of this depth."""
+    """The tasks without a cell of this depth for the reason ``why``."""
     own = [row for row in rows if row["sheet"] == sheet]
-    found = []
+    tasks = []
     for task in TASKS:
         depths = {row["depth"]: row["solved"] for row in own if row["task"] == task}
         fails = any(not solved and other > depth for other, solved in depths.items())
         passes = any(solved and other < depth for other, solved in depths.items())
         if depth not in depths and why == BLANK[0 if fails else 2 if passes else 1]:
-            found.append(task)
-    return found
+            tasks.append(task)
+    return tasks
 
 
 def by_window(row: Row) -> bool:
@@ -238,7 +238,7 @@ def by_window(row: Row) -> bool:
 
 
 def best_row(rows: list[Row]) -> Row | None:
-    """The shallowest solved one; the most accurate if none is."""
+    """The shallowest solved row; fallback: the most accurate one."""
     solved = [row for row in rows if row["solved"]]
     if solved:
         return min(solved, key=lambda row: (row["depth"], row["sequences"]))
@@ -246,7 +246,7 @@ def best_row(rows: list[Row]) -> Row | None:
 
 
 def told(row: Row | None) -> list[str]:
-    """Layers, letters and words right, words read; a task that is not solved is told in brackets."""
+    """Layers (in brackets if unsolved), token and word accuracy, training words."""
     if row is None:
         return ["", "", "", ""]
     layers = str(row["depth"]) if row["solved"] else f"({row['depth']})"
@@ -263,7 +263,7 @@ def tables(names: Iterable[str]) -> Mapping[str, str]:
 
 def shown(name: str, store: Path, scale: str = "small") -> str:
     options = ["--scale", scale, "--show", "--markdown", "--store", str(store)]
-    undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is wanted
+    undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is needed
     with tempfile.TemporaryDirectory() as figures, patch.dict(EXPERIMENTS, {name: undrawn}):
         done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])
     assert done.exit_code == 0, done.output
@@ -271,12 +271,12 @@ def shown(name: str, store: Path, scale: str = "small") -> str:
 
 
 def picture() -> str:
-    """The network of README.md at work on one word, in the words of the explorer."""
+    """The network of README.md reading one word, with the labels of the explorer."""
     network = krohn.compile("abab", length=12, method="features")
     seen, words, heads = network.explain("abababbaabab"), register_words(network), head_words(network)
     moments = tuple({words[name]: values for name, values in moment.items()} for moment in seen.moments)
-    told = tuple(replace(head, text=heads[head.layer][head.number]) for head in seen.heads)
-    return replace(seen, moments=moments, heads=told)._repr_svg_()
+    titled = tuple(replace(head, text=heads[head.layer][head.number]) for head in seen.heads)
+    return replace(seen, moments=moments, heads=titled)._repr_svg_()
 
 
 def how_flattered(store: Store) -> str:

@@ -1,8 +1,8 @@
 """Trains the networks of a card on a GPU in steps that are recorded once and replayed (CUDA graphs).
 
-A reference recurrence is a thousand small kernels a step, and starting them takes far longer than computing
-them. The first replay is compared with the same pass unrecorded: what cannot be recorded, or differs, is an
-error of that network.
+A reference recurrence launches a thousand small kernels per step, and launching takes far longer than
+computing. The first replay is compared with the eager pass: a network that cannot be recorded, or differs,
+raises an error.
 """
 
 from typing import Any
@@ -14,13 +14,13 @@ from krohn.study import harness
 
 
 def record_steps() -> None:
-    """From now on networks on a GPU are trained in recorded steps."""
+    """Makes the harness train networks on a GPU in recorded steps from now on."""
     if not isinstance(harness.passes, Recorded):
         harness.passes = Recorded()
 
 
 class Recorded:
-    """``passes`` of the harness for one module after the other."""
+    """Replacement for ``harness.passes``; holds the graph of one module at a time."""
 
     def __init__(self) -> None:
         self.eager = harness.passes
@@ -46,15 +46,15 @@ class Recorded:
             for _ in range(3):
                 _, loss = self.eager(module, self.words, self.states, count)
         torch.cuda.current_stream().wait_stream(side)
-        wanted = [loss.detach().clone(), *(grad.clone() for grad in gradients(module))]
+        eager = [loss.detach().clone(), *(grad.clone() for grad in gradients(module))]
         module.zero_grad()
         self.graph = torch.cuda.CUDAGraph()
         with torch.device(self.words.device), torch.cuda.graph(self.graph):
             self.logits, self.loss = self.eager(module, self.words, self.states, count)
         self.graph.replay()
-        found = [self.loss.detach(), *gradients(module)]
-        scale = max(float(one.abs().max()) for one in wanted)
-        gaps = [float((one - two).abs().max()) for one, two in zip(found, wanted, strict=True)]
+        replayed = [self.loss.detach(), *gradients(module)]
+        scale = max(float(one.abs().max()) for one in eager)
+        gaps = [float((one - two).abs().max()) for one, two in zip(replayed, eager, strict=True)]
         if not max(gaps) <= 1e-3 * scale:
             raise RuntimeError(f"a recorded step is {max(gaps):.1e} from the step itself")
 

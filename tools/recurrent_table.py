@@ -25,17 +25,17 @@ CHUNKED = ("C3", "C12", "S4", "D10")
 
 
 def pairs() -> None:
-    """One line for each network that is right on every word."""
+    """One line for each network that is proved right on every word."""
     for kind, name in PROVED:
         automaton = parse_spec(name)
-        found = close(WEIGHTS[kind](automaton), automaton)
-        form = {True: "the same floats", False: "other floats", None: "no such form"}[found.chunked]
-        assert found.every_length
-        print(f"{name}, {kind}: {', '.join(map(str, found.layers))}; in chunks {form}", flush=True)
+        closure = close(WEIGHTS[kind](automaton), automaton)
+        form = {True: "the same floats", False: "other floats", None: "no such form"}[closure.chunked]
+        assert closure.every_length
+        print(f"{name}, {kind}: {', '.join(map(str, closure.layers))}; in chunks {form}", flush=True)
 
 
 def horizons() -> None:
-    """Letters that are certified for diagonal layers that round and do not close."""
+    """Certified lengths for diagonal layers that round and whose search does not close."""
     for name in ROUNDED:
         automaton = parse_spec(name)
         cell = WEIGHTS["diagonal"](automaton)
@@ -44,16 +44,16 @@ def horizons() -> None:
 
 
 def chunks(letters: int = 20_000, compared: int = 5_000) -> None:
-    """Answers of the chunked form on one random word, and how far its logits are from the sequential ones."""
+    """Errors of the chunked form on one random word, and its largest deviation from sequential logits."""
     for name in CHUNKED:
         automaton = parse_spec(name)
         cell = WEIGHTS["diagonal"](automaton)
         network, weights = in_training(cell)
         word = np.random.default_rng(0).integers(automaton.num_letters, size=letters)
         with torch.no_grad():
-            found = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
-        wrong = int((found.argmax(-1) != np.array(automaton.run(word))).sum())
-        gap = float(np.abs(logits_of(cell, word[None, :compared])[0] - found[:compared]).max())
+            logits = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
+        wrong = int((logits.argmax(-1) != np.array(automaton.run(word))).sum())
+        gap = float(np.abs(logits_of(cell, word[None, :compared])[0] - logits[:compared]).max())
         print(f"{name}, chunks: {wrong} of {letters:,} wrong, logits differ by up to {gap:.1e}", flush=True)
 
 

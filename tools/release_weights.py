@@ -35,19 +35,19 @@ def published() -> dict[tuple[str, int], Record]:
 
 
 def pack(folder: Path, out: Path) -> tuple[str, int]:
-    """Writes one network; its run and which of the run's replicates it is."""
+    """Writes one network; returns its run and replicate."""
     config, number = read_config(folder), best_replicate(folder)
     task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
     layout = config.model.build(task.vocabulary, task.classes).layout
     weights = read_weights(folder, number, layout)
-    found = read_json(folder / RESULT)
-    kept = int(found.get("replicate", number))
-    entry = found["replicates"][number]
+    result = read_json(folder / RESULT)
+    kept = int(result.get("replicate", number))
+    entry = result["replicates"][number]
     out.mkdir(parents=True)
     atomic.write_json(out / CONFIG, config.to_dict())
     atomic.write_json(
         out / RESULT,
-        {"run": config.run_id, "replicate": kept, "replicates": [entry], "finished": found["finished"]},
+        {"run": config.run_id, "replicate": kept, "replicates": [entry], "finished": result["finished"]},
     )
     for file in write_weights(out, {name: value[None].to(torch.bfloat16) for name, value in weights.items()}):
         if file.stat().st_size >= MOST_BYTES:
@@ -68,10 +68,10 @@ def notes(names: dict[str, tuple[str, int]], dist: Path) -> str:
     for name, key in names.items():
         test = records[key].metrics["test"] if key in records else None
         shares = [test["accuracy"], test["sequence_accuracy"]] if test else []
-        told = [f"{100 * share:.2f}%" for share in shares] or ["not published", ""]
+        accuracies = [f"{100 * share:.2f}%" for share in shares] or ["not published", ""]
         files = sorted((dist / "weights" / name).iterdir())
         size = sum(file.stat().st_size for file in files)
-        lines.append(f"| `{name}` | {key[0]}, {key[1]} | {' | '.join(told)} | {size:,} |")
+        lines.append(f"| `{name}` | {key[0]}, {key[1]} | {' | '.join(accuracies)} | {size:,} |")
         sums += [f"{digest(file)}  {file.relative_to(dist).as_posix()}" for file in files]
     return (
         "\n### Trained networks\n\nIn bfloat16, one folder each under `weights/`, which `krohn understand`, "

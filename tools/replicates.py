@@ -41,7 +41,7 @@ KEPT = (12, 25, 50, 75, 88, 92, 96, 98)
 
 
 def measure(folder: Path, out: Path, device: str, small: bool) -> str:
-    """One network; a file that is there already is not made again."""
+    """Measures one network, unless its file exists."""
     target = out / f"{folder.name}.json"
     if target.exists():
         return f"{folder.name}: there already"
@@ -76,7 +76,7 @@ def moved(subject: Subject, small: bool) -> list[Any]:
 
 
 def about(folder: Path) -> dict[str, Any]:
-    """Run and replicate, and its accuracy on the test words, as the folder's own result has them."""
+    """Run, replicate and accuracy on the test set, from the folder's result file."""
     result = json.loads((folder / "result.json").read_text())
     own = max(result["replicates"], key=lambda one: one["accuracy"])
     return {
@@ -111,7 +111,7 @@ def shifts(folders: list[Path]) -> None:
         length = read_config(folder).task.length
         subject = subject_of_run(folder, length + max(FEW_SHIFTS), compared=4)
         words = sample(subject.automaton, length=length, count=FEW_WORDS, seed=SEED).letters
-        found = later_positions(subject, words.astype(np.int64), FEW_SHIFTS)
+        shares = later_positions(subject, words.astype(np.int64), FEW_SHIFTS)
         rows[folder.name] = {
             "name": folder.name,
             "run": about(folder),
@@ -120,7 +120,7 @@ def shifts(folders: list[Path]) -> None:
             "layers": len(subject.stages.blocks),
             "dim": subject.stages.dim,
             "words": FEW_WORDS,
-            "shifts": rounded(found),
+            "shifts": rounded(shares),
         }
         SHIFTED.write_text("".join(json.dumps(rows[name]) + "\n" for name in sorted(rows)))
         print(rows[folder.name], flush=True)
@@ -156,7 +156,7 @@ def percents(values: list[float]) -> str:
 
 
 def mechanisms() -> str:
-    """What prefix patching says of each replicate."""
+    """The results of prefix patching for each replicate."""
     body = []
     for row in rows_of(RECORDS):
         inner = row["layers"][1:-1]
@@ -179,7 +179,7 @@ def mechanisms() -> str:
 
 
 def kept_of(automaton: str) -> str:
-    """For each number of kept positions the shares of answers with the word's own state and its own class."""
+    """By number of kept positions, the shares of answers with the base's own state and its own class."""
     (row,) = (row for row in rows_of(RECORDS) if row["automaton"] == automaton)
     places = [place for place, count in enumerate(row["kept"]) if count in KEPT]
     body = [
@@ -208,25 +208,25 @@ def subspaces() -> str:
             cells.setdefault((row["automaton"], one["layer"], one["positions"]), []).append(one)
     kinds = ("das", "refined", "linear", "random", "everything", "chance")
     body = [
-        [automaton, str(layer), str(positions), str(len(found))]
-        + [f"{100 * min(v):.0f}–{100 * max(v):.0f}" for k in kinds for v in [[one[k] for one in found]]]
-        for (automaton, layer, positions), found in sorted(cells.items())
+        [automaton, str(layer), str(positions), str(len(swaps))]
+        + [f"{100 * min(v):.0f}–{100 * max(v):.0f}" for k in kinds for v in [[one[k] for one in swaps]]]
+        for (automaton, layer, positions), swaps in sorted(cells.items())
     ]
     head = ["network", "after layer", "positions", "replicates", "DAS", "DAS from linear", "linear", "random"]
     return markdown([*head, "all directions", "chance"], body)
 
 
 def reach() -> str:
-    """Words beyond the trained length."""
+    """Accuracy beyond the trained length."""
     body = []
     for row in rows_of(RECORDS):
-        behind = [letter for letter in row["first_wrong"] if letter > row["length"]]
+        later = [letter for letter in row["first_wrong"] if letter > row["length"]]
         body.append(
             [
                 label(row),
                 " ".join(f"{100 * part['right']:.1f}" for part in row["beyond"]),
-                f"{min(behind)}–{np.median(behind):.0f}–{max(behind)}",
-                f"{len(behind)} of {len(row['first_wrong'])}",
+                f"{min(later)}–{np.median(later):.0f}–{max(later)}",
+                f"{len(later)} of {len(row['first_wrong'])}",
                 " ".join(f"{100 * part['right']:.1f}" for part in row["shifts"]),
             ]
         )
@@ -235,7 +235,7 @@ def reach() -> str:
 
 
 def later() -> str:
-    """What the answers are if all positions are later ones."""
+    """What the answers follow if all positions are shifted."""
     body = []
     for row in rows_of(SHIFTED):
         cells = [

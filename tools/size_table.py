@@ -68,7 +68,7 @@ class SizeTable:
 
 
 def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_network: Compile) -> SizeTable:
-    """Built sizes beside recipe and bound."""
+    """Sizes of the compiled networks, of the paper's recipe, and the bounds of Theorems 2 and 1."""
     header = (
         *("automaton", "states", "letters", "method"),
         *("layers", LEAST, "blocks", "blocks with objective blocks"),
@@ -103,7 +103,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
 
 
 def least(depth: DepthBounds) -> str:
-    """The lower bound with the length beyond which it holds, where that is long."""
+    """The lower bound; if above 1, with the length beyond which it holds."""
     return f"{depth.lower} beyond {depth.lower_beyond:,}" if depth.lower > 1 else str(depth.lower)
 
 
@@ -148,7 +148,7 @@ def _bound(theorem: str, automaton: Semiautomaton, length: int) -> str:
 
 
 def short(number: float) -> str:
-    """Whole numbers below a million as they are, others as a power of ten."""
+    """Integers below a million in full, larger ones with an exponent."""
     return f"{number:.0f}" if number < 1e6 else f"{number:.1e}".replace("e+0", "e").replace("e+", "e")
 
 

@@ -55,19 +55,19 @@ class Mixer(nn.Module, ABC):
 
     @abstractmethod
     def recurrence(self, x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """[batch, T, heads, head] from the same, keys and values with all their steps in T."""
+        """Output [batch, T, heads, head] from q of that shape; k and v have all steps of a letter along T."""
 
     def forward(self, x: Tensor) -> Tensor:
         parts = [self.query(x), self.key(x), self.value(x)]
         if self.conv:
             parts = [short(part) for short, part in zip(self.shorts, parts, strict=True)]
         parts = [part.unflatten(-1, (-1, self.head)) for part in parts]
-        parts = [part.unflatten(2, (-1, HEADS)).flatten(1, 2) for part in parts]  # steps behind letters
+        parts = [part.unflatten(2, (-1, HEADS)).flatten(1, 2) for part in parts]  # T × steps
         out = self.norm(self.recurrence(x, *parts))
         return self.back((out * functional.silu(self.gate(x)).unflatten(-1, (HEADS, -1))).flatten(2))
 
     def decays(self, width: int) -> None:
-        """The gate of Mamba-2 and its kin: −exp(A) · softplus(input)."""
+        """The log gate of Mamba-2 and similar layers: −exp(A) · softplus(input)."""
         self.rate = nn.Linear(self.width, width)
         self.logs = nn.Parameter(torch.empty(width).uniform_(1, 16).log())
         nn.init.uniform_(self.rate.bias, -6.9, -2.3)
@@ -117,11 +117,11 @@ class Mamba2(Mixer):
 
 
 class Mamba3(Mixer):
-    """One input and output a head, in the recurrent form of its authors (arXiv 2603.15569).
+    """Single-input single-output heads, in the recurrent form of its authors (arXiv 2603.15569).
 
-    Half of the numbers of queries and keys turn, two by two, by angles that add up from letter to letter;
-    a letter is written in part (trapezoidal rule) together with the next one. Decay and turn share one step
-    size Δ: |a| = exp(AΔ) with A ≤ −10⁻⁴, the turn at most πΔ.
+    Half of the components of queries and keys are rotated in pairs, by angles that accumulate from letter to
+    letter; part of a letter is written together with the next one (trapezoidal rule). Decay and rotation
+    share one step size Δ: |a| = exp(AΔ) with A ≤ −10⁻⁴, the angle at most πΔ.
     """
 
     conv = False
@@ -131,7 +131,7 @@ class Mamba3(Mixer):
         self.shrink, self.share = (nn.Linear(self.width, HEADS, bias=False) for _ in range(2))
         self.turn = nn.Linear(self.width, self.head // 4, bias=False)
         size = torch.empty(HEADS).uniform_(-6.9, -2.3).exp()
-        self.rate.bias.data = size + (-torch.expm1(-size)).log()  # softplus of it is size
+        self.rate.bias.data = size + (-torch.expm1(-size)).log()  # inverse of softplus
         self.norms = nn.ModuleList(nn.RMSNorm(self.head, eps=1e-5) for _ in range(2))
         self.biases = nn.Parameter(torch.ones(2, HEADS, self.head))
         self.skip = nn.Parameter(torch.ones(HEADS, 1))
@@ -153,7 +153,7 @@ class Mamba3(Mixer):
 
 
 def turned(x: Tensor, angles: Tensor) -> Tensor:
-    """The first numbers of x in pairs, each turned by its angle."""
+    """x with its first components rotated in pairs, each by its angle."""
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     pairs, rest = x[..., : 2 * angles.shape[-1]].unflatten(-1, (-1, 2)), x[..., 2 * angles.shape[-1] :]
     one, two = pairs.unbind(-1)
@@ -161,12 +161,12 @@ def turned(x: Tensor, angles: Tensor) -> Tensor:
 
 
 def before(x: Tensor) -> Tensor:
-    """x of the letter before; 0 at the first."""
+    """x shifted by one letter; 0 at the first."""
     return torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)
 
 
 class Mlstm(Mixer):
-    """Not in the library: its scalar-gated recurrence, with the normaliser as one more column."""
+    """mLSTM, which the library lacks: its scalar-gated recurrence, with the normaliser as an extra column."""
 
     conv = False
 
@@ -178,8 +178,8 @@ class Mlstm(Mixer):
 
         write, forget = self.gates(x).chunk(2, -1)
         wide = torch.cat([v, torch.ones_like(v[..., :1])], -1) * write.clamp(max=5.0).exp()[..., None]
-        found = naive_recurrent_simple_gla(q, k, wide, functional.logsigmoid(forget + 3.0))[0]
-        return found[..., :-1] / found[..., -1:].abs().clamp(min=1.0)
+        out = naive_recurrent_simple_gla(q, k, wide, functional.logsigmoid(forget + 3.0))[0]
+        return out[..., :-1] / out[..., -1:].abs().clamp(min=1.0)
 
 
 class Delta(Mixer):

@@ -35,12 +35,12 @@ SUBSPACE_METHODS = ("true", "DAS", "most variance")
 
 Rows = list[dict[str, object]]
 Part = tuple[str, str]
-"""A method that ranks edges, or ``VARIABLE`` and the name of one."""
+"""A measurement: ``("circuit", method)``, or ``VARIABLE`` and a variable's name."""
 VARIABLE = "variable"
 
 
 def parts_of(folder: Path) -> list[Part]:
-    """What is measured of a network, the most expensive first."""
+    """The measurements of a network, the most expensive first."""
     known = Known(folder)
     asked = set.intersection(*({one.variable for one in known.counterfactuals(s)} for s in (TRAIN, TEST)))
     variables = spread([one for one in known.facts["variables"] if one["name"] in asked])
@@ -79,7 +79,7 @@ def ranking(known: Known, method: str) -> dict[str, object]:
 
 
 def spread(variables: list[dict[str, object]]) -> list[dict[str, object]]:
-    """At most ``VARIABLES`` of them, from the first to the last."""
+    """At most ``VARIABLES`` of them, evenly spaced from the first to the last."""
     places = np.unique(np.linspace(0, len(variables) - 1, VARIABLES).round().astype(int)) if variables else []
     return [variables[place] for place in places]
 
@@ -119,7 +119,7 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
 
 
 def cost(folder: Path) -> tuple[int, str]:
-    """The largest networks first: edges times layers is what exact patching takes."""
+    """Sort key, largest networks first: exact patching costs edges times layers."""
     facts = json.loads((folder / "suite.json").read_text())
     return -facts["edges"] * facts["layers"], folder.name
 
@@ -139,7 +139,7 @@ def run(suite: Path, out: Path, only: set[str], jobs: int) -> None:
         open_parts, results = Counter(tasks.values()), dict[str, Rows]()
         for task in as_completed(tasks):
             name = tasks[task]
-            if error := task.exception():  # the other networks go on
+            if error := task.exception():  # continue with the other networks
                 print(f"{name} failed: {error!r}", flush=True)
                 continue
             results.setdefault(name, []).extend(task.result())
@@ -155,7 +155,7 @@ def run(suite: Path, out: Path, only: set[str], jobs: int) -> None:
 
 
 def in_order(rows: Rows) -> Rows:
-    """As the suite and the methods are listed."""
+    """Sorts rows by the order in which networks and methods are listed."""
     names = [entry.name for entry in entries()]
     methods = [*CIRCUIT_METHODS, *SUBSPACE_METHODS]
     return sorted(
@@ -197,7 +197,7 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
 
 
 def older(row: dict[str, object]) -> bool:
-    """Whether the network was another one when it was measured; the first version was not written down."""
+    """Whether an earlier version of the network was measured; rows without a version are of version 1."""
     return int(str(row.get("suite", 1))) < VERSIONS[str(row["name"])]
 
 
@@ -223,14 +223,14 @@ def by_network(rows: list[dict[str, object]]) -> str:
             row = next(row for row in own if row["method"] == method)
             cells.append(f"{float(str(row['auroc'])):.3f} ({float(str(row['seconds'])):.1f})")
         for method in SUBSPACE_METHODS[1:]:
-            found = [float(str(row["interchange"])) for row in own if row["method"] == method]
-            cells.append(f"{np.mean(found):.0%}" if found else "none asked")
+            scores = [float(str(row["interchange"])) for row in own if row["method"] == method]
+            cells.append(f"{np.mean(scores):.0%}" if scores else "none asked")
         lines.append(cells)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def complete(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Those of the automata and algorithms that were measured in every disguise."""
+    """The rows of automata and algorithms that were measured in every disguise."""
     seen: dict[tuple[object, object], set[object]] = {}
     for row in rows:
         seen.setdefault((row["automaton"], row["algorithm"]), set()).add(row["disguise"])
@@ -240,7 +240,7 @@ def complete(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 def by_disguise(
     rows: list[dict[str, object]], methods: tuple[str, ...], key: str, title: str, form: str
 ) -> str:
-    """A row for each method: mean and least score in each disguise, and the mean of its seconds."""
+    """A row for each method: mean and least score in each disguise, and mean seconds."""
     head = ["method", *(f"{disguise}: {title}, mean (least)" for disguise in DISGUISES), "seconds, mean"]
     lines = [head, ["---"] * len(head)]
     for method in methods:
@@ -257,9 +257,9 @@ def by_disguise(
 def write(records: Path, page: Path) -> None:
     text = page.read_text()
     for name, table in tables([json.loads(line) for line in records.read_text().splitlines()]).items():
-        head, found, rest = text.partition(f"<!-- {name} -->\n")
-        assert found, name
-        text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
+        head, mark, rest = text.partition(f"<!-- {name} -->\n")
+        assert mark, name
+        text = head + mark + table + "\n" + rest[rest.index("<!-- end -->") :]
     page.write_text(text)
 
 

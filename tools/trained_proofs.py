@@ -30,7 +30,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 AUTOMATA = (*PAPER, "S3")
 CELLS = ("lstm", "gru")
 WIDER = 2
-"""An ordinary network has this many units for each that a code needs, and at least 32."""
+"""An ordinary network has this many times the units that a code needs, and at least 32."""
 LIMIT = 330.0
 SHORT = {"length": 24, "steps": 1, "warmup": 1, "evaluation": {"every": 1, "sequences": 16}}
 LONG = {
@@ -42,13 +42,13 @@ LONG = {
 
 
 def one(folder: Path, name: str) -> dict[str, Any]:
-    """Trains and fine-tunes one network; its line."""
+    """Trains and fine-tunes one network; returns its line."""
     way, kind, spec, *rest = name.split(":")
     seed = int(rest[0]) if rest else 0
     automaton = parse_spec(spec)
-    found = contexts(words_of(automaton))
-    assert found is not None
-    units = code_of(automaton, found).shape[1]
+    reachable = contexts(words_of(automaton))
+    assert reachable is not None
+    units = code_of(automaton, reachable).shape[1]
     hidden = int(rest[1]) if len(rest) > 1 else units if way == "code" else max(32, WIDER * units)
     place = folder / name.replace(":", "-").replace(",", "-")
     began = time.process_time()
@@ -57,13 +57,13 @@ def one(folder: Path, name: str) -> dict[str, Any]:
     result = train(spec, directory=place, device="cpu", seed=seed, lr=1e-2, batch=64, **size, **settings)
     trained = time.process_time() - began
     print(f"trained: {result.replicates[0]['accuracy']:.4f} in {trained:.0f} s", file=sys.stderr, flush=True)
-    made = fine_tuned(place, way, len(found.state))
-    made["seconds"] = time.process_time() - began - trained
+    outcome = fine_tuned(place, way, len(reachable.state))
+    outcome["seconds"] = time.process_time() - began - trained
     sizes = {file.name: file.stat().st_size for file in (place / FOLDER).glob("*.safetensors")}
     about = {"name": name, "kind": kind, "spec": spec, "hidden": hidden, "seed": seed}
     about |= {"training_seconds": trained, "before": result.replicates[0]["accuracy"]}
     about |= {"weights_bytes": sizes.get("weights.safetensors", 0), "boxes_bytes": sizes.get(NAME, 0)}
-    return {**about, **made}
+    return {**about, **outcome}
 
 
 class TimeUp(Exception):
@@ -71,7 +71,7 @@ class TimeUp(Exception):
 
 
 def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
-    """What became of one fine-tune; ``violation`` is how far boxes left their followers at its end."""
+    """The outcome of one fine-tune; ``violation`` is how far images left their boxes at the end."""
     began, seen = time.process_time(), {"steps": 0, "violation": 0.0}
 
     def tell(step: int, violation: float) -> None:
@@ -81,16 +81,16 @@ def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
             raise TimeUp
 
     try:
-        made = make_provable(place, ways=(way,), tell=tell).to_json()
-        del made["folder"]
-        return {**made, "violation": seen["violation"]}
+        outcome = make_provable(place, ways=(way,), tell=tell).to_json()
+        del outcome["folder"]
+        return {**outcome, "violation": seen["violation"]}
     except TimeUp:
         given_up = f"given up after {LIMIT:.0f} s and {seen['steps']} steps"
         return {"proved": False, "way": way, "boxes": boxes, "failure": given_up, **seen}
 
 
 def table(rows: list[dict[str, Any]], way: str) -> str:
-    """A line for each automaton and cell: all seeds together."""
+    """A line for each automaton and cell, over all seeds."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         if row["name"].startswith(f"{way}:"):

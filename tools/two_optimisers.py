@@ -1,9 +1,9 @@
 """Muon beside AdamW on the cells of the depth map that both recipes ran: the tables of docs/findings.md.
 
-Replicate by replicate the two recipes read the same words: a word depends on the seed, the replicate and the
-step, which are the same. AdamW's recipe gives up replicates from step 4,000 on, so that step is the last at
-which all pairs are there; the difference is of accuracies on the validation words. What a replicate took to
-99% is where its validation curve first passes it. `python tools/published_tables.py` writes the tables.
+Replicates of equal index read the same words in both recipes: a word depends only on the seed, the replicate
+and the step. AdamW's recipe drops replicates from step 4,000 on, so that step is the last with all pairs;
+differences there are of validation accuracy. The words that a replicate takes to 99% are those until its
+validation curve first reaches it. `python tools/published_tables.py` writes the tables.
 """
 
 import math
@@ -31,7 +31,7 @@ T_95 |= {12: 2.201, 13: 2.179, 14: 2.160, 15: 2.145, 16: 2.131, 17: 2.120, 18: 2
 
 @dataclass(frozen=True)
 class Way:
-    """One recipe on one cell: each replicate's accuracy at the common step, words to 99% (None: never)."""
+    """One recipe on one cell: replicates' accuracy at the common step, and words to 99% (None: never)."""
 
     at_common: tuple[float, ...]
     words: tuple[int | None, ...]
@@ -39,7 +39,7 @@ class Way:
 
 
 def accuracy_at(record: Record, step: int) -> float:
-    """On the validation words; a replicate that was done before has what it ended with."""
+    """Validation accuracy at the step; its last one for a replicate that had finished before."""
     curve = record.metrics["curve"]
     known = [share for place, share in zip(curve["step"], curve["accuracy"], strict=True) if place <= step]
     return float(known[-1])
@@ -63,7 +63,7 @@ def way(cell: Cell) -> Way:
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float]:
-    """Mean and half the 95% interval by Student's t."""
+    """Mean, and half the width of its 95% interval by Student's t."""
     half = T_95[len(differences)] * stdev(differences) / math.sqrt(len(differences))
     return fmean(differences), half
 
@@ -95,9 +95,9 @@ def reached(one: Way) -> str:
 
 
 def where_both_pass(pairs: dict[tuple[str, int], tuple[Way, Way]]) -> str:
-    """How many times fewer words Muon takes: the first replicates that pass, at the least common depth.
+    """Ratio of words, AdamW to Muon, until a first replicate passes, at the least depth where both pass.
 
-    Most replicates of AdamW's recipe are given up, so that medians over replicates cannot be compared.
+    AdamW's recipe drops most replicates, so medians over replicates cannot be compared.
     """
     ratios: dict[str, float] = {}
     for (task, _), (muon, adamw) in sorted(pairs.items(), key=lambda pair: pair[0][1]):

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 STORE = ROOT / "results" / "understand"
 KEPT = ("c2-gpt", "c4-gpt", "grid9-gpt", "dyck4-2-gpt", "d8-gpt", "q8-gpt", "a5-gpt")
 SEEDS = (10, 11)
-"""Of the disguises and of the words; the criterion was fixed on others (0 and 1)."""
+"""Seeds of the disguises and words; the criterion was fixed on other seeds (0 and 1)."""
 
 
 def rounded(value: Any) -> Any:
@@ -44,7 +44,7 @@ def keep(name: str, report: Report, seconds: float) -> None:
 
 
 def apart(names: list[str]) -> None:
-    """Every cell of every seed, as it is measured."""
+    """Measures the cells of all seeds and writes each at once."""
     with (STORE / "apart.jsonl").open("w") as file:
         for spec, seed in product(names or ALGORITHMS, SEEDS):
             for algorithm in ALGORITHMS[spec]:
@@ -68,8 +68,8 @@ def trained(names: list[str]) -> None:
 
 
 def stored(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((STORE / f"{name}.json").read_text())
-    return found
+    payload: dict[str, Any] = json.loads((STORE / f"{name}.json").read_text())
+    return payload
 
 
 def by_name(payload: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -80,12 +80,12 @@ def by_name(payload: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def best(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The layer with the highest causal share, after the last block excepted."""
+    """The layer with the highest causal share, except after the last block."""
     return max(rows[:-1], key=lambda row: row["causal"] or 0.0)
 
 
 def told(spec: str) -> str:
-    """Variables × algorithms, the worst of the seeds: own ones lowest, others farthest from chance."""
+    """Variables × algorithms, worst seed: lowest share of own variables, farthest above chance of others."""
     rows = [json.loads(line) for line in (STORE / "apart.jsonl").read_text().splitlines()]
     body = []
     for variable in variables_of(spec):
@@ -116,7 +116,7 @@ def interval(row: dict[str, Any]) -> str:
 
 
 def kept_table() -> str:
-    """One row per kept network: where the state is, what a whole position brings, the best of each family."""
+    """One row per kept network: shares by layer, swaps of whole positions, the best of each family."""
     body = []
     for name in KEPT:
         payload = stored(name)
@@ -148,7 +148,7 @@ def kept_table() -> str:
 
 
 def state_table() -> str:
-    """By layer: the subspace of the state, what the rest and the controls do, and what a probe reads."""
+    """By layer: causal share of the state's subspace, of the rest and of the controls; probe accuracy."""
     body = []
     for name in KEPT:
         payload = stored(name)
@@ -179,7 +179,7 @@ def verdicts() -> str:
 
 
 def returned() -> str:
-    """By network and noise, over the seeds: right states in trained and later letters, its own variable."""
+    """By network and noise, over seeds: accuracy on trained and later letters, share of its own variable."""
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for line in (STORE / "from-compiled.jsonl").read_text().splitlines():
         row = json.loads(line)

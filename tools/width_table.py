@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "generated" / "width.md"
 FIGURE = ROOT / "docs" / "generated" / "width"
 POINTS = ROOT / "results" / "proofs" / "width.jsonl"
 CONSTANT = (*(f"C{n}" for n in range(2, 9)), "C2xC2", "C2xC2xC2", "D8")
-"""`krohn compile` builds one layer of one width for every length (docs/generated/sizes.md)."""
+"""Automata that one layer of constant width does at every length (docs/generated/sizes.md)."""
 OTHERS = tuple(name for name in PAPER_AUTOMATA if name not in CONSTANT)
 LENGTHS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PRECISIONS = (8, 24, 53)
@@ -34,12 +34,12 @@ TESTED |= {"A5": (2, 4, 8, 16, 32, 64), "S5": (2, 4, 8, 16, 32, 64), "Q8": (2, 4
 TESTED |= {"Grid9": (2, 4, 8, 16, 32, 40), "Dyck4,2": (2, 3)}
 """The lengths at which one layer is built and certified; a map of Dyck4,2 has 32 points."""
 FORMAT = {"Dyck4,2": "float64"}
-"""The others are certified in float32."""
+"""Float format of the certificate, where it is not float32."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One layer that was built: for words of how many letters, how large, and whether it is proved."""
+    """One layer that was built: the length of words, its size, and whether it is proved."""
 
     automaton: str
     length: int
@@ -57,12 +57,12 @@ class Point:
 
 @cache
 def witness(name: str) -> Witness | None:
-    """What excludes one layer for long words, or where one layer does them, no layer."""
+    """What excludes one layer for long words, or zero layers for ``CONSTANT``, where one is enough."""
     return find_witness(krohn.parse_spec(name), most=1 if name in CONSTANT else None)
 
 
 def needed(name: str, length: int, bits: int) -> int:
-    """Numbers without which no layer does all words of the length, however they are divided among heads.
+    """Lower bound on the width of a layer for all words of the length, however it is divided among heads.
 
     By Theorem 2, H·(d + 2) ≥ ⌊(T − |z|)/L⌋/(|Σ″|·b), and H·d is at least a third of that.
     """
@@ -76,7 +76,7 @@ def needed(name: str, length: int, bits: int) -> int:
 
 
 def sufficient(name: str, length: int, bits: int, points: list[Point]) -> int | None:
-    """Numbers with which some layer does: all letters (Theorem 4), or the counters that are built."""
+    """A width that suffices: to return all letters (Theorem 4), or for ``CONSTANT`` the counters built."""
     if name in CONSTANT:
         return max(point.width for point in points if point.automaton == name)
     return heads_needed(len(set(krohn.parse_spec(name).letters)), length, 1, bits)
@@ -95,14 +95,14 @@ def build(name: str, length: int) -> Point:
 
 
 def stored() -> list[Point]:
-    """What was built, in the order of the page."""
+    """The stored points, in the order of the page."""
     lines = POINTS.read_text().splitlines() if POINTS.exists() else []
     points = [Point(**json.loads(line)) for line in lines]
     return sorted(points, key=lambda point: (PAPER_AUTOMATA.index(point.automaton), point.length))
 
 
 def certify(names: list[str]) -> None:
-    """Builds what is missing; each line is written when it is known."""
+    """Builds and certifies the missing points; writes each one at once."""
     done = {(point.automaton, point.length) for point in stored()}
     lengths = sorted({length for tested in TESTED.values() for length in tested})
     for length in lengths:  # short words first
@@ -157,7 +157,7 @@ COUNTED = """Constant width: the MLP grows, the numbers returned do not.
 
 
 def curves(bits: int, points: list[Point]) -> SizeTable:
-    """Needed and sufficient numbers for some lengths; counters only where their bits suffice for all."""
+    """Needed and sufficient widths for some lengths; counters only at enough bits for all lengths."""
     header = ("automaton", "letters", *(f"T = {length:,}" for length in LENGTHS))
     names = PAPER_AUTOMATA if bits >= USUAL else OTHERS
     rows = []
@@ -171,13 +171,13 @@ def curves(bits: int, points: list[Point]) -> SizeTable:
 
 
 def certified(names: tuple[str, ...], points: list[Point]) -> SizeTable:
-    """What is proved, one row for each automaton, one column for each length."""
+    """The points, one row for each automaton, one column for each length."""
     lengths = sorted({length for name in names for length in TESTED[name]})
     known = {(point.automaton, point.length): point for point in points}
     rows = []
     for name in names:
-        found = [known.get((name, length)) for length in lengths]
-        rows.append((name, *("" if point is None else _cell(point) for point in found)))
+        row = [known.get((name, length)) for length in lengths]
+        rows.append((name, *("" if point is None else _cell(point) for point in row)))
     return SizeTable(("automaton", *(f"T = {length}" for length in lengths)), tuple(rows))
 
 
@@ -189,7 +189,7 @@ def _cell(point: Point) -> str:
 
 
 def beyond(points: list[Point]) -> SizeTable:
-    """The longest layer certified, and the length beyond which the scheme excludes all of its size."""
+    """The greatest length certified, and the length beyond which every layer of that size is excluded."""
     rows = []
     for name in OTHERS:
         point = max(
@@ -226,7 +226,7 @@ def page(points: list[Point]) -> str:
 
 
 def draw(points: list[Point]) -> None:
-    """Ten panels: nine automata for which width is traded against length, and those that count."""
+    """Ten panels: nine automata whose width grows with the length, and one for those that count."""
     from matplotlib.figure import Figure
 
     from krohn.figures.style import PALETTE, house_style, save

@@ -64,8 +64,8 @@ def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
 def keep(result: TrainResult, folder: Path, most: int = 1) -> Path:
     """Writes the best replicate on the validation set, and beside it others that solve the task there.
 
-    The best goes to ``folder``, replicate 3 to the folder of this name with ``-replicate-3`` after it; no
-    more than ``most`` together.
+    The best goes to ``folder``, another such as replicate 3 to ``folder`` with the suffix ``-replicate-3``;
+    at most ``most`` replicates in all.
     """
     accuracy = [entry["accuracy"] for entry in result.replicates]
     first, *rest = sorted(range(len(accuracy)), key=lambda number: -accuracy[number])

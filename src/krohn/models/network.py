@@ -155,7 +155,7 @@ class Noise:
     def site(self, index: int) -> Tensor:
         """An independent key per replicate for the site ``index`` of the network."""
         batch, place = divmod(index, _SITES)
-        if batch not in self._batches:  # keys of neighbours together: the cost is the number of operations
+        if batch not in self._batches:  # derived in batches: the cost is per operation, not per key
             sites = torch.arange(_SITES * batch, _SITES * (batch + 1), device=self.keys.device)
             self._batches[batch] = random_streams.derive(self.keys, sites[:, None])
         return self._batches[batch][place]

@@ -2,7 +2,7 @@
 
 The answer is yes, no or open. ``verdicts`` lists what suffices; where a network has less, three facts decide.
 
-- Diagonal layers on a group: the number of layers is the least. The groups of one layer are subgroups of
+- Diagonal layers on a group: the number of layers is minimal. The groups of one layer are subgroups of
   products of those of its channels, so elementary 2-groups or abelian ones; a group inside a cascade of k
   layers has a subnormal series of k such sections, and so have its subgroups and quotients.
 - One layer with one step per letter that keeps finitely many points apart: the step is a reflection on them,

@@ -22,8 +22,8 @@ from krohn.recurrent.running import states_of
 SHORT_WORDS = 5_000
 """Words to run if a proof is refused."""
 LEFT_PAIRS = 1_000
-"""Pairs of a layer to search from left to right: closures of that kind in the zoo have at most 193, and what
-reaches more is rounded ever anew, so that balls have to prove it."""
+"""Limit on the pairs of a layer for sums from left to right. Such closures in the zoo have at most 193; a
+network that reaches more keeps rounding to new values, and only balls can prove it."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
 
 
 def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
-    """One summation order; a word after which the right logit may not lead is run."""
+    """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
     try:
         with np.errstate(all="ignore"):
             result = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))
@@ -141,7 +141,7 @@ def shortest_wrong(
 
 
 def all_words(automaton: Semiautomaton, most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Every word of the largest length that has at most ``most`` words (but 1 letter at least); states."""
+    """All words of the largest length with at most ``most`` words (length 1 at least), and their states."""
     letters, length = automaton.num_letters, 1
     while letters > 1 and letters ** (length + 1) <= most:
         length += 1

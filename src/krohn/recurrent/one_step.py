@@ -86,7 +86,7 @@ class _Blocked:
         return self.plain.state(self.caught_up(values))
 
     def caught_up(self, values: Values) -> Values:
-        """The plain machine's values: after the rest of the pending work, then the block so far."""
+        """The plain machine's values, after the pending work and then the letters of the block so far."""
         result, count = [], self.count(values)
         for number in range(len(self.levels)):
             done, pending, places = self.parts(values, number)
@@ -100,7 +100,7 @@ class _Blocked:
         return sum(value[0] << bit for bit, value in enumerate(values[: self.bits]))
 
     def parts(self, values: Values, number: int) -> tuple[list[Action], Action, Places]:
-        """Of one level: what the letters of the block did so far, the pending work, the places."""
+        """For one level: the actions of the letters read in this block, the pending action, the places."""
         first = self.bits + number * (self.block + 1)
         *slots, pending, places = values[first : first + self.block + 1]
         level = self.levels[number]
@@ -141,7 +141,7 @@ def block_length(plain: Columns) -> int:
 
 
 def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
-    """The shortest block, a power of two, whose work is at most one step per letter; first the idle work."""
+    """The least block length, a power of two, with at most one step per letter; its actions, idle first."""
     result = all_actions(plain.machine)
     works, block = result, 1
     while any(len(elementary(action)) > block for layer in works for action in layer):
@@ -171,7 +171,7 @@ def composed_action(actions: Sequence[Action]) -> Action:
 
 
 def elementary(action: Action) -> list[Action]:
-    """The steps of an action, each a swap of two points, or the reset it is."""
+    """The action as single steps: swaps of two points, or one reset."""
     kind, images = action
     if kind == "reset":
         return [action]

@@ -51,7 +51,7 @@ class RecurrentNetwork:
 
 @dataclass(frozen=True)
 class ExactRun:
-    """``wrong`` of all ``words`` of ``length`` got a wrong state at some letter."""
+    """All ``words`` words of ``length`` letters were run; ``wrong`` have a wrong state at some letter."""
 
     length: int
     words: int
@@ -63,7 +63,7 @@ class ExactRun:
 
 
 def run_all(network: RecurrentNetwork, automaton: Semiautomaton, most: int = SHORT_WORDS) -> ExactRun:
-    """Runs every word of the largest length that has at most ``most`` words (but 1 letter at least)."""
+    """Runs all words of the largest length with at most ``most`` words (length 1 at least)."""
     words, truth = all_words(automaton, most)
     return ExactRun(words.shape[1], len(words), int((network.run(words) != truth).any(axis=1).sum()))
 

@@ -195,7 +195,7 @@ def _outcome(
     horizon: Horizon | None = None,
     net: Net | None = None,
 ) -> Verification:
-    """The checker's rules decide where there is something to prove, given by ``net``."""
+    """The result of a verification; the certificate is checked against ``net`` if that is given."""
     claim, automaton = certificate.claim, identity.automaton
     verdict = None if net is None else _decided(network, net, certificate, closure)
     done = verdict is not None and verdict.certified
@@ -228,7 +228,7 @@ def _outcome(
 
 
 def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, closure: Closure) -> Verdict:
-    """The rules have the last word; a closure has no witness: its search is the proof, and is run once."""
+    """The checker's verdict. A closure has no witness: its search is the proof, and is not repeated here."""
     if certificate.rules != "closure" or closure.searched is None:
         return check_certificate(net, certificate)
     try:

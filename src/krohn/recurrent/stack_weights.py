@@ -61,7 +61,7 @@ class Code(ABC):
 
     @abstractmethod
     def out(self) -> Array:
-        """[what the mixer hands out, reads]."""
+        """The output matrix of the mixer [mixer outputs, reads]."""
 
     def first(self) -> Array | None:
         """What is written at the first letter, if layers of this kind lag."""

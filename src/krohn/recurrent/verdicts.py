@@ -56,7 +56,7 @@ class Verdict:
 
     Attributes:
         name: the family.
-        can: whether it can at finite precision; ``None`` where that is open.
+        can: whether it can track the automaton at finite precision; ``None`` where that is open.
         layers: layers that suffice; ``None`` if it cannot, or where the number is not known.
         steps: steps per letter and layer that suffice, for families that take several.
         margin: whether states stay apart by a fixed distance on words of every length, with these layers.
@@ -315,7 +315,7 @@ def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
         for target in targets:
             before[target].add(label)
     ready = [label for label in first if not before[label]]
-    while ready:  # drop what no cycle leads to
+    while ready:  # drop classes that no cycle leads to
         label = ready.pop()
         for target in after.pop(label):
             before[target].discard(label)
@@ -324,7 +324,7 @@ def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
     if not after:
         return None
     label, later, seen = min(after), -1, set[int]()
-    while label not in seen:  # backwards along what is left, until a class repeats
+    while label not in seen:  # walk backwards until a class repeats
         seen.add(label)
         label, later = min(before[label]), label
     return first[label], first[later]

@@ -23,13 +23,13 @@ class Beyond:
     """Right states on words longer than those of training.
 
     Attributes:
-        beyond: the share of right states among the letters ``from`` .. ``to``; the first part are the trained
-            lengths.
+        beyond: the share of right states among the letters ``from`` .. ``to``; the first entry covers the
+            trained length.
         first_wrong: the first wrong letter of each word, from 1; 0 if there is none.
-        shifts: words of the trained length whose first letter is given the position ``shift`` later; all
-            positions but the last were seen in training. By ``shift`` the share of ``right`` answers, of
-            those that are right if the first letter is read ``twice`` or not at all (``without``), and of
-            those that ``follow`` from the answer before by the letter.
+        shifts: words of the trained length with every position moved ``shift`` later; all positions but the
+            last ``shift`` were seen in training. For each ``shift``, the share of ``right`` answers, of
+            answers that would be right if the first letter were read ``twice`` or not at all (``without``),
+            and of answers that ``follow`` from the previous answer by the letter.
     """
 
     beyond: list[dict[str, float]]
@@ -60,7 +60,7 @@ def beyond(subject: Subject, trained: int) -> Beyond:
 def later_positions(
     subject: Subject, letters: Numbers, shifts: Sequence[int] = SHIFTS
 ) -> list[dict[str, float]]:
-    """The same words, each letter at a position that is ``shift`` later."""
+    """Scores on the same words with each letter at a position ``shift`` later."""
     stages, prompt = subject.stages, len(subject.stages.prompt)
     rows = []
     for shift in shifts:
@@ -71,7 +71,7 @@ def later_positions(
 
 
 def _explained(subject: Subject, letters: Numbers, answers: Numbers) -> dict[str, float]:
-    """What the answers [word, letter] to words at other positions are."""
+    """The shares of ``Beyond.shifts`` for the answers [word, letter] to words at shifted positions."""
     words = {
         "right": Readings(subject.automaton, letters).states,
         "twice": Readings(subject.automaton, np.concatenate([letters[:, :1], letters], axis=1)).states[:, 1:],

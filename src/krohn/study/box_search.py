@@ -22,7 +22,7 @@ SHORT: dict[str, Short] = {"f2": np.float16, "f4": np.float32}
 """Short floats for the sides of boxes, by the names that witnesses give."""
 
 GROWTH, STEP = 0.05, 1e-6
-"""A side that moves is pushed further by this share, and by this much: else it converges for ever."""
+"""Overshoot of a side that moves, relative and absolute: otherwise it would approach its limit forever."""
 
 
 def words_of(automaton: Semiautomaton, allowed: npt.NDArray[np.bool_] | None = None) -> Words:

@@ -37,7 +37,7 @@ TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
 PASSES = 0.99
 """The share of letters that must be right for a seed to pass."""
 SILENCE = 10.0
-"""Seconds after which a line says what is being done."""
+"""Seconds without output after which a progress line is printed."""
 
 Tell = Callable[[str], None]
 
@@ -159,7 +159,7 @@ class _Clock:
         self.over = False
 
     def start(self, name: str, steps: int) -> None:
-        """A network of that name is to be trained for so many steps."""
+        """Called before a network of that name is trained for ``steps`` steps."""
         self._name, self._steps, self._done = name, steps, 0
 
     def check(self) -> None:
@@ -269,7 +269,7 @@ def conflict(row: Mapping[str, Any]) -> str:
     )
 
 
-# Before the work
+# Time estimate
 
 
 def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:
@@ -278,7 +278,7 @@ def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, de
 
 
 def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
-    """Seconds of one automaton: the median of a few steps, and passes over some letters and a quarter."""
+    """Estimated seconds for one automaton, from the median of a few steps and two timed passes."""
     starts: list[float] = []
     few = replace(effort, steps=5, seeds=1, tested=1)
     tried = trained(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))

@@ -115,7 +115,7 @@ def badge(data: Data) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Fails early on a folder with a file of such a name that krohn did not write."""
+    """Fails early if the folder has a file of one of these names that krohn did not write."""
     for name in FILES:
         check_output(folder / name, Path(name).suffix)
 

@@ -1,7 +1,7 @@
 """How far a letter has been carried: two words that differ in one letter, and prefixes patched after it.
 
-If the positions from the letter on, so many, are taken from the other word, and the last answer is the other
-word's, then these positions hold all that the network still reads of the letter. In a scan their number
+The k positions that start at the letter are taken from the other word. If the last answer is then the other
+word's, these positions hold everything that the network still reads of the letter. In a scan the least such k
 doubles with each layer.
 """
 
@@ -28,9 +28,9 @@ class LetterPath:
     """How far the letter at ``place``, counted from 1, has been carried.
 
     Attributes:
-        patched: numbers of positions, from the letter on, that were taken from the other word.
-        follow: for each layer and each of these numbers, the share of the answers that are the other word's.
-        within: for each layer the least of these numbers from which at least half of the answers are.
+        patched: the values of k: how many positions, starting at the letter, come from the other word.
+        follow: for each layer and each k, the share of the answers that are the other word's.
+        within: for each layer the least k from which on that share is at least one half.
     """
 
     place: int
@@ -66,11 +66,12 @@ def places_of(length: int) -> list[int]:
 def signature(paths: Sequence[LetterPath]) -> str:
     """How letters are carried, from the paths of the first letter and of others.
 
-    A letter is *on its way* after an inner layer if more positions hold it than its own, but no more than
-    half of those behind it. ``step by step``: at least half of the other letters are on their way at a place
-    that the first one has not come to yet, as in a scan. ``from the left``: they are on their way only
-    later. ``at once``: they never are, as in a cascade. Letters that decide no last state on these words, or
-    that have fewer than four positions behind them, are left out; ``undecided`` if that are all.
+    A letter is *on its way* after an inner layer if it has reached more than its own position, but at most
+    half of the positions after it. ``step by step``: at least half of the other letters are on their way at a
+    place that the first letter has not reached yet, as in a scan. ``from the left``: they are on their way
+    only later. ``at once``: they never are, as in a cascade. Letters that change no last state on these
+    words, or that have fewer than four positions after them, are left out, unless that is all of them.
+    ``undecided``: only one letter is left, or some but fewer than half of the others are ahead of the first.
     """
     first, *others = [path for path in paths if path.pairs and path.patched[-1] >= LEAST_ROOM] or paths
     inner = range(1, len(first.within) - 1)
@@ -115,7 +116,7 @@ def letter_pairs(base: Readings, place: int, count: int) -> Hybrids:
     one, other = Readings(base.automaton, words), Readings(base.automaton, others)
     order = np.argsort(
         np.tile(np.arange(number - 1), len(letters)), kind="stable"
-    )  # each word once, then again
+    )  # one replacement letter for all words, then the next
     chosen = order[(one.states[:, -1] != other.states[:, -1])[order]][:count]
     return Hybrids(*(Readings(base.automaton, side.letters[chosen]) for side in (one, other)))
 

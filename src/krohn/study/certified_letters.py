@@ -35,9 +35,9 @@ class _Level(NamedTuple):
 def certified_letters(
     module: nn.Module, automaton: Semiautomaton, longest: int, tick: Callable[[], None] = lambda: None
 ) -> int | None:
-    """Every word of at most so many letters is right; ``None`` for other networks than our LSTM and GRU.
+    """Length up to which every word is proved right; ``None`` for networks other than our LSTM and GRU.
 
-    Nothing is looked at beyond ``longest``, so that number is a proof of at least so many.
+    The search stops at ``longest``: if that is returned, the true bound may be larger.
     """
     cell = _cell(module, automaton)
     if cell is None:
@@ -67,7 +67,7 @@ def _cell(module: nn.Module, automaton: Semiautomaton) -> BoxCell | None:
 
 
 def _after(cell: BoxCell, automaton: Semiautomaton, level: _Level) -> _Level | None:
-    """The words with one letter more; ``None`` if the read-out need not answer one of them rightly."""
+    """The level of words one letter longer; ``None`` if the read-out is not proved right on all of them."""
     letters, parts = automaton.num_letters, []
     for letter in range(letters):
         state = automaton.table[level.state, letter].astype(np.int64)
@@ -85,7 +85,7 @@ def _after(cell: BoxCell, automaton: Semiautomaton, level: _Level) -> _Level | N
 
 
 def _fewer(level: _Level, letters: int) -> _Level:
-    """At most ``BOXES``, if there are no more states: boxes of the same state and last letters are joined."""
+    """Joins boxes by state and fewer last letters until at most ``BOXES`` remain, or one for each state."""
     for kept in range(level.kept, -1, -1):
         keys = np.stack([level.state, level.suffix % letters**kept], 1)
         distinct, number = np.unique(keys, axis=0, return_inverse=True)

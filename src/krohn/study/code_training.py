@@ -45,7 +45,7 @@ def code_of(automaton: Semiautomaton, found: Contexts) -> Code:
 
 
 def quotients(automaton: Semiautomaton) -> list[Partition]:
-    """Congruences that together separate all states; the states themselves if these are no more."""
+    """Congruences that together separate all states; single states if those have no fewer classes in all."""
     states = automaton.num_states
     letters = [tuple(map(int, letter)) for letter in automaton.letters]
     budget = Budget(UNITS)
@@ -76,15 +76,15 @@ GATES = {
     "lstm": Gates("ifgo", "igo", "io", {"f": -3.0}, ("bias",)),
     "gru": Gates("rzn", "n", "n", {"r": 3.0, "z": -5.0}, ("bias_ih", "bias_hh")),
 }
-"""Gates f and z keep the old state: they are closed always."""
+"""Gates f and z keep the old state, so they must always be closed."""
 STEPS, RATE, EVERY = 1200, 0.15, 25
-"""Steps, their rate, and how many lie between two searches."""
+"""Steps, learning rate, and steps between two searches."""
 DECIDED = 3.0
-"""How far from 0 a gate is that is open or closed."""
+"""Least distance from 0 of the pre-activation of an open or closed gate."""
 ENOUGH = 1.0
 """Training ends with a proof whose margin is at least this."""
 FIRST = 0.1
-"""Steps from the empty word count as much as this share of all contexts: no other box is like theirs."""
+"""Weight of each step from the empty word, as a share of the number of contexts: its box is unlike others."""
 
 
 def learn_code(

@@ -45,7 +45,7 @@ Keep = Callable[[Level], Tensor | None]
 
 
 def walk(trained: TrainedStates, length: int, keep: Keep) -> None:
-    """Calls ``keep`` on every level down to ``length``; it returns the rows to follow (none: all)."""
+    """Calls ``keep`` on every level down to ``length``; it returns the rows to follow (``None``: all)."""
     with torch.no_grad():
         _follow(trained, _root(trained, length), length, keep)
 
@@ -95,14 +95,14 @@ def _extended(trained: TrainedStates, level: Level) -> Level:
 MULTIPLICATIONS = 10**10
 """What a count may cost at effort 1: a few seconds of one core."""
 PER_PREFIX = 10_000
-"""What a prefix costs beside the products with the weights, in multiplications."""
+"""Overhead of a prefix besides the matrix products, in multiplications."""
 
 Allowed = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class ExactCount:
-    """``wrong`` of all ``words`` of ``length`` have an error at some letter.
+    """Of all ``words`` words of ``length`` letters, ``wrong`` have an error at some letter.
 
     Attributes:
         shortest: the shortest wrong word, lexicographically first; none if all are right.

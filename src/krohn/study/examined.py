@@ -112,13 +112,13 @@ class Examined:
 
     @property
     def counterexample(self) -> Counterexample | None:
-        """A shortest wrong word if all words were run; otherwise the sampled one with the earliest error."""
+        """The shortest wrong word that is known, from running all short words or from the samples."""
         result = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
         return min((one for one in result if one is not None), key=lambda one: len(one.word), default=None)
 
     @property
     def right_in_training(self) -> bool:
-        """Whether no wrong word was found in the support of the training distribution, as are the samples."""
+        """Whether no wrong word was found in the support of the training distribution, samples included."""
         short = self.exact if self.legal is None else self.legal
         return short.wrong == 0 and self.sample.wrong is None and self.habits.wrong is None
 

@@ -27,7 +27,7 @@ class Extracted:
 
     Attributes:
         automaton: observations are the numbers of the network's answers.
-        agrees: it agrees with the network on all words of up to so many letters.
+        agrees: length up to which it agrees with the network on all words.
         difference: a shortest word on which it disagrees; none if it agrees on all words compared.
         mistake: a shortest word, of any length, on which it differs from the automaton of the task.
     """

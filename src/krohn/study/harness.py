@@ -130,7 +130,7 @@ class _Around(nn.Module):
 
 
 def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Module:
-    """What the factory makes, with an embedding and a read-out where it is a layer."""
+    """The factory's module; a layer is put between an embedding and a read-out."""
     try:
         count = len(
             [p for p in inspect.signature(factory).parameters.values() if p.default is p.empty and p.kind < 2]
@@ -157,7 +157,7 @@ def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Modul
 
 
 def logits_of(module: nn.Module, words: Tensor, states: int) -> Tensor:
-    """The logits of words; an error of the module is one line."""
+    """The logits of words; an exception in the module becomes a one-line error."""
     try:
         result = module(words)
     except InvalidInput:

@@ -18,7 +18,7 @@ from krohn.study.stages import Passed, Stages
 from krohn.study.variables import wall_states
 
 NAMED_FROM = 0.8
-"""One minus the mean distance from which a head has the pattern's name."""
+"""Least nearness (one minus the mean distance) for a head to get a pattern's name."""
 
 PROMPT_FROM = 0.9
 """Share of the attention on the prompt from which a head is said to rest there."""

@@ -119,7 +119,7 @@ def cascades(automaton: Semiautomaton) -> Iterator[Stage]:
 
 
 def _deeper(system: Lift, done: int, looks_back: bool, pairs: Hybrids, first: int) -> Numbers:
-    """The first coordinates as the positions have them, the deeper ones run on from the source's."""
+    """The first coordinates as the positions hold them, the deeper ones continued from the source's."""
     own, other, letters = system.along(pairs.base), system.along(pairs.source), pairs.base.letters
     now = other[:, first]
     for place in range(first, pairs.length):

@@ -48,7 +48,7 @@ class Moved:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Pairs of words of which the last positions are swapped."""
+    """Pairs of words whose last positions are swapped."""
 
     base: Readings
     source: Readings
@@ -57,11 +57,11 @@ class Side:
 
     @classmethod
     def of(cls, stages: Stages, base: Readings, source: Readings) -> "Side":
-        """Both words run."""
+        """Runs both words."""
         return cls(base, source, stages.run(base.letters), stages.run(source.letters))
 
     def logits(self, stages: Stages, layer: int, positions: int, basis: Tensor) -> Tensor:
-        """At the last letter, after the base moved along the subspace [d, k] to where the source is."""
+        """Logits at the last letter, the base's last positions moved along ``basis`` to the source's."""
         own, other = (side.streams[layer][:, -positions:].clone() for side in (self.passed, self.other))
         return stages.last_logits(layer, own + (other - own) @ basis @ basis.T, self.passed)
 
@@ -109,9 +109,9 @@ def state_moved(
     bases["random"] = random_directions(stages.dim, dimension, seed + 1)
     before, wanted = (side.states[:, -1] for side in (judge.base, judge.source))
     asked = before != wanted
-    said = {name: _said(stages, judge, layer, positions, one)[asked] for name, one in bases.items()}
-    shares = {name: float((one == wanted[asked]).mean()) for name, one in said.items()}
-    chance = dealt(said["refined"], wanted[asked], before[asked])
+    answers = {name: _said(stages, judge, layer, positions, one)[asked] for name, one in bases.items()}
+    shares = {name: float((one == wanted[asked]).mean()) for name, one in answers.items()}
+    chance = dealt(answers["refined"], wanted[asked], before[asked])
     return Moved(layer, positions, dimension, int(asked.sum()), chance=chance, **shares)
 
 
@@ -123,7 +123,7 @@ def random_start(dim: int, count: int, seed: int) -> np.ndarray[Any, np.dtype[np
 def _aligned(
     stages: Stages, side: Side, layer: int, positions: int, start: Tensor, steps: int, rate: float
 ) -> Tensor:
-    """By Adam on the cross-entropy of the source's state."""
+    """The subspace learned by Adam on the cross-entropy of the source's state."""
     wanted = torch.from_numpy(side.source.states[:, -1].copy()).to(start.device)
 
     def loss(basis: Tensor) -> Tensor:

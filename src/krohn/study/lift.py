@@ -69,7 +69,8 @@ class Lift:
     def during(self, place: int) -> Numbers:
         """[tuple, letter, value]: the state if the coordinate were different already before the letter.
 
-        The value is that after the letter; −1 where none, or several, lead to it.
+        ``value`` is the coordinate after the letter; −1 where no earlier value, or values with different
+        states, lead to it.
         """
         values, rows = int(self.coordinates[:, place].max()) + 1, self.coordinates.tolist()
         replaced = [[(*row[:place], value, *row[place + 1 :]) for value in range(values)] for row in rows]

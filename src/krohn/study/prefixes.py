@@ -35,9 +35,9 @@ from krohn.study.understand import subject_from
 
 PAIRS = 64
 NAMED_FROM = 0.9
-"""From this share on, after every block, a mechanism is said to be the network's."""
+"""Least share, after every block, for a mechanism to be named as the network's."""
 EARLY = 0.25
-"""A quotient is found early if this share of the word, kept, has its class."""
+"""A quotient comes early if keeping this share of the positions determines the class."""
 NONE, QUOTIENT, SOME_CUT = "none of these", "quotient first", "some cut"
 
 Flags = npt.NDArray[np.bool_]
@@ -69,7 +69,7 @@ class AfterBlock:
             where the two words differ only in the first letter.
         first_within: least number of patched positions from which nine of ten do.
         fits: by mechanism; under ``SOME_CUT`` the best cut for each number of kept positions.
-        cuts: these cuts: the answer is that of the source's first letters, so many, and the base's others.
+        cuts: these cuts: at c, the answer is that of the source's first c letters and the base's others.
     """
 
     layer: int
@@ -142,10 +142,10 @@ def patch_prefixes(
     words = subject.draw(seed, 2 * pairs, letters)
     hybrids = Hybrids(*(Readings(subject.automaton, side) for side in (words[:pairs], words[pairs:])))
     kept, prefixes = kept_counts(letters), prefix_counts(letters)
-    said = patched(subject.stages, hybrids, kept)
+    answers = patched(subject.stages, hybrids, kept)
     first = letter_pairs(hybrids.base, 0, max(8, pairs // 4))
     moved = patched(subject.stages, first, [letters - count for count in prefixes])
-    return judged(subject.title, hybrids, kept, said, (first, prefixes, moved), seed)
+    return judged(subject.title, hybrids, kept, answers, (first, prefixes, moved), seed)
 
 
 def kept_counts(length: int) -> list[int]:
@@ -232,9 +232,9 @@ def _first(
     """The share of answers that follow the other first letter, by layer and patched positions."""
     if given is None or not len(given[0].source.letters):
         return [], [[] for _ in range(layers)]
-    hybrids, prefixes, said = given
+    hybrids, prefixes, by_layer = given
     wanted = hybrids.source.states[:, -1]
-    return prefixes, [[float((answers == wanted).mean()) for answers in rows] for rows in said]
+    return prefixes, [[float((answers == wanted).mean()) for answers in rows] for rows in by_layer]
 
 
 def _predicted(stage: Stage, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
@@ -250,7 +250,7 @@ def _best(stages: list[tuple[str, Numbers]], answers: Numbers, asked: Flags) -> 
 
 
 def _best_cuts(hybrids: Hybrids, kept: list[int], answers: Numbers, asked: Flags) -> tuple[Fit, list[int]]:
-    """The same for any way of joining the two words, chosen for each number of kept positions by itself.
+    """The same for the best cut between the two words, selected for each number of kept positions.
 
     ``letters``, ``whole word``, ``scan`` and ``left to right`` are cases of it. Tie-breaker: the latest cut.
     """
@@ -265,7 +265,7 @@ def _best_cuts(hybrids: Hybrids, kept: list[int], answers: Numbers, asked: Flags
 
 
 def _evaluated(name: str, predicted: Numbers, answers: Numbers, asked: Flags) -> Fit:
-    """On the second half of the pairs."""
+    """The fit of a prediction on the second half of the pairs."""
     half = answers.shape[1] // 2
     judge = asked[:, half:]
     row = np.broadcast_to(np.arange(len(answers))[:, None], asked.shape)[:, half:][judge]
@@ -306,7 +306,7 @@ def _named(shares: dict[str, float], layers: list[AfterBlock], length: int) -> t
 
 
 def _quotient_only(row: AfterBlock, length: int) -> bool:
-    """The class is known with few positions kept, the state with almost no number of them."""
+    """Whether few kept positions determine the class, but the state takes nearly all, or is never known."""
     if row.class_known_from is None or row.class_known_from > EARLY * length:
         return False
     return row.known_from is None or row.known_from > (1 - EARLY) * length

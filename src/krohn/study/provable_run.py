@@ -27,7 +27,7 @@ from krohn.training.trained_states import TrainedStates, trained_states
 FOLDER = "provable"
 TEST_WORDS = 1024
 WAYS = ("network", "code")
-"""Boxes begin where the trained network is, if it is right; then with a code and first weights."""
+"""Fine-tune the trained network if it is right or no code fits; fallback: train fresh weights to a code."""
 TOO_MANY = f"--provable needs at most {MAX_BOXES} pairs of a state and a letter; this automaton has more"
 
 Tell = Callable[[int, float], None]

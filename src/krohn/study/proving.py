@@ -27,7 +27,7 @@ NAME = "certificate.json"
 BEFORE = "boxes.safetensors"
 """Where earlier versions kept boxes; they are looked for again."""
 LETTERS = (1, 2)
-"""Boxes are searched by the last letter, then by the last two."""
+"""Boxes for each state and last letter are tried first, then for the last two letters."""
 
 
 def claim_boxes(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:

@@ -59,7 +59,7 @@ class Pairs:
 
 
 Predict = Callable[[Readings, Pairs], Numbers]
-"""The state that the algebra says comes out of a swap; −1 where it says nothing."""
+"""The state that the algebra predicts after a swap; −1 where it predicts nothing."""
 
 
 def draw_pairs(readings: Readings, rng: np.random.Generator, count: int) -> Pairs:

@@ -18,10 +18,10 @@ HELD_FROM = 0.9
 
 PARTLY_FROM = 0.5
 ABOVE_CHANCE = 0.1
-"""What is partly held follows the algebra at least so much more often than the same answers dealt out."""
+"""Least lead of the causal share over chance (permuted answers) for a variable to count as partly held."""
 
 READ_FROM = 0.9
-"""Of what guessing leaves open: from here a probe is said to read the variable."""
+"""Share of the baseline's errors that a probe must remove for a variable to count as readable."""
 
 FAMILIES = {
     "scan": "a scan",
@@ -30,7 +30,7 @@ FAMILIES = {
     "memory": "a memory of the last reset",
     "look back": "letters kept from shortly before",
 }
-"""What is mentioned in the verdict even if nothing of it was found."""
+"""Families that the verdict mentions even if none of their variables is held."""
 
 
 @dataclass(frozen=True)

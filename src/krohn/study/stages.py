@@ -218,8 +218,7 @@ class Stages:
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What a pass left: streams [word, τ + t, d] by layer, keys and values, attention, states said [word,
-    t]."""
+    """A pass: streams [word, τ + t, d] by layer, keys and values, attention, predicted states [word, t]."""
 
     streams: tuple[Tensor, ...]
     offered: tuple[tuple[Tensor, Tensor], ...]
@@ -237,7 +236,7 @@ class Past:
 
     @classmethod
     def of(cls, passed: Passed, rows: Tensor, at: Tensor) -> "Past":
-        """Nothing at or after the last of the positions is copied."""
+        """Copies nothing at or after the last of the positions."""
         count = max(1, int(at.max()))
         offered = tuple(
             (keys[rows, :, :count].mT.contiguous(), values[rows, :, :count].contiguous())

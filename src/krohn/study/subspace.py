@@ -103,7 +103,7 @@ def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate
 
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)
-"""Of the subspaces that are tried, beside all directions that were found if they are few."""
+"""Dimensions to try; also the number of all directions, if that is at most the last of these."""
 
 TOLERANCE = 0.01
 """A smaller subspace is preferred if its share is within this of the larger one's."""
@@ -160,8 +160,8 @@ class Trial:
     def _hits(part: Swapping, layer: int, options: Sequence[Chosen], wanted: Numbers) -> list[float]:
         if not len(wanted):
             return [0.0] * len(options)
-        said = part.said(layer, [one.basis for one in options])
-        return list(map(float, (said == wanted[:, None]).mean(axis=0)))
+        answers = part.said(layer, [one.basis for one in options])
+        return list(map(float, (answers == wanted[:, None]).mean(axis=0)))
 
 
 def choose(layer: int, scatter: tuple[Tensor, Tensor], trials: dict[str, Trial]) -> Chosen | None:

@@ -19,7 +19,7 @@ from krohn.study.stages import Block, Passed, Past, Stages
 from krohn.study.variables import Variable, letter_variable, state_variable
 
 DRAWN = 24
-"""Pairs drawn for each that is wanted."""
+"""Oversampling: pairs drawn for each pair requested."""
 TOGETHER = 48
 """Pairs that are run together, sorted by position: early ones see less and cost less."""
 
@@ -152,7 +152,7 @@ def dealt(said: Numbers, predicted: Numbers, before: Numbers) -> float:
 
 BRINGS = {"state": (state_variable(), "moved"), "letter": (letter_variable(), "replaced")}
 NEXT, LATER_PAIRS = 8, 64
-"""How far behind a swap later answers are looked at, and for how many swaps."""
+"""How many positions after a swap are evaluated, and for how many swaps."""
 
 
 def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> list[dict[str, Share]]:
@@ -168,8 +168,8 @@ def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> 
     swaps = bench.swapping(drawn.where(chosen))
     out = []
     for layer, later in enumerate(_later(bench, readings, seed)):
-        said = swaps.said(layer, [everything])[:, 0]
-        hits = {name: int((said == states[chosen]).sum()) for name, states in brought.items()}
+        answers = swaps.said(layer, [everything])[:, 0]
+        hits = {name: int((answers == states[chosen]).sum()) for name, states in brought.items()}
         out.append({**{name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()}, **later})
     return out
 
@@ -181,9 +181,10 @@ def _brought(readings: Readings, pairs: Pairs) -> dict[str, Numbers]:
 def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]]:
     """By layer, the effect of swapping a whole position on one of the next positions.
 
-    It follows the letter if the answer there is that of the base's word with that letter changed, the state
-    if it is where the base's letters since then lead from the source's state; only where both differ from the
-    answer without a swap, so never with two states. Where neither holds, nothing later reads this position.
+    The answer there follows the letter if it is that of the base's word with that letter replaced; it follows
+    the state if the base's letters in between lead to it from the source's state. Only pairs count where both
+    differ from each other and from the right state without a swap, so none if the automaton has two states.
+    Where neither is followed, no later position reads this one.
     """
     rng = np.random.default_rng([seed, 3])
     drawn = draw_pairs(readings, rng, 8 * LATER_PAIRS)
@@ -202,8 +203,8 @@ def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]
     for layer, stream in enumerate(bench.passed.streams):
         swapped = stream[torch.from_numpy(pairs.base)]
         swapped[torch.from_numpy(count), at] = stream[torch.from_numpy(pairs.source), at]
-        said = bench.stages.finish(layer, swapped).numpy()[count, place]
-        hits = {name: int((said == states[chosen]).sum()) for name, states in wanted.items()}
+        answers = bench.stages.finish(layer, swapped).numpy()[count, place]
+        hits = {name: int((answers == states[chosen]).sum()) for name, states in wanted.items()}
         out.append({name: Share.of(hit, len(chosen)) for name, hit in hits.items() if len(chosen)})
     return out
 

@@ -33,7 +33,7 @@ Hits = npt.NDArray[np.bool_]
 CONTROLS = ("random", "shuffled labels", "untrained")
 
 LEAST_PAIRS = 24
-"""With fewer telling pairs nothing is said about causes."""
+"""Fewest telling pairs for a causal claim."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,12 +159,12 @@ class Study:
     ) -> tuple[Numbers, dict[str, Hits]]:
         """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
         telling, quiet = asked.telling, asked.telling.quiet
-        said = asked.first.said(layer, [basis, *others.values()])
-        moved = np.concatenate([said[:, 0], asked.second.said(layer, [basis])[:, 0]])
+        answers = asked.first.said(layer, [basis, *others.values()])
+        moved = np.concatenate([answers[:, 0], asked.second.said(layer, [basis])[:, 0]])
         still = asked.quiet.said(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
         hits = {
             name: changed_as_predicted(self.judging, column, telling)
-            for name, column in zip(("causal", *others), (moved, *said.T[1:]), strict=True)
+            for name, column in zip(("causal", *others), (moved, *answers.T[1:]), strict=True)
         }
         hits["untrained"] = changed_as_predicted(self.blank, asked.blank.said(layer, [none])[:, 0], telling)
         return moved, {**hits, "stays": still}
@@ -198,7 +198,7 @@ def _mean(hits: Hits) -> float | None:
 
 
 LONGEST = 40
-"""Letters of the words that are drawn, unless asked for more."""
+"""Most letters of the words that are drawn, unless ``length`` is given."""
 
 HEAD_WORDS = 64
 
@@ -251,8 +251,7 @@ def understand(
 
 
 def all_findings(study: Study) -> list[list[Finding]]:
-    """Every variable of the study, several at a time; each is run on one core, so that no bit depends on how
-    many there are."""
+    """All variables of the study, in parallel; one thread each, so that no bit depends on the cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -263,7 +262,7 @@ def all_findings(study: Study) -> list[list[Finding]]:
 
 
 def subject_from(network: CompiledNetwork | Subject | str | Path) -> Subject:
-    """A network, wherever it is."""
+    """The network as a subject: one already, a compiled network, or a directory."""
     if isinstance(network, Subject):
         return network
     return subject_of_compiled(network) if isinstance(network, CompiledNetwork) else subject_of(Path(network))

@@ -17,10 +17,10 @@ from krohn.study.lift import Lift, Part, lifts
 from krohn.study.readings import Numbers, Pairs, Predict, Readings
 
 MAX_VALUES = 256
-"""Values of a variable: more are not told apart by the words that are drawn."""
+"""Most values of a variable: the sampled words cannot distinguish more."""
 
 MAX_MAP_STATES = 128
-"""States of an automaton whose maps over windows are composed."""
+"""Most states for which the maps of windows are composed."""
 
 COUNTED_LETTERS = 4
 LOOK_BACKS = (1, 2, 3)
@@ -143,9 +143,9 @@ def _part_values(system: Lift, part: Part, readings: Readings) -> Numbers:
 
 
 def unreduced(system: Lift) -> Iterator[Variable]:
-    """Of the cyclic sections of a series below the first: their steps added up, not reduced modulo the order.
+    """Running sums of the steps of the cyclic sections of a series, not reduced modulo the order.
 
-    A cascade adds them up before it reduces them. The steps of the first section are counts of letters.
+    A cascade sums before it reduces. The first section is omitted: its steps are counts of letters.
     """
     for part in system.parts[1:] if system.name == "series" else ():
         order = int(part.values.max()) + 1

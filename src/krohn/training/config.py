@@ -63,8 +63,8 @@ class RunConfig:
         precision: ``bf16`` (compute; the master weights stay fp32), ``fp32`` or ``fp64``; ``auto`` is bf16 on
             a GPU and fp32 elsewhere.
         seed: replicate r draws its weights and data from (seed, r).
-        curriculum: a window of the loss that grows with what is solved; ``None`` for whole words.
-        halving: gives up the worse replicates on the way to one solution; ``None`` to train all to the end.
+        curriculum: a loss window that grows with the solved prefix; ``None`` for whole words.
+        halving: successive halving, in search of one solution; ``None`` to train all replicates to the end.
     """
 
     task: TaskConfig

@@ -60,7 +60,7 @@ def sole_user(path: Path) -> Iterator[None]:
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
 CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"
 PART_BYTES = 15_000_000
-"""Kept weights that are larger go on in ``weights-2.safetensors``, ``weights-3.safetensors``, …"""
+"""Larger weights are continued in ``weights-2.safetensors``, ``weights-3.safetensors``, …"""
 
 
 class RunDirectory:
@@ -148,7 +148,7 @@ class RunDirectory:
 
     def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
         """Writes the files derived from a checkpoint: best weights, and one JSON object per evaluation."""
-        for part in weight_files(self.path)[1:]:  # of kept weights that are replaced
+        for part in weight_files(self.path)[1:]:  # leftover parts of the weights being replaced
             part.unlink()
         _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)

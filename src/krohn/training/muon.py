@@ -28,11 +28,11 @@ STEPS = 5
 # x ← a·x + b·x³ + c·x⁵ takes every singular value between 0 and 1 near 1, the small ones fast.
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 SMALLEST_NORM = 1e-7
-# Root mean square of an update of AdamW, as measured in practice: what 0.2·√max(n, m) is for.
+# Root mean square of AdamW's updates, as measured in practice: the 0.2 of 0.2·√max(n, m).
 SIZE_OF_ADAMW = 0.2
-# Matrices in a product, about; all that is done to so many is one lane.
+# Approximate number of matrices in a batched product; each batch is processed in one lane.
 TOGETHER = 192
-# Lanes beside each other on a GPU: while one multiplies, another moves numbers (benchmarks/bench_muon.py).
+# Concurrent lanes on a GPU: while one multiplies, another moves memory (benchmarks/bench_muon.py).
 LANES = 2
 
 
@@ -111,7 +111,7 @@ class Muon(AdamW):
 
 
 def shares(replicates: int, matrices: int) -> list[slice]:
-    """The replicates, with so many matrices each, in shares of about ``TOGETHER`` matrices for every lane."""
+    """Slices of the replicates, each with up to about ``TOGETHER`` matrices, equally many for every lane."""
     rounds = -(-replicates * matrices // (TOGETHER * LANES))
     count = min(replicates, LANES * rounds)
     ends = [replicates * index // count for index in range(count + 1)]
@@ -119,7 +119,7 @@ def shares(replicates: int, matrices: int) -> list[slice]:
 
 
 class _Lanes:
-    """Streams of a GPU beside the current one, which waits for them in the end; elsewhere nothing."""
+    """Side streams on a GPU; the current stream waits for them at the end. None on other devices."""
 
     def __init__(self, device: torch.device) -> None:
         count = LANES if device.type == "cuda" else 0

@@ -13,7 +13,7 @@ from krohn.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-# At scale small a constant rate does not learn S5: use the depth map's run of it, and of A5, which it learns.
+# At scale small a constant rate does not learn S5: use the depth map's run, and its A5, which is learned.
 FROM_THE_MAP = ("A5", "S5")
 SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}

@@ -53,7 +53,7 @@ class Case:
     replicates: int = 10
 
     def answer(self) -> tuple[bool | None, str]:
-        """Can it, and why not, from the automaton's algebra."""
+        """Whether it can, and if not why, from the automaton's algebra."""
         steps = self.options.get("householders", 1)
         return capability(self.task, self.family, self.options.get("layers", 1), steps)
 

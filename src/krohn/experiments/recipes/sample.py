@@ -20,7 +20,7 @@ from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import HalvingConfig
 
 STATES, LETTERS, DRAWN, SEED = 4, 2, 40, 1
-FITTED = 24  # the first ones; what they show was used to predict the others before those were run
+FITTED = 24  # training set: the first automata; fits to them predicted the others before those were run
 COUNT = {Scale.SMOKE: 2, Scale.SMALL: DRAWN, Scale.PAPER: DRAWN}
 DEPTHS = {Scale.SMOKE: (1, 2), Scale.SMALL: (1, 2, 3, 4), Scale.PAPER: tuple(range(1, 9))}
 LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 100}

@@ -81,7 +81,7 @@ class GptDecoder(Decoder):
         return (x.view(*tokens.shape, -1) + rows).flatten(1, 2)
 
     def _mask(self, count: int) -> Tensor | None:
-        """Added to the scores of ``count`` new tokens; one without recency sees everything before it."""
+        """Additive mask of the scores of ``count`` new tokens; ``None`` for one token without recency."""
         if count == 1 and not self._shape.recency:
             return None
         place = torch.arange(self._position + count, device=self._slopes.device)

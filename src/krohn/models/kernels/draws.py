@@ -23,7 +23,7 @@ def _mix(value):
 
 @triton.jit
 def strides(count):
-    """What ``count`` places add to the counter of a stream; sums of it may be taken in any order."""
+    """The increment of a stream's counter over ``count`` draws; increments add up in any order."""
     return count.to(tl.uint64) * 0x9E3779B97F4A7C15
 
 
@@ -40,13 +40,13 @@ def kept(counters, threshold):
 
 
 def threshold(rate: float) -> int:
-    """The draws below it are dropped: as in ``random_streams.thinned``."""
+    """Draws below this are dropped, as in ``random_streams.thinned``."""
     return min(round(rate * (1 << 24)), (1 << 24) - 1)
 
 
 @triton.jit
 def _mask(keys, out, lines, length, threshold, WORDS: tl.constexpr, LINES: tl.constexpr):
-    """One word a thread, bit by bit: nothing is exchanged between threads."""
+    """One 64-bit word per thread, bit by bit: no communication between threads."""
     replicate, word = tl.program_id(2), tl.program_id(1)
     line = tl.program_id(0) * LINES + tl.arange(0, LINES)
     state = counter(keys, replicate) + strides(line.to(tl.int64) * length + word * 64 + 1)
@@ -59,12 +59,12 @@ def _mask(keys, out, lines, length, threshold, WORDS: tl.constexpr, LINES: tl.co
 
 
 def words(length: int) -> int:
-    """Words of 64 bits for as many weights."""
+    """Number of 64-bit words that hold ``length`` bits."""
     return -(-length // 64)
 
 
 def mask(dropout: Dropout, lines: int, length: int) -> Tensor:
-    """What dropout keeps of ``lines`` lines of ``length`` weights for each replicate, one bit a weight.
+    """Dropout's keep-mask for ``lines`` lines of ``length`` weights per replicate, one bit per weight.
 
     Words [R, lines, ⌈length / 64⌉]: bit c of word w is weight 64·w + c.
     """

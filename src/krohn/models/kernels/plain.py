@@ -37,7 +37,7 @@ class Heads:
     dropout: Dropout | None = None  # of attention weights
 
     def mask(self, dtype: torch.dtype) -> Tensor | None:
-        """What is added to the scores [1, heads, T, T], causal order included; none without recency."""
+        """Additive mask of the scores [1, heads, T, T], causal order included; ``None`` without recency."""
         return None if self._mask is None else self._mask.to(dtype)
 
     @cached_property

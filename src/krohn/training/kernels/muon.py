@@ -79,7 +79,7 @@ def _muon_multiply(updates, factors, SIZE: tl.constexpr, BLOCK: tl.constexpr):
 def gather(
     gradient: Tensor, first: Tensor, updates: Tensor, places: Tensor, scale: Tensor, momentum: float
 ) -> Tensor:
-    """As ``krohn.training.muon``'s plain way: fills ``updates`` [R, K, n, m]; sums of squares [R, K]."""
+    """As the plain path in ``krohn.training.muon``: fills ``updates`` [R, K, n, m]; squared norms [R, K]."""
     replicates, count, rows, columns = updates.shape
     blocks = triton.cdiv(rows * columns, _BLOCK)
     partial = torch.empty(replicates, count, blocks, dtype=torch.float32, device=updates.device)
@@ -106,11 +106,11 @@ def apply(
     rates: Tensor,
     constants: tuple[float, float, float],
 ) -> None:
-    """As ``krohn.training.muon``'s plain way: moves weight, copy and average (if given) by ``updates``."""
+    """As the plain path in ``krohn.training.muon``: moves weight, copy and any average by ``updates``."""
     weight, compute, average = weights
     size, decay, keep = constants
     replicates, count, rows, columns = updates.shape
-    aligned = columns % 16 == 0  # then the places of matrices are multiples of 16 too
+    aligned = columns % 16 == 0  # then the offsets of matrices are multiples of 16 too
     _muon_apply[(triton.cdiv(rows * columns, _BLOCK), count, replicates)](
         weight, compute, weight if average is None else average, updates, places, scale, rates,
         weight.stride(0), size, decay, keep, SIZE=rows * columns, COLUMNS=columns, BLOCK=_BLOCK,

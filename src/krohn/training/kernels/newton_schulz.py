@@ -59,7 +59,7 @@ def fits(batch: Tensor) -> bool:
 
 
 def steps(batch: Tensor, polynomial: tuple[float, float, float], count: int) -> None:
-    """``count`` steps on each matrix [B, n, m], n ≤ m, in place; to the bit as by torch's products."""
+    """``count`` steps on each matrix [B, n, m], n ≤ m, in place; bitwise equal to torch's products."""
     size, (constant, linear, square) = batch.shape[1], polynomial
     product, factor = (batch.new_empty(len(batch), size, size) for _ in range(2))
     spare = [torch.empty_like(batch) for _ in range(min(2, count - 1))]
