@@ -1,6 +1,7 @@
 """Prefix patching against networks whose algorithm is known, and against machines that are no networks."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -322,6 +323,8 @@ def test_how_letters_are_carried() -> None:
         == UNDECIDED
     )
     assert signature([path(1, 1, 2, 4, None), path(14, 1, 2, 2, None)]) == UNDECIDED  # no room
+    no_pairs = [replace(each, pairs=0) for each in scan]
+    assert signature(no_pairs) == signature([]) == UNDECIDED  # no letter changes the last state
 
 
 @pytest.mark.parametrize(

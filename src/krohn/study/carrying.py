@@ -70,17 +70,20 @@ def signature(paths: Sequence[LetterPath]) -> str:
     half of the positions after it. ``step by step``: at least half of the other letters are on their way at a
     place that the first letter has not reached yet, as in a scan. ``from the left``: they are on their way
     only later. ``at once``: they never are, as in a cascade. Letters that change no last state on these
-    words, or that have fewer than four positions after them, are left out, unless that is all of them.
-    ``undecided``: only one letter is left, or some but fewer than half of the others are ahead of the first.
+    words, or that have fewer than four positions after them, are left out. ``undecided``: at most one letter
+    is left, or some but fewer than half of the others are ahead of the first.
     """
-    first, *others = [path for path in paths if path.pairs and path.patched[-1] >= LEAST_ROOM] or paths
+    kept = [path for path in paths if path.pairs and path.patched[-1] >= LEAST_ROOM]
+    if len(kept) < 2:
+        return UNDECIDED
+    first, *others = kept
     inner = range(1, len(first.within) - 1)
     moving = [[layer for layer in inner if _on_its_way(path, layer)] for path in others]
     ahead = [
         any(first.place + (first.within[layer] or path.place) <= path.place for layer in layers)
         for path, layers in zip(others, moving, strict=True)
     ]
-    if not others or 0 < 2 * sum(ahead) < len(others):
+    if 0 < 2 * sum(ahead) < len(others):
         return UNDECIDED
     if any(ahead):
         return STEP_BY_STEP
