@@ -47,6 +47,7 @@ ELSEWHERE: dict[str, str] = {
     "explain.out": "krohn.network.word_view:write_view",
     "understand.out": "krohn.study.page:write_page",
     "understand.prefixes": "krohn.study.prefixes:patch_prefixes",
+    "understand.device": "krohn.study.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.automata.datasets:write_dataset",
