@@ -142,12 +142,10 @@ def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
 
 
 def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
-    """The answer of the first recipe of the map that decides the question."""
-    for sheet in SHEETS:
-        answer = judge([row for row in records.maps if row.get("sheet") == sheet])
-        if answer is not None:
-            return answer
-    return None
+    """The answer of the recipes of the map that decide the question; None if none does or they disagree."""
+    answers = {judge([row for row in records.maps if row.get("sheet") == sheet]) for sheet in SHEETS}
+    decided = answers - {None}
+    return decided.pop() if len(decided) == 1 else None
 
 
 def depths_of(records: Records, tasks: Iterable[str]) -> str:

@@ -124,7 +124,7 @@ def memories_are_easiest(records: Records) -> Verdict:
     beaten = [f"{memory} more than {group}" for (memory, group), more in answers.items() if more]
     known = [not more for more in answers.values() if more is not None]
     text = f"least depths: {depths_of(records, APERIODIC)}. {sum(known)} of {len(answers)} comparisons "
-    text += f"with groups hold, {len(answers) - len(known)} are open"
+    text += f"with groups hold, {len(answers) - len(known)} are open: undecided, or the recipes disagree"
     text += f"; against it: {', '.join(beaten)}" if beaten else ""
     return weigh([None if more is None else not more for more in answers.values()]), text
 

@@ -174,6 +174,8 @@ def test_pairs_of_groups(verdict: Judge, rule: str, deep: str, shallow: str) -> 
     assert verdict(rule, depth=[cell(deep, 8, 0.97), *at([shallow], 4)]) == NOT_REACHED
     other = [{**row, "sheet": "Muon"} for row in at([shallow], 4)]
     assert verdict(rule, depth=[*at([deep], 8), *other]) == NOT_REACHED, "two recipes are no comparison"
+    opposite = [{**row, "sheet": "Muon"} for row in [*at([deep], 4), *at([shallow], 8)]]
+    assert verdict(rule, depth=[*at([deep], 8), *at([shallow], 4), *opposite]) == NOT_REACHED, "they disagree"
 
 
 def test_non_abelian_groups_need_more_layers_or_do_not(verdict: Judge) -> None:
