@@ -115,19 +115,20 @@ def learned() -> str:
         if (own := [row for row in rows if row["sheet"] in sheets])
     }
     learned_ones = {task for own in least.values() for task in own}
-    parts = [
-        f"{len(own)} by the recipe with {name}, with this many layers: "
-        + ", ".join(f"{task} {depth}" for task, depth in own.items())
-        for name, own in least.items()
-        if own
-    ]
-    text = f"{len(learned_ones)} of the paper's 19 automata are learned"
-    text += f": {'; '.join(parts)}." if parts else "."
+    text = f"{len(learned_ones)} of the paper's 19 automata are learned:\n\n"
+    text += markdown(
+        ["fewest layers that passed, of those tried"]
+        + [f"by the recipe with {name} ({len(own)})" for name, own in least.items()],
+        [
+            [str(depth)] + [", ".join(task for task in own if own[task] == depth) for own in least.values()]
+            for depth in sorted({depth for own in least.values() for depth in own.values()})
+        ],
+    )
     tried = {row["task"] for row in rows}
     rest = [task for task in TASKS if task not in learned_ones and task in tried]
-    text += f"\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
+    text += f"\n\nNot learned with 8 layers: {', '.join(rest)}." if rest else ""
     missing = [task for task in TASKS if task not in tried]
-    return text + (f"\nNot tried: {', '.join(missing)}." if missing else "")
+    return text + (f"\n\nNot tried: {', '.join(missing)}." if missing else "")
 
 
 def depths() -> str:
