@@ -64,17 +64,16 @@ def cells() -> Iterator[Cell]:
 def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
     """The missing networks as (cell, seed), in order of priority.
 
-    Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T although a theorem
-    says that the layer can; ten where three disagree, at T or at 4T; Muon where no theorem decides.
+    Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T and no theorem
+    forbids it, first where a theorem says that the layer can; ten where three disagree, at T or at 4T.
     """
     failed = [cell for cell in cells() if asks_for_muon(cell, rows.get(cell))]
-    able = [cell for cell in failed if can(cell.layer, cell.task) == "yes"]
+    failed.sort(key=lambda cell: can(cell.layer, cell.task) != "yes")
     yield from first_seeds(rows, list(cells()))
-    yield from first_seeds(rows, [cell._replace(optimizer="muon") for cell in able])
+    yield from first_seeds(rows, [cell._replace(optimizer="muon") for cell in failed])
     for cell, row in rows.items():
         if disagree(row):
             yield from ((cell, seed) for seed in range(row["seeds"], 10))
-    yield from first_seeds(rows, [cell._replace(optimizer="muon") for cell in failed if cell not in able])
 
 
 def first_seeds(rows: Rows, asked: list[Cell]) -> Iterator[tuple[Cell, int]]:
