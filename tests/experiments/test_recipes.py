@@ -4,16 +4,18 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from every import every
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.names import Scale, parse_scale
-from krohn.experiments.recipes import depth, indirect, variants
+from krohn.experiments.recipes import depth, incomplete, indirect, variants
 from krohn.experiments.recipes.depth import solved_letters
 from krohn.experiments.settings import TASKS
 from krohn.experiments.text_form import parse_text
@@ -135,7 +137,7 @@ def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
 
 def test_the_variants_are_what_they_are_called() -> None:
     runs = {run.label["model"]: run.config for run in paper("length") if run.label["task"] == "C2"}
-    assert set(runs) == set(variants.VARIANTS)
+    assert set(runs) == set(variants.VARIANTS) - {variants.DEEP}  # at scale paper all have 8 layers
     models = {name: config.model for name, config in runs.items() if name != variants.LSTM}
     positions = {name: model.positions for name, model in models.items() if isinstance(model, GptConfig)}
     assert positions[variants.SHIFTED] == "shifted"
@@ -181,7 +183,7 @@ def test_stability_changes_one_thing_at_a_time() -> None:
 
 def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
     runs = experiment("depth").plan(Scale.SMALL)
-    assert len(runs) == 3 * 8 * 19 + 2 * 3 + 2
+    assert len(runs) == 3 * 8 * 19 + 2 * 3 + 2 + 4 + 2
     for sheet, window in (("Muon", False), ("whole words", False), ("curriculum", True)):
         cells = [run for run in runs if run.label["sheet"] == sheet]
         rest = {
@@ -226,8 +228,60 @@ def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:
         for run in indirect.plan(Scale.SMALL)
         if run.config.curriculum is not None and run.config.halving is not None
     }
-    assert halved == {("D8 location", "GPT"), ("S5 first", "GPT")}
+    assert halved == {("D8 location", "GPT")}
     assert all(run.config.halving is None for run in paper("indirect"))
+
+
+def test_the_sheets_that_change_one_thing_of_muon_s_recipe_change_nothing_else() -> None:
+    runs = {(run.label["task"], run.label["depth"], run.label["sheet"]): run.config for run in small("depth")}
+    for (task, layers, sheet), config in runs.items():
+        if sheet == depth.SWAPPED:
+            other = runs[task, layers, depth.MUON]
+            optimizer = replace(config.optimizer, method="muon", lr=other.optimizer.lr)
+            assert replace(config, optimizer=optimizer, replicates=other.replicates) == other
+            for replicate in {0, 1, 4, 5} & set(range(config.replicates)):
+                assert config.learning_rates[replicate] == other.learning_rates[replicate]
+        if sheet == depth.LETTERS:
+            other = runs["D6", layers, depth.MUON]
+            renamed = replace(config, task=replace(config.task, spec="D6"), replicates=other.replicates)
+            assert renamed == other
+    shares = {
+        run.label["reveal"]: run.config
+        for run in small("incomplete")
+        if run.label["model"] == incomplete.MUON
+    }
+    whole = runs["S5", 8, depth.MUON]
+    assert shares[1.0].run_id == whole.run_id
+    assert all(
+        replace(config, task=replace(config.task, reveal=1.0), replicates=6) == whole
+        for config in shares.values()
+    )
+    (column,) = [run.config for run in small("indirect") if run.label == {"task": "S5 first", "model": "GPT"}]
+    assert (column.optimizer, column.steps) == (whole.optimizer, whole.steps)
+
+
+def test_d6_by_other_letters_is_d6() -> None:
+    orders = {spec: sorted(orders_of(parse_spec(spec))) for spec in ("D6", *depth.LETTERS_TASKS)}
+    assert orders == {"D6": [2, 3], "S3": [2, 2, 2, 3, 3], "S3:adjacent": [2, 2]}
+
+
+def orders_of(automaton: Semiautomaton) -> list[int]:
+    """The order of each letter, a permutation of six states; two that do not commute make the group of six."""
+    columns = [automaton.table[:, letter] for letter in range(automaton.num_letters)]
+    first, last = columns[0], columns[-1]
+    assert automaton.num_states == 6
+    assert (first[last] != last[first]).any()
+    result = []
+    for column in columns:
+        power, order = column, 1
+        while (power != np.arange(6)).any():
+            power, order = column[power], order + 1
+        result.append(order)
+    return result
+
+
+def small(name: str) -> list[PlannedRun]:
+    return experiment(name).plan(Scale.SMALL)
 
 
 def test_the_recipe_by_muon_gives_nobody_up_and_is_the_same_for_every_cell() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
+from krohn.experiments.recipes import depth
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
 from krohn.figures.heat_map import HeatMap, heat_map
@@ -34,8 +35,10 @@ COLUMNS = (
     Column("Dyck4,8 top", "Dyck4,8@top", 1.0),
     Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
 )
-# Steps, and steps between halvings, of the columns that 240,000 words at a constant rate did not learn.
-HARD = {"D8 location": (25_000, 5000), "S5 first": (60_000, 8000)}
+# Steps, and steps between halvings, of a column that 240,000 words at a constant rate did not learn.
+HARD = {"D8 location": (25_000, 5000)}
+# A column by the depth map's recipe with Muon: layers and replicates at scale small.
+BY_MUON = {"S5 first": (8, 4)}
 SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
 LSTM_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
@@ -69,6 +72,10 @@ def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
         target="observation",
         distribution=column.distribution,
     )
+    label = {"task": column.name, "model": model}
+    if scale is Scale.SMALL and model == "GPT" and column.name in BY_MUON:
+        layers, replicates = BY_MUON[column.name]
+        return PlannedRun(config=depth.by_muon(scale, task, layers, replicates=replicates), label=label)
     network = EFFORT[scale].lstm if model == "LSTM" else gpt(scale, column.layers)
     settings: dict[str, Any] = {
         "sequences": SEQUENCES[scale],
@@ -78,7 +85,7 @@ def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
     if scale is Scale.SMALL:
         settings |= _small_settings(column, model)
     config = run(scale, task, network, **settings)
-    return PlannedRun(config=config, label={"task": column.name, "model": model})
+    return PlannedRun(config=config, label=label)
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
@@ -120,7 +127,8 @@ EXPERIMENT = Experiment(
     departures={
         Scale.SMALL: (
             "GPT with 10 replicates; rows of 8 replicates: by halves, batch 64, learning rates 2e-4 and 3e-4 "
-            f"on a cosine schedule, and a window of the loss that grows with what is solved; {SOLVED_STOP}"
+            "on a cosine schedule, and a window of the loss that grows with what is solved; S5 with 8 "
+            f"layers, not 16, and 4 replicates by the recipe of `depth` with Muon; {SOLVED_STOP}"
         ),
         Scale.PAPER: SOLVED_STOP,
     },
