@@ -37,7 +37,8 @@ def passes(way: Way) -> list[Tensor]:
     """The result of a forward pass and the gradients of a backward pass."""
     compute, inputs = way
     found = compute(*inputs)
-    weight = torch.linspace(-1, 1, found.numel(), device=found.device).view_as(found).to(found.dtype)
+    places, channels = (torch.linspace(-1, 1, found.shape[at], device=found.device) for at in (1, -1))
+    weight = (places.view(1, -1, *[1] * (found.ndim - 2)) * channels).expand_as(found).to(found.dtype)
     return [found.detach(), *torch.autograd.grad(found, inputs, weight)]
 
 
@@ -58,9 +59,9 @@ def _synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def furthest(way: Way, wanted: list[Tensor]) -> float:
+def furthest(found: list[Tensor], wanted: list[Tensor]) -> float:
     """‖found − wanted‖ / ‖wanted‖ of the result and of every gradient; the greatest."""
-    pairs = zip(passes(way), wanted, strict=True)
+    pairs = zip(found, wanted, strict=True)
     return max(float((one.double().view_as(two) - two).norm() / two.norm()) for one, two in pairs)
 
 
@@ -70,38 +71,49 @@ def leaves(parts: list[Tensor], kind: torch.dtype) -> list[Tensor]:
 
 
 def chunked_theirs(*parts: Tensor, log_gate: Tensor | None = None) -> Tensor:
-    """Their kernel on our shapes, as one head."""
+    """Their kernel, HEADS memories to a sequence as in their layer: parts [rows / HEADS, T, HEADS, …]."""
     from fla.ops.gated_delta_product import chunk_gated_delta_product  # type: ignore[import-not-found]
 
-    query, key, value, beta, memory = parts
-    flat = [part.flatten(1, 2)[:, :, None] for part in (key, value, beta)]
+    query, *steps = parts
+    count = steps[0].shape[1] // query.shape[1]
     read: Tensor = chunk_gated_delta_product(
-        *(query[:, :, None], *flat[:2], log_gate if log_gate is None else log_gate[:, :, None], flat[2]),
-        **{"num_householder": key.shape[2], "scale": 1.0, "initial_state": memory[:, None]},
+        query, *steps[:2], log_gate, steps[2], num_householder=count, scale=1.0
     )[0]
-    return read[:, :, 0]
+    return read
+
+
+def as_theirs(part: Tensor) -> Tensor:
+    """[rows, places, …] -> [rows / HEADS, places, HEADS, …]."""
+    return part.unflatten(0, (-1, HEADS)).transpose(1, 2).contiguous()
+
+
+def as_ours(part: Tensor) -> Tensor:
+    """[rows / HEADS, places, HEADS, …] -> [rows, places, …]."""
+    return part.transpose(1, 2).flatten(0, 1)
 
 
 def recurrence(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
-    """The scan alone: queries, keys, values, rates and the first memory are given."""
+    """The scan alone: queries, keys, values and rates are given, and memories start at zero."""
 
     def drawn(*shape: int) -> Tensor:
         return torch.rand(rows, *shape, device=device)
 
     keys = torch.nn.functional.normalize(drawn(length, steps, head) - 0.5, dim=-1)
     parts = [drawn(length, head), keys, drawn(length, steps, head), 2 * drawn(length, steps)]
-    parts = [part.bfloat16() for part in [*parts, drawn(head, head)]]  # the same numbers for all
-    no_gate = torch.zeros(rows, length, device=device)
+    parts = [part.bfloat16() for part in parts]  # the same numbers for all
+    no_gate, empty = torch.zeros(rows, length, device=device), torch.zeros(rows, head, head, device=device)
 
     def ours(*given: Tensor) -> Tensor:
-        return delta_scan(*given[:4], no_gate, given[4])[0]
+        return delta_scan(*given, no_gate, empty)[0]
 
     def loop(*given: Tensor) -> Tensor:
-        return delta_loop(*given[:4], no_gate.to(given[0].dtype), given[4])
+        kind = given[0].dtype
+        return delta_loop(*given, no_gate.to(kind), empty.to(kind))
 
     ways = {OURS: (ours, leaves(parts, torch.float32)), LOOP: (loop, leaves(parts, torch.float32))}
     exact: Way = (loop, leaves(parts, torch.float64))
-    return {**ways, THEIRS: (chunked_theirs, leaves(parts, torch.bfloat16)), "exact": exact}
+    theirs = [as_theirs(parts[0]), *(as_theirs(part.flatten(1, 2)) for part in parts[1:])]
+    return {**ways, THEIRS: (chunked_theirs, leaves(theirs, torch.bfloat16)), "exact": exact}
 
 
 def layer(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
@@ -155,7 +167,8 @@ def measured(name: str, ways: dict[str, Way], repeat: int) -> dict[str, Any]:
         try:
             taken[way] = seconds(both, repeat)
             if wanted is not None:
-                far[way] = furthest(both, wanted)
+                order = as_ours if way == THEIRS else Tensor.detach
+                far[way] = furthest([order(part) for part in passes(both)], wanted)
         except Exception as error:  # a kernel that does not compile, or a refusal
             failed[way] = message(error)
             print(f"{name}: {way} failed: {failed[way]}", flush=True)
@@ -174,14 +187,17 @@ def measured(name: str, ways: dict[str, Way], repeat: int) -> dict[str, Any]:
 def gated(length: int, steps: int, head: int, device: str) -> None:
     """What their kernel, untuned, answers with a gate: a refusal, or how far it is from the loop."""
     ways = recurrence(HEADS, length, steps, head, device)
-    log_gate = torch.full((HEADS, length), -0.1, device=device, requires_grad=True)
-    parts = ways[THEIRS][1]
-    wide = [part.detach().double().requires_grad_() for part in parts]
-    exact: Way = (lambda *given: delta_loop(*given[:4], given[5], given[4]), [*wide, log_gate.double()])
-    theirs: Way = (lambda *given: chunked_theirs(*given[:5], log_gate=given[5]), [*parts, log_gate])
+    parts, wide = ways[THEIRS][1], ways["exact"][1]
+    log_gate = torch.full((HEADS, length), -0.1, device=device, dtype=torch.float64, requires_grad=True)
+    empty = wide[0].new_zeros(HEADS, head, head)
+    exact: Way = (lambda *given: delta_loop(*given, empty), [*wide, log_gate])
+    theirs: Way = (
+        lambda *given: chunked_theirs(*given[:4], log_gate=given[4]),
+        [*parts, as_theirs(log_gate.detach().float()).requires_grad_()],
+    )
     try:
         take_the_first_configuration()
-        far = furthest(theirs, passes(exact))
+        far = furthest([as_ours(part) for part in passes(theirs)], passes(exact))
         print(f"gated, {steps} steps: {THEIRS} is {far:.1e} from the loop", flush=True)
     except Exception as error:  # its refusal is what is asked for
         print(f"gated, {steps} steps: {THEIRS} failed: {message(error)}", flush=True)
