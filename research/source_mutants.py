@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from queue import Queue
 
 ROOT = Path(__file__).parents[1]
 
@@ -270,24 +272,40 @@ def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
     return f"{tests} did not find {file}: {old!r} → {new!r} (pytest ended with {done.returncode})"
 
 
+def copied(root: Path) -> Path:
+    """A copy of what the tests read."""
+    root.mkdir()
+    for part in ("src", "tests", "benchmarks", "tools", "research", "results", "docs", "pyproject.toml"):
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / part, root / part)
+    return root
+
+
 def main() -> int:
     """The exit status says whether all were found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="those with this text in their file, change or tests"
     )
-    only = parser.parse_args().only
-    chosen = [mutant for mutant in MUTANTS if any(only in part for part in mutant)]
+    parser.add_argument("--jobs", type=int, default=1, help="how many at once, each in its own copy")
+    options = parser.parse_args()
+    chosen = [mutant for mutant in MUTANTS if any(options.only in part for part in mutant)]
     left = []
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for part in ("src", "tests", "benchmarks", "tools", "research", "results", "docs", "pyproject.toml"):
-            if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(ROOT / part, root / part)
-        for mutant in chosen:
-            why = survives(root, mutant)
+    with tempfile.TemporaryDirectory() as folder, ThreadPool(options.jobs) as pool:
+        copies: Queue[Path] = Queue()
+        for number in range(options.jobs):
+            copies.put(copied(Path(folder, str(number))))
+
+        def tried(mutant: tuple[str, str, str, str]) -> str | None:
+            root = copies.get()
+            try:
+                return survives(root, mutant)
+            finally:
+                copies.put(root)
+
+        for mutant, why in zip(chosen, pool.imap(tried, chosen), strict=True):
             print(f"{'found' if why is None else 'SURVIVES'}\t{mutant[0]}\t{mutant[2]}", flush=True)
             left += [] if why is None else [why]
     print("\n".join([*left, f"{len(chosen) - len(left)} of {len(chosen)} found"]))

@@ -45,7 +45,7 @@ ELSEWHERE: dict[str, str] = {
     "verify.as_argument": "krohn.certify.argument:explain",
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn.network.word_view:write_view",
-    "understand.out": "krohn.study.page:write_page",
+    "understand.out": "krohn.study.report:write_page",
     "understand.prefixes": "krohn.study.prefixes:patch_prefixes",
     "understand.device": "krohn.study.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",

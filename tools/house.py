@@ -35,14 +35,13 @@ sys.path.insert(0, str(PACKAGE.parent))  # this tree, whatever is installed
 FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
 
 LATER = {
-    "certificates for Coq": "kernel cli.kernel",
+    "certificates for Coq": "kernel",
     "networks whose algorithm is known, and the scorer": "testbed cli.suite",
     "cards of layers": "study.card study.card_files study.certified_letters study.layers cli.card cli.bench",
-    "patched prefixes, learned subspaces": "study.beyond study.carrying study.hybrids study.learned "
-    "study.prefixes",
+    "patched prefixes, learned subspaces": "study.carrying study.hybrids study.learned study.prefixes",
     "JFLAP files": "automata.jflap",
     "Muon": "training.muon training.kernels.muon",
-    "the explorer in plain words, drawn automata": "web.plain_words web.small_machines",
+    "the explorer in plain words, drawn automata": "web.plain_words",
     "the same bytes on every machine": "nearest_float",
     "what other packages add": "plugins",
 }

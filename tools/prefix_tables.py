@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from beyond import LENGTHS, beyond
 from understand_tables import ROOT, STORE, markdown, rounded
 
 import krohn
-from krohn.study.beyond import LENGTHS, beyond
 from krohn.study.carrying import (
     AT_ONCE,
     FROM_THE_LEFT,

@@ -24,10 +24,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from beyond import LENGTHS, SEED, beyond, later_positions
 from understand_tables import ROOT, STORE, markdown, rounded
 
 from krohn.automata.sampling import sample
-from krohn.study.beyond import LENGTHS, SEED, beyond, later_positions
 from krohn.study.carrying import LetterPath, follow_letter, places_of, signature
 from krohn.study.learned import state_moved
 from krohn.study.prefixes import SOME_CUT, patch_prefixes

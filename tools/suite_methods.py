@@ -23,9 +23,8 @@ import torch
 from krohn.testbed.catalogue import entries
 from krohn.testbed.causal import TEST, TRAIN
 from krohn.testbed.disguise import DISGUISES
-from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.methods import CIRCUIT_METHODS, aligned, most_variance
-from krohn.testbed.scoring import Known, scored
+from krohn.testbed.scoring import Known, interchange_accuracy, scored
 
 PAIRS = 48
 VARIABLES = 3

@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from known_algorithms import ALGORITHMS, cells, variables_of
 
-from krohn.study.page import write_page
-from krohn.study.report import Report
+from krohn.study.report import Report, write_page
 from krohn.study.understand import understand
 
 ROOT = Path(__file__).parents[1]

@@ -114,7 +114,7 @@ def extract(
     network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
 ) -> "Extracted":
     """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
-    from krohn.study.answers import answers_of
+    from krohn.study.extraction import answers_of
     from krohn.study.extraction import extract as extract_automaton
 
     return extract_automaton(answers_of(Path(network), effort, device), length, max_states)

@@ -163,7 +163,7 @@ def _loaded(network: Any) -> CompiledNetwork:
 
 
 def _export(network: Any, question: Question) -> Verification:
-    from krohn.exporting.export_verdict import verify_export
+    from krohn.exporting.export_proof import verify_export
 
     return verify_export(
         Path(network), question.dtype, question.length, question.automaton, renamed=question.renamed
@@ -194,7 +194,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
     if kind == COMPILED:
         return net, _loaded(network).automaton
     if kind == EXPORT:
-        from krohn.exporting.export_verdict import named_automaton
+        from krohn.exporting.export_proof import named_automaton
 
         return net, named_automaton(Path(network))
     if kind == RECURRENT:
@@ -217,7 +217,7 @@ def _recurrent(network: Any, question: Question) -> Verification:
 
 
 def _trained(network: Any, question: Question) -> Verification:
-    from krohn.study.trained_verdict import verify_trained
+    from krohn.study.proving import verify_trained
 
     wanted = question.dtype, question.length, question.automaton
     return verify_trained(

@@ -12,9 +12,7 @@ from matplotlib.figure import Figure
 
 from krohn.errors import InvalidInput
 from krohn.figures.attention_map import AttentionMap, attention_maps, picture
-from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.heat_map import HeatMap, heat_map, percent
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Bar, HeatMap, Line, Panel, bar_chart, heat_map, line_chart, percent
 from krohn.figures.style import looks, save
 
 TABLE = HeatMap(

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from krohn.figures.attention_map import FRAMES, AttentionMap, attention_maps, picture
-from krohn.figures.bars import Bar, bar_chart
-from krohn.figures.heat_map import HeatMap, heat_map, shade
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Bar, HeatMap, Line, Panel, bar_chart, heat_map, line_chart, shade
 from krohn.figures.style import looks, save
 
 

@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import torch
+from beyond import SEED, SHIFTS, WORDS, beyond
 
 import krohn
 from krohn.automata.sampling import sample
-from krohn.study.beyond import SEED, SHIFTS, WORDS, beyond
 from krohn.study.stages import Block, Stages
 from krohn.study.subject import Subject, subject_of_compiled
 

@@ -13,14 +13,13 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.certify.certificate import Counterexample
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.study import answers as answers_module
-from krohn.study.answers import Answers, answers_of
+from krohn.study import extraction as answers_module
 from krohn.study.box_search import contexts
 from krohn.study.box_search import words_of as claim_words
 from krohn.study.code_training import code_boxes, embedding_of, quotients, shortfall
 from krohn.study.exact import ExactCount, count, walk, ways_of
 from krohn.study.examined import HABITUAL, Examined, Sample, examine_run, habitual, legal, sampled, uniform
-from krohn.study.extraction import automaton_of, extract, first_difference, first_mistake
+from krohn.study.extraction import Answers, answers_of, automaton_of, extract, first_difference, first_mistake
 from krohn.study.provable_run import provable_reasons
 from krohn.training.config import RunConfig, TaskConfig, model_config
 from krohn.training.trained_states import trained_states

@@ -16,8 +16,7 @@ from krohn.automata.simulation import simulate
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.network.storage import load, save
-from krohn.study.answers import answers_of
-from krohn.study.extraction import extract
+from krohn.study.extraction import answers_of, extract
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,6 @@ from torch import nn
 
 import krohn
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import InvalidFile, InvalidInput, Unsupported
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.attention import (
@@ -26,7 +25,7 @@ from krohn.study.attention import (
 )
 from krohn.study.findings import wilson
 from krohn.study.harness import Effort, batch, check_causal
-from krohn.study.probe import LinearProbe, coordinates_along, linear_probe
+from krohn.study.probe import LinearProbe, linear_probe
 from krohn.study.recurrent_modules import in_training
 from krohn.tasks.task_config import TaskConfig
 from krohn.training import trained_states as runs
@@ -63,17 +62,6 @@ def test_the_interval_of_nothing_is_everything() -> None:
             assert 0 <= low <= hits / trials <= high <= 1
             mirrored = wilson(trials - hits, trials)
             assert (1 - mirrored[1], 1 - mirrored[0]) == (pytest.approx(low), pytest.approx(high))
-
-
-def test_coordinates_are_those_of_the_cascade_and_stand_for_the_state() -> None:
-    automaton = parse_spec("Grid4")
-    cascade = holonomy_cascade(automaton)
-    words = torch.from_numpy(np.random.default_rng(1).integers(2, size=(6, 9)))
-    found = coordinates_along(cascade, words)
-    assert found.shape == (cascade.num_levels, 6, 9)
-    for number, word in enumerate(words.tolist()):
-        states = [cascade.state(tuple(found[:, number, t].tolist())) for t in range(9)]
-        assert states == automaton.run(word)
 
 
 @pytest.mark.parametrize(

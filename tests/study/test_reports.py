@@ -12,11 +12,10 @@ import torch
 import krohn
 from every import every
 from krohn.errors import InvalidInput
+from krohn.study.attention import HeadReport, classified, nearness, patterns, report_of
 from krohn.study.findings import Amount, Finding, Share
-from krohn.study.heads import HeadReport, classified, nearness, patterns, report_of
-from krohn.study.page import html, picture, write_page
 from krohn.study.readings import Readings
-from krohn.study.report import Report, status, verdict
+from krohn.study.report import Report, html, picture, status, verdict, write_page
 from krohn.study.stages import stages_of_transformer
 from krohn.study.variables import Variable, letter_variable, state_variable
 from network.naive_transformer import random_transformer

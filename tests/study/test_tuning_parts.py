@@ -16,7 +16,7 @@ from krohn.study.box_loss import FineTuned, Goal, cell_of
 from krohn.study.box_search import contexts, words_of
 from krohn.study.code_training import GATES, CodeLoss, code_of
 from krohn.study.examined import habitual, uniform
-from krohn.study.fine_tune import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
+from krohn.study.provable_run import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
 from krohn.study.proving import NAME, tensors_of
 from krohn.training.trained_states import TrainedStates, trained_states
 from study.small_cells import KINDS, random_tensors, step

@@ -11,10 +11,9 @@ from torch import Tensor
 from krohn.exporting.reading import read_export
 from krohn.study.subspace import descend
 from krohn.testbed.causal import TEST, TRAIN
-from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.methods import STEPS, aligned, attribution, lead, most_variance
 from krohn.testbed.patching import EdgeModel
-from krohn.testbed.scoring import Known
+from krohn.testbed.scoring import Known, interchange_accuracy
 
 
 def test_integrated_gradients_are_means_of_differences_on_the_way(built: Path) -> None:

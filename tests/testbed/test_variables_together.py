@@ -12,9 +12,9 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import interpret, interpret_registers
 from krohn.testbed.causal import TEST, TRAIN, counterfactuals, joined, swapped, variables_of
 from krohn.testbed.disguise import DECOY_UNITS, DISGUISES, disguise
-from krohn.testbed.interchange import interchange_accuracy
 from krohn.testbed.paper_program import with_program
 from krohn.testbed.patching import EdgeModel
+from krohn.testbed.scoring import interchange_accuracy
 
 
 @pytest.mark.parametrize(("spec", "length"), [("D6", 6), ("C4", 4), ("A4", 4)])

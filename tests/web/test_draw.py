@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from selenium.webdriver import Chrome, Keys
 from selenium.webdriver.common.by import By
+from small_machines import in_order, key_of, machine, tables, unpacked
 
 import krohn
 from krohn.automata.files import automaton_from_payload
@@ -19,7 +20,6 @@ from krohn.automata.jflap import parse_jff
 from krohn.network.forward import run
 from krohn.network.storage import transformer_from
 from krohn.web.page_data import small_text
-from krohn.web.small_machines import in_order, key_of, machine, tables, unpacked
 from web.test_standalone_page import complaints, open_page
 
 SMALL = unpacked(small_text())

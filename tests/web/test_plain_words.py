@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 
 import krohn
 from krohn.web.page_data import small_text
 from krohn.web.plain_words import about, head_words, register_words
-from krohn.web.small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 
 LENGTH = 12
 ZOO = [

@@ -18,9 +18,8 @@ import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.web import page_data
-from krohn.web.jobs import MAX_BYTES, Jobs, MachineRequest, read_request
+from krohn.web.jobs import MAX_BYTES, Jobs, MachineRequest, answer, read_request
 from krohn.web.server import Guard, is_loopback
-from krohn.web.worker import answer
 
 SLOW = (sys.executable, "-c", "import time; time.sleep(60)")
 

@@ -66,8 +66,7 @@ def command(
         check_output(out, *FILES)  # fail early
     if find_spec("aalpy") is None:
         raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
-    from krohn.study.answers import answers_of
-    from krohn.study.extraction import extract
+    from krohn.study.extraction import answers_of, extract
 
     answers = answers_of(directory, effort, device)
     result = extract(answers, length, max_states)

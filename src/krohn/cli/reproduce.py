@@ -256,7 +256,7 @@ def _intervals(rows: list[dict[str, Any]]) -> str:
 def depth_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Header and cells of the depth map: a row for each task, a column for each depth."""
     from krohn.experiments.summary import marks_of
-    from krohn.figures.heat_map import percent
+    from krohn.figures.charts import percent
 
     depths = sorted({row["depth"] for row in rows})
     tasks: dict[str, dict[int, str]] = {}

@@ -68,7 +68,7 @@ def command(
         raise InvalidInput(
             f"variables are swapped on the CPU; --device {device} needs --prefixes: leave it out"
         )
-    from krohn.study.page import check_page, write_page
+    from krohn.study.report import check_page, write_page
     from krohn.study.understand import understand
 
     if out is not None:

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from krohn.automata.zoo import parse_spec
 from krohn.certify.argument import explain
 from krohn.certify.certificate import Verification, place
 from krohn.check.folder import weight_files
@@ -134,8 +136,6 @@ def command(
     if out is not None and any(_is_same(out, file) for file in own):
         raise click.UsageError("--out must not be a file of the network itself")
     if kernel:
-        from krohn.cli.kernel import by_kernel
-
         return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
     result = verify(
         directory,
@@ -207,3 +207,26 @@ def _verdict(verdict: Verification, name: str) -> str:
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {stated(verdict.margin):.4g} after all errors{checks}{where}"
     return f"certified: {name}, {verdict.words}, {verdict.dtype}\n{assumed}\n{margin}"
+
+
+OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device")
+"""Options of ``krohn verify`` that mean nothing to Coq: it proves float32 for all words of the network."""
+
+
+def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | None, as_json: bool) -> None:
+    """Reports whether Coq accepts the certificate of the network in the directory; exit status 1 if not."""
+    context = click.get_current_context()
+    typed = [name for name in OTHERS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if typed and not (typed == ["dtype"] and context.params["dtype"] == "float32"):
+        raise click.UsageError(
+            "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
+            "--explain, --recheck, --effort and --device"
+        )
+    from krohn.kernel.verdict import kernel_verdict
+
+    verdict = kernel_verdict(directory, None if spec is None else parse_spec(spec), renamed=renamed, out=out)
+    if out is not None and verdict.coq is not None:
+        note(f"wrote {out}")
+    emit(verdict.to_json(), as_json=as_json, text=verdict.sentence)
+    if not verdict.accepted:
+        raise click.exceptions.Exit(1)

@@ -19,9 +19,10 @@ from krohn.exporting.decoder import Decoder
 from krohn.exporting.reference import logits
 from krohn.exporting.vocabulary import Vocabulary, vocabulary_of
 from krohn.models.architectures.gpt import GptConfig
+from krohn.models.network import ModelConfig
 from krohn.models.stock import Single, transformer_state
 from krohn.tasks.batches import Task
-from krohn.training.config import RunConfig
+from krohn.tasks.task_config import TaskConfig
 from krohn.training.directory import read_config, read_weights
 from krohn.training.trained_states import best_replicate
 
@@ -62,44 +63,49 @@ def decoder_of_run(
     """
     config = read_config(directory)
     reach = config.task.length if length is None else length
-    model = _exportable(config, reach)
+    exportable(config.model, config.task, reach)
     number = best_replicate(directory) if replicate is None else replicate
     task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
-    network = model.build(task.vocabulary, task.classes)
+    network = config.model.build(task.vocabulary, task.classes)
     weights = read_weights(directory, number, network.layout)
-    observed = config.task.target == "observation"
-    outputs = [str(k) for k in range(task.classes)] if observed else task.automaton.state_names
-    names = vocabulary_of(task.automaton.letter_names, outputs, 0)
-    decoder = Decoder(
-        layers=model.layers,
-        heads=model.heads,
-        width=model.dim // model.heads,
-        activation="gelu_new",
-        normalized=True,
-        vocabulary=names,
-        tensors=_tensors(model, weights, names, reach),
-    )
+    decoder = decoder_of_weights(config.model, task, weights, reach)
     words, _ = task.held_out(config.evaluation.seed, compared)
     with torch.no_grad():
         stacked = {name: value[None] for name, value in weights.items()}
         own = network.logits(stacked, words)[0].numpy()
-    ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(names.states)]
+    ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(decoder.vocabulary.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
     return TrainedDecoder(decoder, task.automaton, config.task.target, number, compared, difference, scale)
 
 
-def _exportable(config: RunConfig, length: int) -> GptConfig:
-    """The model's configuration, or every reason why stock GPT-2 is not this network."""
-    model = config.model
+def decoder_of_weights(model: ModelConfig, task: Task, weights: Single, length: int) -> Decoder:
+    """One replicate's weights as a decoder for words up to ``length``."""
+    config = exportable(model, task.config, length)
+    observed = task.config.target == "observation"
+    outputs = [str(k) for k in range(task.classes)] if observed else task.automaton.state_names
+    names = vocabulary_of(task.automaton.letter_names, outputs, 0)
+    return Decoder(
+        layers=config.layers,
+        heads=config.heads,
+        width=config.dim // config.heads,
+        activation="gelu_new",
+        normalized=True,
+        vocabulary=names,
+        tensors=_tensors(config, weights, names, length),
+    )
+
+
+def exportable(model: ModelConfig, task: TaskConfig, length: int) -> GptConfig:
+    """The model's configuration; refused with every reason why stock GPT-2 is not this network."""
     if not isinstance(model, GptConfig):
         raise Unsupported(f"a network can be exported as a decoder if its model is gpt; got {model.kind}")
     reasons = []
     if model.recency:
         reasons.append("stock GPT-2 has no recency bias (train with recency off)")
-    if config.task.scratchpad:
+    if task.scratchpad:
         reasons.append("a scratchpad needs a loop that writes states back (train without one)")
-    if config.task.bos:
+    if task.bos:
         reasons.append("its words begin with a token that is not a letter (train without bos)")
     if length < 1:
         reasons.append(f"words must have at least one letter; got length {length}")

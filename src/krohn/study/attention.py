@@ -1,9 +1,14 @@
-"""Attention of trained GPTs: a forward pass that keeps it, and the heads of gridworld networks."""
+"""What attention heads do: the nearest of a few ideal patterns, and scores of gridworld networks.
+
+Only attention on letters counts; attention on the prompt is reported separately. A head gets the name of a
+pattern if, on average over words and positions, less than a fifth of its attention lies elsewhere.
+"""
 
 import base64
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,70 +17,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from krohn.errors import InvalidInput, Unsupported
+from krohn.exporting.from_run import decoder_of_weights
 from krohn.models.architectures.gpt import Gpt
-from krohn.models.kernels import plain
-from krohn.models.network import Weights
 from krohn.study.evaluation import Trained
+from krohn.study.readings import Numbers, Readings
+from krohn.study.stages import Passed, Stages, stages_of_decoder
+from krohn.study.variables import wall_states
 
 
-@dataclass(frozen=True)
-class Trace:
-    """Activations of a forward pass.
-
-    Attributes:
-        attention: weights [R, layer, head, word, t, i].
-        residual: the stream after the embedding and after each block [R, layer + 1, word, t, dim].
-        logits: [R, word, t, class].
-    """
-
-    attention: Tensor
-    residual: Tensor
-    logits: Tensor
-
-
-@torch.inference_mode()
-def trace(trained: Trained, words: Tensor) -> Trace:
-    """Runs the replicates on ``words`` [N, T] in float32 and keeps everything."""
-    network = trained.network
-    if trained.task.bos:
-        raise Unsupported("attention can be traced only in a network without a beginning token")
-    if not isinstance(network, Gpt):
-        raise Unsupported(f"attention can be traced only in a gpt; got {type(network).__name__}")
-    weights = {name: value.float() for name, value in trained.weights.items()}
-    count, length = words.shape
-    tokens = words.int().expand(trained.replicates, count, length)
-    x = network.embed(weights, tokens)
-    attention, residual = [], [x]
-    for layer in range(network.config.layers):
-        block = {name.removeprefix(f"h.{layer}."): value for name, value in weights.items()}
-        scores, mixed = _attend(network, block, x, count, length)
-        x = x + mixed
-        _, h = plain.add_norm(x, None, None, block["ln_2.weight"], block["ln_2.bias"], None)
-        hidden = plain.bias_gelu(plain.linear(h, block["mlp.c_fc.weight"]), block["mlp.c_fc.bias"])
-        x = x + plain.linear(hidden, block["mlp.c_proj.weight"]) + block["mlp.c_proj.bias"][:, None]
-        attention.append(scores)
-        residual.append(x)
-    _, h = plain.add_norm(x, None, None, weights["ln_f.weight"], weights["ln_f.bias"], None)
-    logits = (plain.linear(h, weights["head.weight"]) + weights["head.bias"][:, None])[..., : network.classes]
-    streams = torch.stack(residual, dim=1).view(len(x), -1, count, length, x.shape[-1])
-    return Trace(torch.stack(attention, dim=1), streams, logits.reshape(len(x), count, length, -1))
-
-
-def _attend(network: Gpt, block: Weights, x: Tensor, count: int, length: int) -> tuple[Tensor, Tensor]:
-    heads = network.config.heads
-    _, h = plain.add_norm(x, None, None, block["ln_1.weight"], block["ln_1.bias"], None)
-    qkv = plain.linear(h, block["attn.c_attn.weight"]) + block["attn.c_attn.bias"][:, None]
-    split = qkv.view(len(x), count, length, 3, heads, -1)
-    # [R, word, t, 3, head, head_dim] -> three of [R, head, word, t, head_dim]
-    q, k, v = split.permute(3, 0, 4, 1, 2, 5).unbind(0)
-    if network.config.recency:
-        mask = plain.recency_mask(plain.alibi_slopes(heads, x.device), length)[None, :, None]
-    else:
-        mask = torch.full((length, length), float("-inf"), device=x.device).triu(1)
-    scores = (q @ k.transpose(-1, -2) * plain.head_scale(q.shape[-1]) + mask).softmax(-1)
-    mixed = (scores @ v).permute(0, 2, 3, 1, 4).flatten(3).flatten(1, 2)
-    out = plain.linear(mixed, block["attn.c_proj.weight"]) + block["attn.c_proj.bias"][:, None]
-    return scores, out
+def attention_of(trained: Trained, replicate: int, words: Tensor) -> NDArray[np.float32]:
+    """Attention [layer, head, word, t, i] of one replicate, a GPT, on ``words`` [word, t], in float32."""
+    if not isinstance(trained.network, Gpt):
+        raise Unsupported(f"only a gpt has attention heads; got {type(trained.network).__name__}")
+    task, length = trained.task_with(), words.shape[1]
+    weights = {name: value[replicate].float().cpu() for name, value in trained.weights.items()}
+    decoder = decoder_of_weights(trained.network.config, task, weights, length)
+    stages = stages_of_decoder(decoder, torch.float32).to(trained.device.type)
+    passed = stages.run(words.cpu().numpy(), attention=True)
+    return torch.stack(passed.attention).transpose(1, 2).cpu().numpy()
 
 
 # A head is uniform if its total variation distance from the plain average is less than a tenth, and a
@@ -227,7 +186,7 @@ class AttentionHeads:
         last = trained.automaton.num_states - 1
         results = []
         for replicate in range(trained.replicates):
-            maps = trace(_only(trained, replicate), words[0]).attention[0].cpu().numpy()
+            maps = attention_of(trained, replicate, words[0])
             scores = score_heads(maps, states, last)
             results.append(({"heads": [_row(score) for score in scores]}, scores, maps))
             # Only the best replicate's maps are kept in memory.
@@ -281,11 +240,6 @@ def score_from_row(row: list[float]) -> HeadScore:
     return HeadScore(layer=int(layer), head=int(head), uniform=uniform, left=left, right=right, before=before)
 
 
-def _only(trained: Trained, replicate: int) -> Trained:
-    weights = {name: value[replicate : replicate + 1] for name, value in trained.weights.items()}
-    return Trained(network=trained.network, weights=weights, task=trained.task, automaton=trained.automaton)
-
-
 # Arrays of shares as compact text: one byte per number, compressed, base64.
 
 
@@ -301,3 +255,92 @@ def unpack_shares(packed: dict[str, Any]) -> NDArray[np.float64]:
     """The inverse of :func:`pack_shares`, up to 1/510."""
     data = zlib.decompress(base64.b64decode(packed["data"]))
     return np.frombuffer(data, dtype=np.uint8).reshape(packed["shape"]) / 255
+
+
+NAMED_FROM = 0.8
+"""Least nearness (one minus the mean distance) for a head to get a pattern's name."""
+
+PROMPT_FROM = 0.9
+"""Share of the attention on the prompt from which a head is said to rest there."""
+
+FARTHEST = 16
+SMALL_ALPHABET = 4
+
+
+@dataclass(frozen=True)
+class HeadReport:
+    """The nearest pattern of one head; ``kind`` is ``none`` if it is not near enough."""
+
+    layer: int
+    head: int
+    kind: str
+    nearest: str
+    score: float
+    prompt: float
+
+
+def patterns(readings: Readings) -> Iterator[tuple[str, str, Numbers | None]]:
+    """(kind, name, the position looked at [word, t] or −1); ``None`` is the plain average."""
+    letters = readings.letters
+    place = np.broadcast_to(np.arange(readings.length), letters.shape)
+    yield "uniform", "uniform", None
+    yield "look back", "itself", place
+    for back in range(1, min(FARTHEST, readings.length - 1) + 1):
+        yield "look back", f"{back} back", np.where(place >= back, place - back, -1)
+    for chosen in _classes(readings.automaton.num_letters):
+        names = ", ".join(readings.automaton.letter_names[letter] for letter in chosen)
+        marked = np.where(np.isin(letters, chosen), place, -1)
+        yield "latest", f"latest {names}", np.maximum.accumulate(marked, axis=1)
+    walls = wall_states(readings.automaton)
+    for chosen in [(wall,) for wall in walls] + ([tuple(walls)] if len(walls) > 1 else []):
+        names = ", ".join(readings.automaton.state_names[state] for state in chosen)
+        yield "boundary", f"latest visit of {names}", last_visit(readings.states, chosen)
+
+
+def _classes(letters: int) -> Iterator[tuple[int, ...]]:
+    """Sets of letters: all of them in a small alphabet, single letters in a large one."""
+    largest = letters - 1 if letters <= SMALL_ALPHABET else 1
+    for size in range(1, largest + 1):
+        yield from combinations(range(letters), size)
+
+
+def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadReport]:
+    """Every head that writes something, layer by layer; numbers count from 1."""
+    ideals = list(patterns(readings))
+    out = []
+    for layer, (block, weights) in enumerate(zip(stages.blocks, passed.attention, strict=True), start=1):
+        for head, idle in enumerate(block.idle_heads, start=1):
+            if not idle:
+                out.append(report_of(layer, head, weights[:, head - 1], len(stages.prompt), ideals))
+    return out
+
+
+def report_of(
+    layer: int, head: int, weights: Tensor, prompt: int, ideals: list[tuple[str, str, Numbers | None]]
+) -> HeadReport:
+    """What a head attends to, compared with the ideal patterns."""
+    own = weights[:, prompt:, prompt:].to(torch.float64)
+    on_letters = own.sum(dim=-1)
+    resting = float(1 - on_letters[:, 1:].mean()) if prompt else 0.0
+    if resting >= PROMPT_FROM:
+        return HeadReport(layer, head, "prompt", "the prompt", resting, resting)
+    attention = own / on_letters.clamp_min(1e-12)[..., None]
+    scores = [nearness(attention, where) for _, _, where in ideals]
+    best = max(range(len(ideals)), key=lambda index: (round(scores[index], 6), -index))
+    kind = ideals[best][0] if scores[best] >= NAMED_FROM else "none"
+    return HeadReport(layer, head, kind, ideals[best][1], scores[best], resting)
+
+
+def nearness(attention: Tensor, where: Numbers | None) -> float:
+    """One minus the mean distance, over positions with a choice where the pattern is defined."""
+    length = attention.shape[-1]
+    if where is None:
+        average = torch.ones(length, length, dtype=attention.dtype).tril()
+        average = average / average.sum(dim=-1, keepdim=True)
+        distance = (attention - average).abs().sum(dim=-1) / 2
+        return float(1 - distance[:, 1:].mean()) if length > 1 else 1.0
+    index = torch.from_numpy(np.maximum(where, 0))
+    hit = attention.gather(-1, index[..., None])[..., 0]
+    counted = torch.from_numpy(where >= 0)
+    counted[:, 0] = False
+    return float(hit[counted].mean()) if bool(counted.any()) else 0.0

@@ -1,15 +1,11 @@
-"""Linear probes, of activations for the state and for the coordinates of the Krohn–Rhodes cascade."""
+"""Linear probes: what a linear map can read off activations."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import InvalidInput
-from krohn.study.attention import trace
-from krohn.study.evaluation import Trained
 
 
 @dataclass(frozen=True)
@@ -69,48 +65,3 @@ def _standardised(activations: Tensor, fitted: int) -> Tensor:
     known = values[:fitted].flatten(0, 1)
     values = (values - known.mean(dim=0)) / known.std(dim=0).clamp_min(1e-9)
     return torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)
-
-
-def coordinates_along(cascade: Cascade, words: Tensor) -> Tensor:
-    """The cascade's coordinates [level, word, t] after each letter of ``words`` [word, t]."""
-    rows = []
-    for word in words.tolist():
-        current = cascade.initial
-        row = []
-        for letter in word:
-            current = cascade.step(current, letter)
-            row.append(current)
-        rows.append(row)
-    return torch.tensor(rows).permute(2, 0, 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CascadeProbe:
-    """Linear probes of every layer for the state and for every coordinate, evaluated on held-out words.
-
-    A replicate's result holds, for each target, the accuracy after the embedding and after each block, and
-    that of guessing the most common value.
-    """
-
-    words: int = 64
-    seed: int = 2**43
-    name: str = "cascade"
-
-    def measure(self, trained: Trained) -> list[dict[str, Any]]:
-        """See :class:`krohn.study.evaluation.Evaluation`."""
-        words, batch = trained.task_with().held_out(self.seed, self.words)
-        coordinates = coordinates_along(holonomy_cascade(trained.automaton), words[0].cpu())
-        targets = {"state": batch.targets[0].long()}
-        targets |= {f"level {level}": values for level, values in enumerate(coordinates)}
-        streams = trace(trained, words[0]).residual
-        return [self._probe(streams[replicate], targets) for replicate in range(trained.replicates)]
-
-    def _probe(self, streams: Tensor, targets: dict[str, Tensor]) -> dict[str, Any]:
-        outcome: dict[str, Any] = {}
-        for name, labels in targets.items():
-            results = [linear_probe(stream, labels.to(stream.device)) for stream in streams]
-            outcome[name] = {
-                "accuracy": [round(result.accuracy, 4) for result in results],
-                "baseline": round(results[0].baseline, 4),
-            }
-        return outcome

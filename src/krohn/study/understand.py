@@ -17,8 +17,8 @@ from torch import Tensor
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.study.attention import classified
 from krohn.study.findings import Amount, Finding, Share, wilson
-from krohn.study.heads import classified
 from krohn.study.probe import LinearProbe
 from krohn.study.readings import Numbers, Readings
 from krohn.study.report import Report

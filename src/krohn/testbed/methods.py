@@ -15,8 +15,8 @@ from torch import Tensor
 from krohn.study.subspace import descend
 from krohn.testbed.causal import Counterfactual
 from krohn.testbed.graph import Circuit, Graph, Scores
-from krohn.testbed.interchange import interchanged, swapped_in
 from krohn.testbed.patching import EdgeModel, Run
+from krohn.testbed.scoring import interchanged, swapped_in
 from krohn.testbed.truth import Trial
 
 STEPS = 5

@@ -11,7 +11,8 @@ from krohn.automata.files import automaton_from_payload
 from krohn.automata.jflap import parse_jff
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FILES, parse_spec
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, KrohnError
+from krohn.web.page_data import build_machine
 
 MAX_BYTES = 1_000_000
 MAX_SPEC, MAX_LENGTH = 1000, 128
@@ -59,7 +60,7 @@ def read_request(payload: object, *, paths: bool) -> MachineRequest:
     return MachineRequest(text, file, length)
 
 
-COMMAND = (sys.executable, "-m", "krohn.web.worker")
+COMMAND = (sys.executable, "-m", "krohn.web.jobs")
 
 
 class Jobs:
@@ -112,3 +113,35 @@ class Jobs:
             return {"error": "this needed too much time or memory: try a shorter word"}
         assert isinstance(answer, dict)
         return answer
+
+
+# The worker: a request on stdin, a machine or an error on stdout.
+
+MAX_MEMORY = 4 << 30
+MAX_SECONDS = 120
+
+
+def limit() -> None:
+    """Limits memory and CPU time of this process, where the system supports it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
+
+
+def answer(text: str) -> dict[str, Any]:
+    """The machine, or one line that says what is wrong."""
+    try:
+        request = read_request(json.loads(text), paths=True)
+        return {"machine": build_machine(request.automaton(), request.length)}
+    except KrohnError as error:
+        return {"error": " ".join(str(error).split())[:400]}
+    except MemoryError:
+        return {"error": f"this automaton needs more than {MAX_MEMORY >> 30} GiB: try a shorter word"}
+
+
+if __name__ == "__main__":
+    limit()
+    json.dump(answer(sys.stdin.read()), sys.stdout, allow_nan=False)

@@ -68,7 +68,7 @@ def render_page(payload: dict[str, Any]) -> str:
 
 
 def small_text() -> str:
-    """The compiled and proved networks of all small automata (``krohn.web.small_machines``)."""
+    """The compiled and proved networks of all small automata (``tools/small_machines.py``)."""
     return _asset("small.txt")
 
 

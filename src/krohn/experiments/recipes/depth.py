@@ -13,7 +13,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.settings import SOLVED_STOP, TASKS, gpt, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
-from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.figures.charts import HeatMap, heat_map
 from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig, RunConfig

@@ -8,7 +8,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.settings import run
 from krohn.experiments.summary import mean_series, series_at, summary
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Line, Panel, line_chart
 from krohn.figures.style import Figure
 from krohn.models.network import ModelConfig
 from krohn.models.registry import model_config

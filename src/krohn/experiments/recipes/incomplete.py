@@ -8,7 +8,7 @@ from krohn.experiments.names import Scale
 from krohn.experiments.recipes import depth
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.experiments.summary import marks_of, note_on, summary
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Line, Panel, line_chart
 from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, HalvingConfig

@@ -6,7 +6,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.recipes.variants import DEEP, DEPARTURES, LSTM, RECENCY, VARIANTS, variant
 from krohn.experiments.summary import mean_series, series_at, summary
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Line, Panel, line_chart
 from krohn.figures.style import Figure
 
 TASKS = ("Dyck4,2", "C2")

@@ -7,7 +7,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.settings import EFFORT, SOLVED_STOP, run
 from krohn.experiments.summary import marks_of, note_on, summary
-from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.figures.charts import HeatMap, heat_map
 from krohn.figures.style import Figure
 from krohn.models.architectures.gpt import GptConfig
 from krohn.models.network import ModelConfig

@@ -17,7 +17,7 @@ from krohn.experiments.recipes.variants import (
     variant,
 )
 from krohn.experiments.summary import SOLVED, mean_series, series_at, summary
-from krohn.figures.lines import Line, Panel, line_chart
+from krohn.figures.charts import Line, Panel, line_chart
 from krohn.figures.style import Figure
 
 SHOWN = (LSTM, RECENCY, GPT, DEEP, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)

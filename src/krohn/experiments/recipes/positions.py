@@ -6,7 +6,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.experiments.summary import mean_series, summary
-from krohn.figures.bars import Bar, bar_chart
+from krohn.figures.charts import Bar, bar_chart
 from krohn.figures.style import Figure
 from krohn.study.evaluation import AccuracyByLength
 from krohn.tasks.task_config import TaskConfig

@@ -13,7 +13,7 @@ from krohn.experiments.names import Scale
 from krohn.experiments.recipes import depth
 from krohn.experiments.settings import SOLVED_STOP, run
 from krohn.experiments.summary import SOLVED, marks_of, note_on, summary
-from krohn.figures.heat_map import HeatMap, heat_map
+from krohn.figures.charts import HeatMap, heat_map
 from krohn.figures.style import Figure
 from krohn.models.architectures.gpt import GptConfig
 from krohn.tasks.task_config import TaskConfig

@@ -8,7 +8,7 @@ from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
 from krohn.experiments.settings import gpt, run
 from krohn.experiments.summary import marks_of, mean_and_error, note_on, summary
-from krohn.figures.bars import Bar, bar_chart
+from krohn.figures.charts import Bar, bar_chart
 from krohn.figures.style import Figure
 from krohn.tasks.task_config import TaskConfig
 

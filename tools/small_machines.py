@@ -1,8 +1,8 @@
 """All automata with up to three states and two letters, compiled and proved: what a page can show at once.
 
-``python -m krohn.web.small_machines`` writes them into ``assets/small.txt``, compressed; a page without a
-server looks up drawn automata there. Automata are keyed by their table with states numbered in the order in
-which words reach them, and of two that differ only by the names of letters one is kept.
+``python tools/small_machines.py`` writes them into ``src/krohn/web/assets/small.txt``, compressed; a page
+without a server looks up drawn automata there. The key of an automaton is its table, with states numbered in
+the order in which words reach them; of two that differ only by the names of letters one is kept.
 """
 
 import base64
