@@ -266,7 +266,7 @@ def test_d6_by_other_letters_is_d6() -> None:
 
 
 def orders_of(automaton: Semiautomaton) -> list[int]:
-    """The order of each letter, a permutation of six states; two that do not commute make the group of six."""
+    """The order of each letter, a permutation of six states; two do not commute, so they make D6."""
     columns = [automaton.table[:, letter] for letter in range(automaton.num_letters)]
     first, last = columns[0], columns[-1]
     assert automaton.num_states == 6
