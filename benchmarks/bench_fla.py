@@ -9,7 +9,9 @@ With --letters the number of rows falls as words grow. The loop, and its float64
 against, keep every memory; --no-loop leaves them out.
 
 Run: python benchmarks/bench_fla.py [--lengths 128] [--rows 2560 | --letters 524288] [--head 16]
-                                    [--steps 1 2 4] [--repeat 5] [--no-loop] [--out FILE.jsonl]
+                                    [--steps 1 2 4] [--repeat 5] [--no-loop] [--kernel fla] [--out FILE.jsonl]
+
+With --kernel fla our layer runs on their kernel, and only layers are timed.
 """
 
 import argparse
@@ -116,12 +118,13 @@ def recurrence(rows: int, length: int, steps: int, head: int, device: str) -> di
     return {**ways, THEIRS: (chunked_theirs, leaves(theirs, torch.bfloat16)), "exact": exact}
 
 
-def layer(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
+def layer(rows: int, length: int, steps: int, head: int, device: str, kernel: str = "own") -> dict[str, Way]:
     """Projections, recurrence and output of one layer on a stream of HEADS · head channels."""
     width = HEADS * head
     stream = torch.randn(rows // HEADS, length, width, device=device).bfloat16().requires_grad_()
     config = deltaproduct.DeltaProductConfig(
-        dim=width, mlp=0, norm="none", householders=steps, heads=HEADS, key_dim=head, value_dim=head
+        **{"dim": width, "mlp": 0, "norm": "none", "householders": steps, "heads": HEADS},
+        **{"key_dim": head, "value_dim": head, "kernel": kernel},
     )
     network = deltaproduct.DeltaProduct(config, 2, 2)
     names = [part for part in network.layout.parameters if ".mix." in part.name]
@@ -216,6 +219,7 @@ def main() -> None:
     parser.add_argument("--head", type=int, default=16, help="numbers in a key and in a value")
     parser.add_argument("--steps", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--kernel", choices=("own", "fla"), default="own", help="of our layer")
     parser.add_argument("--no-loop", action="store_true", help="leave out the loop and the errors")
     parser.add_argument("--out", type=Path, help="a file to append a JSON line for each measurement to")
     asked = parser.parse_args()
@@ -223,12 +227,14 @@ def main() -> None:
         rows = max(HEADS, asked.letters // length) if asked.letters else asked.rows
         print(f"rows {rows}, length {length}, head {asked.head}", flush=True)
         for steps in asked.steps:
-            for what, ways_of in (("recurrence", recurrence), ("layer", layer)):
+            for what in ("recurrence", "layer") if asked.kernel == "own" else ("layer",):
                 torch.manual_seed(0)
-                ways = ways_of(rows, length, steps, asked.head, asked.device)
-                if asked.no_loop:
+                sizes = rows, length, steps, asked.head, asked.device
+                ways = recurrence(*sizes) if what == "recurrence" else layer(*sizes, asked.kernel)
+                if asked.no_loop or asked.kernel == "fla":
                     ways = {name: way for name, way in ways.items() if name not in (LOOP, "exact")}
                 line = {"what": what, "steps": steps, "length": length, "rows": rows, "head": asked.head}
+                line["kernel"] = asked.kernel
                 line |= measured(f"{what}, {steps} steps", ways, asked.repeat) | versions(asked.device)
                 if asked.out is not None:
                     with asked.out.open("a", encoding="utf-8") as file:

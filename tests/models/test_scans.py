@@ -7,6 +7,7 @@ from torch import Tensor
 from krohn.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.models.kernels.linear_scan import linear_scan
 from krohn.models.registry import model_config
+from krohn.random_streams import replicate_keys
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -115,3 +116,15 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
 )
 def test_sizes_that_make_no_network_are_named(kind: str, options: dict[str, int], reason: str) -> None:
     assert model_config(kind, **options).reasons(8) == [reason]
+
+
+def test_the_kernel_of_flash_linear_attention_is_for_gpus_and_has_no_gate() -> None:
+    sizes = {"dim": 8, "heads": 2, "key_dim": 4, "value_dim": 4, "mlp": 0}
+    words = torch.randint(3, (1, 2, 9), generator=torch.Generator().manual_seed(0))
+    networks = [model_config("deltaproduct", kernel=kernel, **sizes).build(3, 3) for kernel in ("own", "fla")]
+    weights = networks[0].layout.views(networks[0].layout.initial(replicate_keys(0, 1)))
+    own, fla = (network.logits(weights, words) for network in networks)
+    assert torch.equal(own, fla)  # on a CPU
+    assert model_config("deltaproduct", kernel="fla", gate=True).reasons(4) == [
+        "kernel=fla must go without a gate, whose gradient it refuses on some GPUs"
+    ]

@@ -245,3 +245,11 @@ def test_a_file_of_somebody_else_is_kept(tmp_path, capsys) -> None:
     assert run(["card", "lstm", *TYPED, "--tasks", "C2", "--out", str(tmp_path)]) == 2
     assert "krohn did not write it" in capsys.readouterr().err
     assert (tmp_path / "card.json").read_text() == '{"mine": 1}'
+
+
+def test_a_card_needs_a_folder(tmp_path, capsys) -> None:
+    (tmp_path / "mine.py").write_text("mine")
+    assert run(["card", "lstm", *TYPED, "--tasks", "C2", "--out", str(tmp_path / "mine.py")]) == 2
+    line = capsys.readouterr().err
+    assert "written to a folder" in line and line.count("\n") == 1
+    assert (tmp_path / "mine.py").read_text() == "mine"

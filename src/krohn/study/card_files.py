@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.atomic import check_output, json_bytes, write_folder
+from krohn.errors import InvalidInput
 from krohn.svg import Canvas, text_width
 
 Data = Mapping[str, Any]
@@ -115,7 +116,11 @@ def badge(data: Data) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Fails early if the folder has a file of one of these names that krohn did not write."""
+    """Fails early if it is a file, or has a file of one of these names that krohn did not write."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(
+            f"a card is written to a folder; {str(folder)[-80:]} is a file: name another place with --out"
+        )
     for name in FILES:
         check_output(folder / name, Path(name).suffix)
 

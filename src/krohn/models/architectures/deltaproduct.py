@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.models.kernels.delta_scan import delta_scan
+from krohn.models.kernels.delta_scan import by_fla, delta_scan
 from krohn.models.matrix_memory import MatrixConfig, MatrixStack
 from krohn.models.network import Network, Parameter, Weights
 from krohn.models.recurrent_stack import rows
@@ -27,6 +27,7 @@ class DeltaProductConfig(MatrixConfig):
         gate: whether a letter may also shrink the whole memory.
         key_activation: of keys, before normalisation.
         key_norm: unit-norm keys, or unnormalised.
+        kernel: ours, in float32; or flash-linear-attention's on a GPU, in bfloat16 and without a gate.
     """
 
     kind: ClassVar[str] = "deltaproduct"
@@ -35,13 +36,16 @@ class DeltaProductConfig(MatrixConfig):
     gate: bool = False
     key_activation: Literal["none", "silu", "relu"] = "none"
     key_norm: Literal["l2", "none"] = "l2"
+    kernel: Literal["own", "fla"] = "own"
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         result = super().reasons(length)
-        return (
-            result if self.beta_max in (1, 2) else [*result, f"beta_max must be 1 or 2; got {self.beta_max}"]
-        )
+        if self.beta_max not in (1, 2):
+            result = [*result, f"beta_max must be 1 or 2; got {self.beta_max}"]
+        if self.kernel == "fla" and self.gate:
+            result = [*result, "kernel=fla must go without a gate, whose gradient it refuses on some GPUs"]
+        return result
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""
@@ -89,7 +93,8 @@ class DeltaProduct(MatrixStack):
         beta = rows(window, weights[f"{prefix}mix.beta.weight"], weights[f"{prefix}mix.beta.bias"])
         beta = config.beta_max * beta.to(memory.dtype).sigmoid().reshape(key.shape[:-1])
         parts = query, key, value, beta, self._log_gate(weights, prefix, window, memory)
-        return self.scanned(weights, prefix, window, memory, delta_scan, parts)
+        scan = by_fla if config.kernel == "fla" else delta_scan
+        return self.scanned(weights, prefix, window, memory, scan, parts)
 
     def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """log α [R, B, T, heads]: 0 without a gate."""
