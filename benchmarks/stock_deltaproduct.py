@@ -18,7 +18,7 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.recurrent.letter_maps import small_action, swaps_and_merges
+from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 
 SIZE = 0.25  # of the entries of keys and of the values written
 EPSILON = 1e-6  # added to |k|² by the stock kernels

@@ -91,16 +91,16 @@ MUTANTS = [
         "tests/test_random_streams.py",
     ),
     ("nearest_float.py", "quarter >= 2", "quarter > 2", "tests/test_nearest_float.py"),
-    ("nearest_float.py", "BITS = 192", "BITS = 60", "tests/test_nearest_float.py"),
+    ("nearest_float.py", "PLACES = 192", "PLACES = 60", "tests/test_nearest_float.py"),
     ("nearest_float.py", "2 * noise", "0 * noise", "tests/test_nearest_float.py"),
     (
-        "construct/paper/attention_lemmas.py",
+        "construct/paper/lemmas.py",
         "waves * (2 * start + 1)",
         "waves * (2 * start - 1)",
         "tests/construct_paper/test_counter_and_memory.py",
     ),
     (
-        "construct/paper/attention_lemmas.py",
+        "construct/paper/lemmas.py",
         "0.5, 1.0) / each(sin",
         "1.0, 1.0) / each(sin",
         "tests/construct_paper/test_counter_and_memory.py",
@@ -191,7 +191,7 @@ MUTANTS = [
     ),
     (
         "certify/certificate.py",
-        "-floor(stated(-share) * 1e6) / 1e6",
+        "-floor(portable_bound(-share) * 1e6) / 1e6",
         "share",
         "tests/golden/test_golden.py -k report",
     ),

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from krohn.nearest_float import at_least, cos, each, exp, few_bits, log, sin, stated
+from krohn.nearest_float import FLOATS, at_least, cos, each, exp, few_bits, log, portable_bound, sin
 
 RNG = np.random.default_rng(0)
 ANGLES = [
@@ -68,9 +68,20 @@ def test_what_is_measured_with_other_rounding_errors_is_written_alike(around: fl
 
 
 def test_what_is_stated_is_a_bound_and_short_numbers_stay() -> None:
-    assert [stated(value) for value in (1.0, 0.25, 0.0, -0.5, math.inf)] == [1.0, 0.25, 0.0, -0.5, math.inf]
+    assert [portable_bound(value) for value in (1.0, 0.25, 0.0, -0.5, math.inf)] == [
+        1.0,
+        0.25,
+        0.0,
+        -0.5,
+        math.inf,
+    ]
     for value in (1 / 3, 0.9999999, 123.456789, -1 / 3):
-        assert value - 1e-5 * abs(value) < stated(value) == stated(math.nextafter(value, 0)) < value
+        assert (
+            value - 1e-5 * abs(value)
+            < portable_bound(value)
+            == portable_bound(math.nextafter(value, 0))
+            < value
+        )
 
 
 def test_few_bits_are_the_nearest_ones() -> None:
@@ -92,3 +103,10 @@ def test_each_keeps_the_shape() -> None:
 def test_what_has_no_value_is_refused(function: Callable[[float], float], wrong: float) -> None:
     with pytest.raises((AssertionError, ValueError)):
         function(wrong)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_the_formats_are_those_of_torch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    info = torch.finfo(getattr(torch, name))
+    assert (FLOATS[name].largest, FLOATS[name].unit) == (info.max, info.eps / 2)

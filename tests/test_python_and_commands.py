@@ -42,7 +42,7 @@ ELSEWHERE: dict[str, str] = {
     "decompose.skeleton_svg": "krohn.cascade.decomposition:skeleton_picture",
     "decompose.dot": "krohn.cascade.cascade_data:plan_dot",
     "compile.out": "krohn:save",
-    "verify.as_argument": "krohn.certify.argument:explain",
+    "verify.as_argument": "krohn.certify.certificate:explain",
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn.network.word_view:write_view",
     "understand.out": "krohn.study.report:write_page",

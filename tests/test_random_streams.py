@@ -84,29 +84,29 @@ def draw(key: int, index: int) -> int:
 def test_thinning_drops_where_the_draw_is_below_the_rate(
     rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    factors = streams.thinned(KEYS, 40, rate, torch.float64)
+    factors = streams.dropout_factors(KEYS, 40, rate, torch.float64)
     limit = round(rate * 2**24)
     wanted = [[(draw(key, i) >= limit) / (1 - rate) for i in range(40)] for key in KEYS.tolist()]
     assert factors.tolist() == wanted
     range_here = torch.arange
     monkeypatch.setattr(torch, "arange", lambda count, device: range_here(count))
-    there = streams.thinned(elsewhere(KEYS), 40, rate, torch.float64)
+    there = streams.dropout_factors(elsewhere(KEYS), 40, rate, torch.float64)
     assert plain(there) == wanted
 
 
 def test_thinning_goes_on_past_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are an implementation's business: the numbers do not show where one ends."""
     count = streams._BLOCK + 7
-    factors = streams.thinned(KEYS[:2], count, 0.5, torch.float32)
+    factors = streams.dropout_factors(KEYS[:2], count, 0.5, torch.float32)
     for row, key in enumerate(KEYS[:2].tolist()):
         for index in (0, count - 8, count - 7, count - 1):
             assert factors[row, index] == 2 * (draw(key, index) >= 2**23)
-    assert streams.thinned(KEYS, 9, 0.5, torch.bfloat16).dtype == torch.bfloat16
+    assert streams.dropout_factors(KEYS, 9, 0.5, torch.bfloat16).dtype == torch.bfloat16
 
 
 def test_everything_is_dropped_but_one_in_2_to_the_24_at_most() -> None:
     """A rate just below 1 must not divide by zero nor keep nothing for certain."""
-    factors = streams.thinned(KEYS, 3, math.nextafter(1, 0), torch.float64)
+    factors = streams.dropout_factors(KEYS, 3, math.nextafter(1, 0), torch.float64)
     assert torch.isfinite(factors).all()
 
 
@@ -131,7 +131,7 @@ def test_a_draw_that_equals_the_rate_is_kept_on_every_device(monkeypatch: pytest
     range_here = torch.arange
     monkeypatch.setattr(torch, "arange", lambda count, device: range_here(count))
     for keys in (torch.tensor([key]), elsewhere(torch.tensor([key]))):
-        assert plain(streams.thinned(keys, 4, rate, torch.float64))[0][3] == 1 / (1 - rate)
+        assert plain(streams.dropout_factors(keys, 4, rate, torch.float64))[0][3] == 1 / (1 - rate)
 
 
 def test_uniform_and_bounded_numbers_are_the_upper_bits_of_the_scrambled_key() -> None:

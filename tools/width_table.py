@@ -15,8 +15,9 @@ from size_table import PAPER_AUTOMATA, SizeTable
 
 import krohn
 from krohn.depth.block_scheme import BlockScheme
-from krohn.depth.layer_size import BITS, LayerSize, heads_needed
+from krohn.depth.layer_size import LayerSize, heads_needed
 from krohn.depth.lower_bound import Witness, find_witness
+from krohn.nearest_float import FLOATS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "generated" / "width.md"
@@ -196,7 +197,7 @@ def beyond(points: list[Point]) -> SizeTable:
             (point for point in points if point.automaton == name and point.certified),
             key=lambda point: point.length,
         )
-        size = LayerSize(point.heads, point.head_dim, BITS[point.dtype])
+        size = LayerSize(point.heads, point.head_dim, FLOATS[point.dtype].bits)
         scheme = witness(name)
         assert scheme is not None
         rows.append((name, str(point.length), str(size), f"{scheme.beyond(size):,}"))

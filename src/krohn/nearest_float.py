@@ -2,18 +2,39 @@
 
 The functions of the C library, and the vector instructions that numpy uses where available, may
 be off in the last bit, each in its own way. Weights that must match byte for byte are computed here, in
-integers and high-precision decimals.
+integers and high-precision decimals. ``FLOATS`` are the formats that networks run in.
 """
 
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cache
 from math import frexp, inf, isfinite, ldexp
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-BITS = 192
+
+class FloatFormat(NamedTuple):
+    """A binary float format: bits of the significand, the leading one included, and the largest number."""
+
+    bits: int
+    largest: float
+
+    @property
+    def unit(self) -> float:
+        """The unit round-off: rounding to nearest changes a number by at most this share of it."""
+        return 2.0**-self.bits
+
+
+FLOATS = {
+    "float64": FloatFormat(53, float(np.finfo(np.float64).max)),
+    "float32": FloatFormat(24, float(np.finfo(np.float32).max)),
+    "float16": FloatFormat(11, float(np.finfo(np.float16).max)),
+    "bfloat16": FloatFormat(8, 2.0**127 * (2 - 2.0**-7)),
+}
+
+PLACES = 192
 """Binary places: enough for results near 0, and for those nearly half-way between two floats."""
 DIGITS = Context(prec=45, Emin=-999999, Emax=999999)
 PARTS = 256
@@ -28,9 +49,9 @@ def log(x: float) -> float:
     fraction, power = frexp(x)  # x = fraction · 2^power, 1/2 ≤ fraction < 1
     near = int(fraction * PARTS + 0.5)
     over, under = (fraction - near / PARTS).as_integer_ratio()  # the difference is exact
-    both = (near << BITS) // PARTS + (int(ldexp(fraction, 53)) << (BITS - 53))
-    rest = _artanh((over << 2 * BITS) // (under * both))  # of (fraction − near)/(fraction + near)
-    return (_log_of(near, PARTS) + rest - power * _log_of(1, 2)) / (1 << BITS)
+    both = (near << PLACES) // PARTS + (int(ldexp(fraction, 53)) << (PLACES - 53))
+    rest = _artanh((over << 2 * PLACES) // (under * both))  # of (fraction − near)/(fraction + near)
+    return (_log_of(near, PARTS) + rest - power * _log_of(1, 2)) / (1 << PLACES)
 
 
 def exp(x: float) -> float:
@@ -72,7 +93,7 @@ def at_least(value: float, digits: int = 6, noise: float = 2.0**-30) -> float:
     return float((below / unit).to_integral_value(ROUND_FLOOR) * unit)
 
 
-def stated(value: float) -> float:
+def portable_bound(value: float) -> float:
     """A lower bound that is the same on every machine: values of up to 12 bits stay, others round down."""
     return value if not isfinite(value) or few_bits(value, 12) == value else at_least(value)
 
@@ -81,21 +102,21 @@ def _wave(x: float, quarters: int) -> float:
     """sin(x + quarters·π/2): the angle less the nearest multiple of π/2, then the series."""
     assert isfinite(x)
     over, under = x.as_integer_ratio()
-    scaled, half = (over << BITS) // under, _pi() >> 1
+    scaled, half = (over << PLACES) // under, _pi() >> 1
     turns = (2 * scaled + half) // (2 * half)
     rest, quarter = scaled - turns * half, (turns + quarters) % 4
     value = _series(rest, quarter % 2)
-    return (-value if quarter >= 2 else value) / (1 << BITS)
+    return (-value if quarter >= 2 else value) / (1 << PLACES)
 
 
 def _series(rest: int, even: int) -> int:
-    """Taylor's series of sine (or cosine, if ``even``) at an angle of at most π/4, in units of 2^-BITS."""
-    square, degree = rest * rest >> BITS, 1 - even
-    term = 1 << BITS if even else rest
+    """Taylor's series of sine (or cosine, if ``even``) at an angle of at most π/4, in units of 2^-PLACES."""
+    square, degree = rest * rest >> PLACES, 1 - even
+    term = 1 << PLACES if even else rest
     total = 0
     while term:
         total += term
-        term = -(term * square >> BITS) // ((degree + 1) * (degree + 2))
+        term = -(term * square >> PLACES) // ((degree + 1) * (degree + 2))
         if term == -1:  # shifting a negative number right ends at −1, never 0
             break
         degree += 2
@@ -103,29 +124,29 @@ def _series(rest: int, even: int) -> int:
 
 
 def _artanh(z: int) -> int:
-    """2·artanh z = 2z + 2z³/3 + …, in units of 2^-BITS."""
-    square, power, total, odd = z * z >> BITS, 2 * abs(z), 0, 1
+    """2·artanh z = 2z + 2z³/3 + …, in units of 2^-PLACES."""
+    square, power, total, odd = z * z >> PLACES, 2 * abs(z), 0, 1
     while power:
         total += power // odd
-        power, odd = power * square >> BITS, odd + 2
+        power, odd = power * square >> PLACES, odd + 2
     return total if z > 0 else -total
 
 
 @cache
 def _log_of(over: int, under: int) -> int:
-    """log(over/under) in units of 2^-BITS, for a fraction between 1/2 and 1."""
-    return _artanh(((over - under) << BITS) // (over + under))
+    """log(over/under) in units of 2^-PLACES, for a fraction between 1/2 and 1."""
+    return _artanh(((over - under) << PLACES) // (over + under))
 
 
 @cache
 def _pi() -> int:
-    """π in units of 2^-BITS, by Machin: 16 arctan(1/5) − 4 arctan(1/239)."""
+    """π in units of 2^-PLACES, by Machin: 16 arctan(1/5) − 4 arctan(1/239)."""
     return (16 * _arc(5) - 4 * _arc(239)) >> 32
 
 
 def _arc(x: int) -> int:
-    """arctan(1/x) in units of 2^-(BITS + 32)."""
-    power, total, odd = (1 << (BITS + 32)) // x, 0, 1
+    """arctan(1/x) in units of 2^-(PLACES + 32)."""
+    power, total, odd = (1 << (PLACES + 32)) // x, 0, 1
     while power:
         total += power // odd if odd % 4 == 1 else -(power // odd)
         power, odd = power // (x * x), odd + 2

@@ -54,7 +54,7 @@ def uniform(key: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     return ((mix(key) >> 40 & 0xFFFFFF).to(dtype) + 0.5) / (1 << 24)
 
 
-def thinned(keys: Tensor, count: int, rate: float, dtype: torch.dtype) -> Tensor:
+def dropout_factors(keys: Tensor, count: int, rate: float, dtype: torch.dtype) -> Tensor:
     """Dropout factors [R, count]: 0 with probability ``rate`` to the nearest 2⁻²⁴, else 1/(1 − rate).
 
     Entry i is kept if the upper 24 bits of the draw ``derive(key, i)`` reach the threshold, on every device.

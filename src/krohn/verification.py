@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.certify.certificate import Verification
-from krohn.certify.recheck import recheck_net
+from krohn.certify.verification import recheck_net
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.net import Net

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata import letter_blocks
+from krohn.automata import sampling
 from krohn.automata.distributions import source
-from krohn.automata.letter_blocks import BlockDice, BlockTables, alias_table
-from krohn.automata.sampling import Sampler, sample
+from krohn.automata.sampling import BlockDice, BlockTables, Sampler, alias_table, sample
 from krohn.automata.zoo import zoo
 from krohn.errors import KrohnError
 
@@ -51,7 +50,7 @@ def test_a_block_table_is_many_single_steps(name: str, monkeypatch: pytest.Monke
     origin = source(zoo(name))
     rng = np.random.default_rng(0)
     for limit in (1, 1 << 9, 1 << 14):
-        monkeypatch.setattr(letter_blocks, "MAX_ENTRIES", limit)
+        monkeypatch.setattr(sampling, "MAX_ENTRIES", limit)
         tables = BlockTables.of(origin, zoo(name).num_letters)
         throws = rng.integers(0, origin.num_outcomes, size=(10, 3, tables.size))
         codes = np.zeros((10, 3), dtype=np.uint32)

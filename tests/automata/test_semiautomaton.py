@@ -11,11 +11,11 @@ from krohn.automata.semiautomaton import (
     Observed,
     Semiautomaton,
     Word,
-    asked,
     capped_factorial,
     capped_power,
     check_size,
     letter_type,
+    with_target,
 )
 from krohn.automata.simulation import simulate
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
@@ -152,11 +152,11 @@ def test_numbers_are_held_in_the_smallest_type_that_holds_them(count: int, bits:
 
 def test_an_automaton_is_asked_for_its_states_or_for_what_it_shows() -> None:
     plain = Semiautomaton(TABLE, observe=(3, 0), state_names=("p", "q"), name="two")
-    assert asked(plain, "state") is plain
-    shown = asked(plain, "observation")
+    assert with_target(plain, "state") is plain
+    shown = with_target(plain, "observation")
     assert isinstance(shown, Observed)
     assert (shown.outputs, shown.output_names) == ((3, 0), ("0", "1", "2", "3"))
     assert (plain.outputs, plain.output_names) == ((0, 1), ("p", "q"))
-    assert (shown.name, asked(shown, "state").target) == ("two", "state")
+    assert (shown.name, with_target(shown, "state").target) == ("two", "state")
     with pytest.raises(InvalidInput, match="an automaton that shows something"):
-        asked(Semiautomaton(TABLE), "observation")
+        with_target(Semiautomaton(TABLE), "observation")

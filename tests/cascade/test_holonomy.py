@@ -8,10 +8,11 @@ import pytest
 from cascade.random_automata import GOLDEN, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.budget import Budget, BudgetSpent
 from krohn.cascade.covering import check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 
 
 def random_word(automaton: Semiautomaton, length: int, seed: int) -> list[int]:
@@ -172,3 +173,27 @@ def test_coordinates_of_the_wrong_length_or_value_are_refused() -> None:
         cascade.state((5, 0))
     with pytest.raises(InvalidInput, match="a letter must lie in"):
         cascade.step((0, 0), 9)
+
+
+def test_a_cached_cascade_costs_what_computing_it_did() -> None:
+    automaton = random_automaton(5)
+    first, again = Budget(1e6), Budget(1e6)
+    cascade = holonomy_cascade(automaton, budget=first)
+    assert holonomy_cascade(automaton, budget=again) is cascade
+    assert first.done == again.done > 0
+    short = Budget(first.done - 1)
+    with pytest.raises(BudgetSpent):
+        holonomy_cascade(automaton, budget=short)
+    with pytest.raises(LimitExceeded, match="image sets"):
+        holonomy_cascade(automaton, max_sets=cascade.skeleton.num_sets - 1)
+    holonomy_cascade(automaton)
+    named = dataclasses.replace(automaton, name="another name")
+    assert holonomy_cascade(named).automaton.name == "another name"
+
+
+def test_only_the_last_few_cascades_are_cached() -> None:
+    automata = [random_automaton(seed) for seed in range(20)]
+    first = holonomy_cascade(automata[0])
+    for automaton in automata[1:]:
+        holonomy_cascade(automaton)
+    assert holonomy_cascade(automata[0]) is not first

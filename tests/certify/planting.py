@@ -15,7 +15,7 @@ import numpy as np
 import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
 from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
 from krohn.construct.lowering.map_gadgets import TableCode
-from krohn.construct.paper.attention_lemmas import PositionCode
+from krohn.construct.paper.lemmas import PositionCode
 from krohn.construct.tight.draft import Finite, Track
 from krohn.network.program import Program
 from krohn.network.transformer import Head, Layer, Mlp, Transformer

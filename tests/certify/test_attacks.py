@@ -12,10 +12,10 @@ from certify.mutants import Mutant, is_wrong
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.bridge import to_torch
 from krohn.certify.proof import attempt
-from krohn.certify.search import run_in
 from krohn.certify.verification import arithmetic
 from krohn.check.real import Array
 from krohn.construct.paper.theorem1 import build_scan
+from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])

@@ -11,7 +11,7 @@ import pytest
 
 import krohn
 from certify.built_networks import compiled
-from krohn.certify.argument import explain
+from krohn.certify.certificate import explain
 from krohn.certify.verification import claim_of
 from krohn.check.__main__ import main
 from krohn.check.folder import read_net

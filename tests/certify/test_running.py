@@ -7,8 +7,9 @@ import numpy as np
 import krohn
 from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.search import all_words, exhaustive, run_in, search
+from krohn.certify.search import all_words, exhaustive, search
 from krohn.certify.verification import arithmetic
+from krohn.network.forward import run as run_in
 
 
 def test_short_words_run_right_in_half_precision() -> None:

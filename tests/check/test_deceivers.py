@@ -14,9 +14,9 @@ from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.certify.proof import attempt
-from krohn.certify.search import run_in
 from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])

@@ -14,8 +14,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata
 from krohn.automata.zoo import zoo
 from krohn.budget import Budget
-from krohn.construct.features.counts import Count
-from krohn.construct.features.feature import Feature
+from krohn.construct.features.cheapest_set import annotate
+from krohn.construct.features.feature import Count, Feature
 from krohn.construct.features.one_head import Latest, Place
 from krohn.construct.features.plans import (
     first_layers,
@@ -26,7 +26,6 @@ from krohn.construct.features.plans import (
     sinks_of,
     wrong_letters,
 )
-from krohn.construct.features.product import annotate
 from krohn.errors import LimitExceeded
 from krohn.network.program import interpret
 

@@ -14,11 +14,18 @@ from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
 from krohn.budget import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
-from krohn.construct.features.cheapest_set import MOST_FEATURES, Pairs, cheapest, choose, unbeaten
-from krohn.construct.features.counts import Count
-from krohn.construct.features.feature import Feature, common_rhythm, folded
+from krohn.construct.features.cheapest_set import (
+    MOST_FEATURES,
+    Determined,
+    Pairs,
+    annotate,
+    cheapest,
+    choose,
+    determine,
+    unbeaten,
+)
+from krohn.construct.features.feature import Count, Feature, common_rhythm, folded
 from krohn.construct.features.one_head import Latest, Place
-from krohn.construct.features.product import Determined, annotate, determine
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.construct.threshold_gates import FALSE, TRUE, Gates

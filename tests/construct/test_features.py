@@ -12,12 +12,11 @@ from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget
-from krohn.construct.features.counts import Count, PlaceCount
-from krohn.construct.features.feature import Feature, Symbols
+from krohn.construct.features.catalogue import LaterPlace, Mark, Order
+from krohn.construct.features.cheapest_set import Conflict, annotate, determine
+from krohn.construct.features.feature import Count, Feature, PlaceCount, Symbols
 from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
-from krohn.construct.features.order import LaterPlace, Mark, Order
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.product import Conflict, annotate, determine
 from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded

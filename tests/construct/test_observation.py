@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from krohn.automata.semiautomaton import Observed, Semiautomaton, asked
+from krohn.automata.semiautomaton import Observed, Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.certify.proof import checkable
 from krohn.certify.search import exhaustive
@@ -107,7 +107,7 @@ def test_an_automaton_that_shows_nothing_is_refused() -> None:
 
 def test_asking_changes_neither_names_nor_digest() -> None:
     automaton = parse_spec("Grid5@boundary")
-    shown = asked(automaton, "observation")
+    shown = with_target(automaton, "observation")
     assert isinstance(shown, Observed)
     assert shown == automaton
-    assert asked(shown, "state").outputs == tuple(range(5))
+    assert with_target(shown, "state").outputs == tuple(range(5))

@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.paper.attention_lemmas import (
+from krohn.construct.paper.blocks import integer_readout, lift_mlp
+from krohn.construct.paper.group_products import GroupSimulator, four_stages
+from krohn.construct.paper.lemmas import (
     BOS,
     LOG,
     VALUE,
     absorber,
     counter_layer,
+    interpolate_1d,
+    interpolate_nd,
     memory_head,
     memory_score,
 )
-from krohn.construct.paper.blocks import integer_readout, lift_mlp
-from krohn.construct.paper.group_products import GroupSimulator, four_stages
-from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import LatestWrite, PrefixSum
 from krohn.network.compiled import CompiledNetwork

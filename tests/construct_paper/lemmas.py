@@ -16,9 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.cascade.holonomy import Update
-from krohn.construct.paper.attention_lemmas import PositionCode
 from krohn.construct.paper.grid_recognition import padding_moves
-from krohn.construct.paper.interpolation import UNITS_PER_POINT, separation, table_rows, validated
+from krohn.construct.paper.lemmas import (
+    UNITS_PER_POINT,
+    PositionCode,
+    separation,
+    table_rows,
+    validated,
+)
 from krohn.construct.paper.permutation_reset import PermutationReset
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp

@@ -23,7 +23,7 @@ from krohn.construct.paper.blocks import (
     zero_mlp,
 )
 from krohn.construct.paper.grid_heads import circular_mlp
-from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
+from krohn.construct.paper.lemmas import interpolate_1d, interpolate_nd
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, run
 from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer

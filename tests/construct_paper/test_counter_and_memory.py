@@ -7,8 +7,8 @@ from construct_paper.lemma_networks import build_counter, build_memory, counter_
 from construct_paper.lemmas import modular_meaning
 from construct_paper.paper_oracles import all_words, assert_simulates, random_words
 from every import every
-from krohn.construct.paper.attention_lemmas import COUNTINGS, memory_score, modular_mlp
 from krohn.construct.paper.bounds import bounds_for
+from krohn.construct.paper.lemmas import COUNTINGS, memory_score, modular_mlp
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 

@@ -13,10 +13,15 @@ from construct_paper.lemma_networks import IDLE, build_counter, build_memory
 from construct_paper.lemmas import product_bound, threshold
 from construct_paper.paper_oracles import all_words, assert_simulates, random_automaton, random_words
 from construct_paper.printed_versions import error_rate, with_heads, with_layer
-from krohn.construct.paper.attention_lemmas import circle, circle_code, memory_score
 from krohn.construct.paper.blocks import basis, lift_mlp
 from krohn.construct.paper.bounds import counter_bounds, memory_bounds, scan_bounds
-from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
+from krohn.construct.paper.lemmas import (
+    circle,
+    circle_code,
+    interpolate_1d,
+    interpolate_nd,
+    memory_score,
+)
 from krohn.construct.paper.theorem1 import build_scan, composition_mlp, composition_width, scan_gamma
 from krohn.network.forward import apply_mlp, logits
 from krohn.network.transformer import Head, Mlp

@@ -10,7 +10,6 @@ from construct_paper.lemmas import reindex_meaning
 from every import every
 from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import solvable_series
-from krohn.construct.paper.attention_lemmas import absorber
 from krohn.construct.paper.bounds import solvable_group_bounds
 from krohn.construct.paper.group_products import (
     SHARED,
@@ -22,6 +21,7 @@ from krohn.construct.paper.group_products import (
     trivial_simulator,
     wreath_product,
 )
+from krohn.construct.paper.lemmas import absorber
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.forward import apply_mlp, logits
 from krohn.network.transformer import Transformer

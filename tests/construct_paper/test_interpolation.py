@@ -16,7 +16,7 @@ from construct_paper.lemmas import (
     threshold_meaning,
 )
 from every import every
-from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
+from krohn.construct.paper.lemmas import interpolate_1d, interpolate_nd
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 

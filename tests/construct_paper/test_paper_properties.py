@@ -14,7 +14,7 @@ from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.barrington import barrington
 from krohn.construct.paper.bounds import bounds_for
-from krohn.construct.paper.interpolation import interpolate_nd
+from krohn.construct.paper.lemmas import interpolate_nd
 from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.construct.paper.theorem3 import build_grid

@@ -17,7 +17,7 @@ from construct_paper.lemmas import (
     selection_gap,
 )
 from every import every
-from krohn.construct.paper.attention_lemmas import binary_code, circle, circle_code, rotation
+from krohn.construct.paper.lemmas import binary_code, circle, circle_code, rotation
 from krohn.construct.paper.theorem1 import scan_gamma
 from krohn.errors import InvalidInput
 

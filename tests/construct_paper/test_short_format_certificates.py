@@ -7,9 +7,8 @@ from construct_paper.lemmas import interpolation_nd_meaning, modular_meaning
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.construct.compiling import compile
-from krohn.construct.paper.attention_lemmas import modular_mlp
 from krohn.construct.paper.grid_heads import circular_mlp
-from krohn.construct.paper.interpolation import saturating_nd
+from krohn.construct.paper.lemmas import modular_mlp, saturating_nd
 from krohn.network.transformer import Mlp
 from krohn.verification import verify
 

@@ -14,9 +14,10 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec
-from krohn.depth.layer_size import BITS, LayerSize, longest_word
+from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.errors import Unsupported
+from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 
 POINTS = Path(__file__).parents[2] / "results" / "proofs" / "width.jsonl"
@@ -69,7 +70,7 @@ def test_no_network_of_the_atlas_has_fewer_layers_than_a_bound_for_its_size(auto
         for network in networks:
             shape = network.transformer
             assert np.asarray(network.run(words)).tolist() == right
-            size = LayerSize(max(1, shape.heads), max(1, shape.head_dim), BITS["float64"])
+            size = LayerSize(max(1, shape.heads), max(1, shape.head_dim), FLOATS["float64"].bits)
             assert all(shape.depth >= one.layers or length <= one.beyond(size) for one in found)
 
 
@@ -151,7 +152,9 @@ def test_no_layer_that_was_certified_is_narrower_than_the_curve_allows() -> None
     schemes = {name: find_two_layer_witness(parse_spec(name)) for name in ("D6", "Q8", "Grid4", "Dyck4,2")}
     for point in points():
         assert point["certified"]
-        size = LayerSize(int(str(point["heads"])), int(str(point["head_dim"])), BITS[str(point["dtype"])])
+        size = LayerSize(
+            int(str(point["heads"])), int(str(point["head_dim"])), FLOATS[str(point["dtype"])].bits
+        )
         scheme = schemes.get(str(point["automaton"]))
         assert scheme is None or int(str(point["length"])) <= scheme.beyond(size)
     assert None not in schemes.values()

@@ -25,7 +25,7 @@ def heads(length: int) -> plain.Heads:
 
 def kept(length: int) -> Tensor:
     """The mask [R, B, head, row, key] as the CPU draws it, causal order included."""
-    drawn = random_streams.thinned(KEYS, BATCH * HEADS * length * length, RATE, torch.float32) != 0
+    drawn = random_streams.dropout_factors(KEYS, BATCH * HEADS * length * length, RATE, torch.float32) != 0
     return drawn.view(REPLICATES, BATCH, HEADS, length, length) & torch.ones(length, length).tril().bool()
 
 

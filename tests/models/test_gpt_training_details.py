@@ -81,14 +81,14 @@ def test_masks_are_the_draws_of_the_counter_on_either_side_of_the_threshold(dtyp
     keys = random_streams.replicate_keys(6, 3)
     draws = random_streams.mix(random_streams.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
-        found = random_streams.thinned(keys, 40_000, rate, dtype)
+        found = random_streams.dropout_factors(keys, 40_000, rate, dtype)
         kept = found != 0
         assert torch.equal(kept, draws >= round(rate * 2**24))
         assert float(kept.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
         assert found.dtype == dtype
         torch.testing.assert_close(found[kept], torch.full_like(found[kept], 1.0 / (1.0 - rate)))
-    alone = random_streams.thinned(keys[1:2], 100, 0.5, dtype)
-    assert torch.equal(alone, random_streams.thinned(keys, 40_000, 0.5, dtype)[1:2, :100])
+    alone = random_streams.dropout_factors(keys[1:2], 100, 0.5, dtype)
+    assert torch.equal(alone, random_streams.dropout_factors(keys, 40_000, 0.5, dtype)[1:2, :100])
 
 
 def test_the_keys_of_sites_are_derived_alike_one_by_one_and_together() -> None:

@@ -16,8 +16,15 @@ from krohn.automata.zoo import parse_spec
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
-from krohn.recurrent.delta_weights import Columns, DeltaCode, in_columns, moved
-from krohn.recurrent.letter_maps import components, on_blocks, small_action
+from krohn.recurrent.delta_weights import (
+    Columns,
+    DeltaCode,
+    in_columns,
+    moved,
+    on_blocks,
+    small_action,
+    swaps_and_merges,
+)
 from krohn.recurrent.one_step import block_length, composed_action, elementary, with_one_step
 from krohn.recurrent.recurrent_weights import WEIGHTS, DiagonalCode, root_of_unity
 from krohn.recurrent.stack_weights import Cascaded, all_actions
@@ -237,7 +244,7 @@ def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
         assert rows[name].can is (list(gates.values()).index(name) >= list(gates.values()).index(weakest))
     assert rows["DeltaProduct"].layers == stacks["deltaproduct"].layers  # type: ignore[attr-defined]
     assert (rows["DeltaProduct"].steps or 0) >= stacks["deltaproduct"].steps  # type: ignore[attr-defined]
-    needed = max(automaton.num_states - components(letter) for letter in automaton.letters)
+    needed = max(len(swaps_and_merges(letter)) for letter in automaton.letters)
     assert stacks["rankone"].steps == max(1, needed)  # type: ignore[attr-defined]
     special = rows["DeltaProduct"].steps if rows["DeltaProduct"].layers == 1 else None
     assert rows["rank-one (RWKV-7)"].steps == min(max(1, needed), special or needed)

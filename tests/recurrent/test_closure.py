@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
+from krohn.certify.proof import checkable_table
 from krohn.check import closure
 from krohn.check.chunks import same_in_chunks
 from krohn.check.format import FORMATS
@@ -14,14 +15,14 @@ from krohn.check.real import point
 from krohn.check.sums import Notes
 from krohn.check.verdict import Budget
 from krohn.models.kernels import delta_scan
-from krohn.recurrent.closure import checkable, close
+from krohn.recurrent.closure import close
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_files import RecurrentNetwork
-from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
 from krohn.recurrent.running import PlainSums, logits_of
 from krohn.study.recurrent_modules import in_training
+from recurrent.horizons import certified_horizon
 
 STACKS = [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "D6")]
 
@@ -75,10 +76,10 @@ def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
             assert outcome == "closed"
         elif outcome == "wrong":
             assert proof.counterexample is not None
-            assert len(proof.counterexample[0]) >= len(found)
+            assert len(proof.counterexample.word) >= len(found)
             assert (
-                RecurrentNetwork(cell, automaton).run(np.array([proof.counterexample[0]]))[0]
-                != automaton.run(proof.counterexample[0])
+                RecurrentNetwork(cell, automaton).run(np.array([proof.counterexample.word]))[0]
+                != automaton.run(proof.counterexample.word)
             ).any()
     assert close(original, automaton, limit=300).every_length
     assert outcomes >= {"closed", "wrong"}
@@ -120,7 +121,7 @@ def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monke
 
 
 def noted(cell, automaton) -> Notes:
-    return closure.close(cell, checkable(automaton), "float32", budget=Budget(1e9)).notes
+    return closure.close(cell, checkable_table(automaton), "float32", budget=Budget(1e9)).notes
 
 
 def test_chunks_are_not_called_exact_where_they_are_not() -> None:

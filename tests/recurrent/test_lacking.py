@@ -14,8 +14,8 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Cell, Gated
 from krohn.check.stacks import DeltaStack, DiagonalStack
 from krohn.recurrent.closure import close
-from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS
+from recurrent.horizons import certified_horizon
 from recurrent.judge import gated_logits, right, stack_logits
 
 Tensors = dict[str, np.ndarray]

@@ -12,6 +12,7 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.certify.proof import checkable_table
 from krohn.check import closure
 from krohn.check.balls import Ball, DiagonalBalls, horizon, joined, points, right_leads
 from krohn.check.cells import Stage
@@ -22,10 +23,11 @@ from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.folder import Folder
 from krohn.network.storage import MODEL
-from krohn.recurrent.closure import Closure, checkable, close
-from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, run_all, save
-from krohn.recurrent.recurrent_verdict import certified_horizon, horizon_of
+from krohn.recurrent.closure import Closure, close, run_all
+from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_verdict import horizon_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
+from recurrent.horizons import certified_horizon
 
 KINDS = [*WEIGHTS]
 
@@ -45,29 +47,25 @@ def test_any_small_automaton_has_a_witness_that_is_proved(kind: str, seed: int) 
     assert RecurrentNetwork(cell, automaton).run(words).tolist() == [
         automaton.run(word) for word in words.tolist()
     ]
-    found = run_all(RecurrentNetwork(cell, automaton), automaton, most=60)
-    assert found.wrong == 0
+    assert run_all(cell, automaton, most=60)[0].wrong == 0
 
 
 def test_all_words_of_the_largest_length_are_run() -> None:
     automaton = parse_spec("S3")
     cell = lstm(automaton)
-    found = run_all(RecurrentNetwork(cell, automaton), automaton, most=100)
+    found, _ = run_all(cell, automaton, most=100)
     letters = automaton.num_letters
     longest = max(n for n in range(1, 9) if letters**n <= 100)
     assert (found.length, found.words) == (longest, letters**longest)
     other = Semiautomaton(automaton.table, start=1)  # the same moves from another start
     truth = [other.run(word) for word in product(range(letters), repeat=longest)]
     said = [automaton.run(word) for word in product(range(letters), repeat=longest)]
-    wrong = run_all(RecurrentNetwork(cell, automaton), other, most=100).wrong
+    wrong = run_all(cell, other, most=100)[0].wrong
     assert wrong == sum(a != b for a, b in zip(truth, said, strict=True)) > 0
-    assert run_all(RecurrentNetwork(cell, automaton), automaton, most=1).length == 1
+    assert run_all(cell, automaton, most=1)[0].length == 1
     single = Semiautomaton.from_letters([[1, 0]])
-    assert run_all(RecurrentNetwork(lstm(single), single), single).to_json() == {
-        "length": 1,
-        "words": 1,
-        "wrong": 0,
-    }
+    opinion, wrong_word = run_all(lstm(single), single)
+    assert (opinion.length, opinion.words, opinion.wrong, wrong_word) == (1, 1, 0, None)
 
 
 def counter_stage(modulus: int) -> Stage:
@@ -152,7 +150,7 @@ def parity_machine(logits: Real, follow: list[list[int]]) -> Mealy:
 
 
 def test_a_machine_beside_the_automaton() -> None:
-    automaton, logits = checkable(parse_spec("C2")), point([[2.0, 0.0], [0.0, 3.0]])
+    automaton, logits = checkable_table(parse_spec("C2")), point([[2.0, 0.0], [0.0, 3.0]])
     turns = [[0, 1], [1, 0]]
     found = beside_automaton(parity_machine(logits, turns), automaton, Budget(1e9))
     assert found == (True, 2.0, 2, None)
@@ -170,16 +168,12 @@ def test_a_machine_beside_the_automaton() -> None:
     assert beside_automaton(cut, automaton, Budget(1e9))[::2] == (False, 2)
 
 
-def test_a_counterexample_has_names() -> None:
-    automaton = parse_spec("abab")
-    said = Closure(False, (3, 4), 0.0, ANY, 1, ((0, 1), 2)).to_json(automaton)
-    assert said["counterexample"] == {
-        "letters": [automaton.letter_names[0], automaton.letter_names[1]],
-        "got": automaton.state_names[2],
-        "expected": automaton.state_names[automaton.run([0, 1])[-1]],
-    }
-    assert (said["certified"], said["vectors"], said["vectors_by_layer"]) == (False, 7, [3, 4])
-    assert Closure(True, (3,), 1.0, LEFT).to_json(automaton)["counterexample"] is None
+def test_what_a_closure_adds_to_a_verdict() -> None:
+    closed = Closure(False, (3, 4), 0.0, ANY, 1).to_json()
+    assert (closed["vectors"], closed["vectors_by_layer"], closed["horizon"]) == (7, [3, 4], 1)
+    assert not closed["any_order"]
+    assert Closure(True, (3,), 1.0, ANY).to_json()["any_order"]
+    assert not Closure(True, (3,), 1.0, LEFT).to_json()["any_order"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -270,7 +264,7 @@ def test_a_horizon_is_checked_from_its_witness_alone() -> None:
     automaton = parse_spec("C5")
     cell, found = diagonal(automaton), horizon_of(diagonal(automaton), automaton)
     assert found is not None
-    own, witness = checkable(automaton), found.witness
+    own, witness = checkable_table(automaton), found.witness
 
     def letters(**change: object) -> int:
         return horizon(cell, own, "float32", {**witness, **change}, Budget(1e12))

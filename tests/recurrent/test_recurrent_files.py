@@ -14,7 +14,8 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.recurrent.recurrent_files import MEANING, MODEL, RecurrentNetwork, load, run_all, save
+from krohn.recurrent.closure import run_all
+from krohn.recurrent.recurrent_files import MEANING, MODEL, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 KINDS = sorted(WEIGHTS)
@@ -103,8 +104,8 @@ def test_all_words_of_the_longest_length_that_is_cheap(
     letters: list[tuple[int, ...]], most: int, length: int
 ) -> None:
     automaton = Semiautomaton.from_letters(letters)
-    right = RecurrentNetwork(WEIGHTS["gru"](automaton), automaton)
-    found = run_all(right, automaton, most)
+    right = WEIGHTS["gru"](automaton)
+    found, _ = run_all(right, automaton, most)
     assert (found.length, found.words, found.wrong) == (length, len(letters) ** length, 0)
 
 
@@ -112,7 +113,7 @@ def test_every_wrong_word_is_counted() -> None:
     """A witness of parity judged as one of the automaton that never moves: right if no letter is 1."""
     still = Semiautomaton.from_letters([(0, 1), (0, 1)])
     toggles = Semiautomaton.from_letters([(0, 1), (1, 0)])
-    found = run_all(RecurrentNetwork(WEIGHTS["gru"](toggles), toggles), still, 32)
+    found, _ = run_all(WEIGHTS["gru"](toggles), still, 32)
     assert (found.length, found.words, found.wrong) == (5, 32, 31)
 
 

@@ -9,16 +9,17 @@ import torch
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.certify.certificate import Counterexample
 from krohn.check.cells import Gru, Lstm
 from krohn.check.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.recurrent.closure import close
-from krohn.recurrent.letter_maps import components, small_action, swaps_and_merges
+from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 from krohn.recurrent.recurrent_files import CELLS, RecurrentNetwork
-from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
 from krohn.recurrent.running import logits_of
 from krohn.study.recurrent_modules import in_training
+from recurrent.horizons import certified_horizon
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.
 WRITE_ONCE = Semiautomaton.from_letters([(1, 1, 2), (2, 1, 2), (0, 0, 0), (0, 1, 2)])
@@ -168,7 +169,7 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
             wrong = (RecurrentNetwork(cell, automaton).run(words) != truth).any()
             assert not (proof.every_length and wrong)
             if proof.counterexample is not None:
-                word, got = proof.counterexample
+                word, got = proof.counterexample.word, proof.counterexample.got
                 run = RecurrentNetwork(cell, automaton).run(np.array([word]))[0]
                 assert run[-1] == got != automaton.run(word)[-1]
                 assert (run[:-1] == automaton.run(word)[:-1]).all()
@@ -181,7 +182,7 @@ def test_a_network_that_returns_to_the_start_with_a_wrong_answer_is_refuted() ->
     still = {name: np.zeros_like(value) for name, value in rankone(automaton).tensors.items()}
     still["head.bias"] = np.array([1, 0], dtype=np.float32)
     proof = close(RankOneStack(still), automaton)
-    assert proof.counterexample == ((1,), 0)
+    assert proof.counterexample == Counterexample((1,), 1, 0)
 
 
 def test_ties_and_numbers_that_are_not_finite_never_pass() -> None:
@@ -243,7 +244,7 @@ def test_every_map_is_the_product_of_its_steps_and_no_fewer_suffice(n) -> None:
             place = [step.get(q, q) for q in place]
         assert tuple(place) == images
         matrix = np.eye(n)[list(images)] - np.eye(n)
-        assert len(steps) == n - components(images) == np.linalg.matrix_rank(matrix)
+        assert len(steps) == np.linalg.matrix_rank(matrix)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from krohn.training.interruption import CheckpointClock
+from krohn.training.run import CheckpointClock
 
 
 class Time:

@@ -25,10 +25,9 @@ from krohn.training.config import (
     TaskConfig,
     model_config,
 )
-from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
-from krohn.training.run import Run
+from krohn.training.run import CheckpointClock, Interruption, Run
 from krohn.training.state import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, small_run

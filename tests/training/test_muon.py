@@ -171,15 +171,15 @@ def test_the_products_on_a_gpu_are_those_of_torch(
     size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In bf16 both: the same products, rounded at the same places."""
-    from krohn.training.kernels import newton_schulz
+    from krohn.training.kernels import muon
 
     generator = torch.Generator().manual_seed(5)
     drawn = torch.randn(5, *size, generator=generator)
     ours = (drawn / drawn.norm(dim=(1, 2), keepdim=True)).bfloat16().cuda()
     theirs = ours.clone()
-    assert newton_schulz.fits(ours) == (min(size) >= 128)
+    assert muon.fits(ours) == (min(size) >= 128)
     orthogonalize(ours)
-    monkeypatch.setattr(newton_schulz, "fits", lambda batch: False)
+    monkeypatch.setattr(muon, "fits", lambda batch: False)
     orthogonalize(theirs)
     assert (ours.float() - theirs.float()).norm() < 5e-3 * theirs.float().norm()
 

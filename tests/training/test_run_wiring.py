@@ -8,11 +8,10 @@ import torch
 
 from krohn.training.config import OptimizerConfig, model_config
 from krohn.training.directory import RunDirectory
-from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.loop import train
 from krohn.training.metrics import scores_of
 from krohn.training.progress import Silence
-from krohn.training.run import Run
+from krohn.training.run import CheckpointClock, Interruption, Run
 from krohn.training.state import Interval
 from krohn.training.step import Stepper
 from training.small_runs import LINE, run_steps, small_run, stepper_of

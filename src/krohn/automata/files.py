@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from krohn.atomic import write_json, write_text
-from krohn.automata.jflap import MAX_BYTES as JFF_BYTES
-from krohn.automata.jflap import jff_text, parse_jff
+from krohn.automata.jflap import MAX_JFF_BYTES, jff_text, parse_jff
 from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
 from krohn.errors import InvalidAutomaton, LimitExceeded
 from krohn.strict_json import read_bytes, read_json, short, shown
@@ -22,7 +21,7 @@ def load_automaton(path: str | Path) -> Semiautomaton:
     """The automaton stored in the file: JSON, or JFLAP's format if the name ends in .jff."""
     try:
         if Path(path).suffix == ".jff":
-            return parse_jff(read_bytes(path, JFF_BYTES), name=Path(path).stem)
+            return parse_jff(read_bytes(path, MAX_JFF_BYTES), name=Path(path).stem)
         return automaton_from_payload(read_json(path, max_bytes=MAX_BYTES), name=Path(path).stem)
     except (InvalidAutomaton, LimitExceeded) as error:
         raise type(error)(f"{short(path)}: {error}") from error

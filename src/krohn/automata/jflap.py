@@ -17,9 +17,9 @@ from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 from krohn.strict_json import shown
 
-MAX_BYTES = 4_000_000
+MAX_JFF_BYTES = 4_000_000
 MAX_DEPTH, MAX_ELEMENTS = 16, 200_000
-MAX_SUBSETS = 4_096
+MAX_STATE_SETS = 4_096
 SINK = "sink"
 
 
@@ -89,8 +89,8 @@ class _Reader:
 
 def parse_jff(data: bytes, name: str = "") -> Semiautomaton:
     """The automaton in the bytes of a ``.jff`` file; final states are observed as 1."""
-    if len(data) > MAX_BYTES:
-        raise LimitExceeded(f"a .jff file must have at most {MAX_BYTES:,} bytes; it has {len(data):,}")
+    if len(data) > MAX_JFF_BYTES:
+        raise LimitExceeded(f"a .jff file must have at most {MAX_JFF_BYTES:,} bytes; it has {len(data):,}")
     root = _Reader().read(data)
     kind = root.one("type")
     if root.tag != "structure" or kind not in {"fa", None}:
@@ -167,10 +167,10 @@ class _Drawn:
                 if after not in seen:
                     seen.add(after)
                     waiting.append(after)
-            if len(seen) > MAX_SUBSETS:
+            if len(seen) > MAX_STATE_SETS:
                 raise LimitExceeded(
-                    f"a nondeterministic automaton may become at most {MAX_SUBSETS:,} sets of states; this "
-                    "one becomes more: make it deterministic first"
+                    f"a nondeterministic automaton may become at most {MAX_STATE_SETS:,} sets of states; "
+                    "this one becomes more: make it deterministic first"
                 )
 
     def _built(self, groups: list[frozenset[int]], name: str) -> Semiautomaton:

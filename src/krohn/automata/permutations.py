@@ -32,7 +32,7 @@ def generator_set(group: str, n: int, letters: str) -> list[Permutation]:
     chosen = [parse_permutation(item, n) for item in _items(letters)]
     if len(set(chosen)) < len(chosen):
         raise InvalidInput(f"the permutations of a generator set must be distinct; got {letters!r}")
-    odd = [permutation for permutation in chosen if not _is_even(permutation)]
+    odd = [permutation for permutation in chosen if not even_rows(np.array([permutation]))[0]]
     if group == "A" and odd:
         raise InvalidInput(f"the letters of A{n} must be even permutations; {one_line(odd[0])} is odd")
     return chosen
@@ -89,14 +89,12 @@ def _distinct(*permutations: Permutation) -> list[Permutation]:
     return list(dict.fromkeys(permutations))
 
 
-def _is_even(permutation: Permutation) -> bool:
-    return sum(a > b for a, b in itertools.combinations(permutation, 2)) % 2 == 0
-
-
 def _lexicographic(group: str, n: int, count: int) -> list[Permutation]:
     """The first ``count`` elements of the group in lexicographic order."""
     everyone: Iterator[Permutation] = itertools.permutations(range(n))
-    return list(itertools.islice(filter(_is_even, everyone) if group == "A" else everyone, count))
+    if group == "A":
+        everyone = (permutation for permutation in everyone if even_rows(np.array([permutation]))[0])
+    return list(itertools.islice(everyone, count))
 
 
 def _minimal(group: str, n: int) -> list[Permutation]:
@@ -180,7 +178,7 @@ def alternating(n: int, letters: str = "paper") -> Semiautomaton:
         raise InvalidInput(f"an alternating group An must have n ≥ 3; got A{n}: write A4, A5")
     check_size(f"A{n}", capped_factorial(n) // 2, 1)
     everyone = arrangements(n)
-    return _acting_on_itself(f"A{n}", everyone[is_even(everyone)], generator_set("A", n, letters))
+    return _acting_on_itself(f"A{n}", everyone[even_rows(everyone)], generator_set("A", n, letters))
 
 
 def permutation_reset(n: int, letters: str = "minimal") -> Semiautomaton:
@@ -217,7 +215,7 @@ def arrangements(n: int) -> npt.NDArray[np.int32]:
     return rows.astype(np.int32)
 
 
-def is_even(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+def even_rows(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
     """Whether each row is an even permutation, by the number of its inversions."""
     inversions = np.zeros(len(rows), dtype=np.int64)
     for i, j in itertools.combinations(range(rows.shape[1]), 2):

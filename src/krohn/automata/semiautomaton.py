@@ -371,7 +371,7 @@ class Observed(Semiautomaton):
         return tuple(map(str, range(self.num_observations)))
 
 
-def asked(automaton: Semiautomaton, target: Target) -> Semiautomaton:
+def with_target(automaton: Semiautomaton, target: Target) -> Semiautomaton:
     """The automaton with states or observations as its output."""
     if target == automaton.target:
         return automaton

@@ -13,20 +13,28 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata import observations
 from krohn.automata.families import (
     abab,
+    accepted,
     adder,
+    boundary,
+    carry,
     counter,
     cyclic,
+    digit,
     dihedral,
+    dihedral_place,
+    dihedral_toggle,
     dyck,
+    first_element,
     full_monoid,
     grid,
+    is_zero,
     memory,
     parity,
     quaternion,
     rubik,
+    stack_top,
     write_once,
 )
 from krohn.automata.files import automaton_from_payload, load_automaton
@@ -80,7 +88,7 @@ FAMILIES = (
         _cyclic,
         "cyclic group; letters are all n elements, or 0 and 1",
         (*(f"C{n}" for n in range(2, 9)), "C5:01"),
-        {"zero": observations.is_zero},
+        {"zero": is_zero},
     ),
     Family(
         "D2n",
@@ -88,7 +96,7 @@ FAMILIES = (
         lambda order: dihedral(int(order)),
         "dihedral group of that order: toggle the direction, drive one place on",
         ("D6", "D8"),
-        {"location": observations.dihedral_place, "toggle": observations.dihedral_toggle},
+        {"location": dihedral_place, "toggle": dihedral_toggle},
     ),
     Family(
         "An, An:LETTERS",
@@ -96,7 +104,7 @@ FAMILIES = (
         lambda n, letters: alternating(int(n), letters or "paper"),
         "alternating group acting on itself; letters are the 3-cycles (1 2 i)",
         ("A4", "A5"),
-        {"first": observations.first_element},
+        {"first": first_element},
     ),
     Family(
         "Sn, Sn:LETTERS",
@@ -104,7 +112,7 @@ FAMILIES = (
         lambda n, letters: symmetric(int(n), letters or "paper"),
         "symmetric group acting on itself; letters are a swap, a cycle and six more",
         ("S3", "S4", "S5"),
-        {"first": observations.first_element},
+        {"first": first_element},
     ),
     Family("Q8", "Q8", quaternion, "quaternion group; letters 1, i, j, k", ("Q8",)),
     Family(
@@ -113,7 +121,7 @@ FAMILIES = (
         lambda depth, kinds: dyck(int(depth), int(kinds)),
         "stack of at most n brackets of k types; illegal moves lead to a sink",
         ("Dyck4,2", "Dyck4,8"),
-        {"top": observations.stack_top},
+        {"top": stack_top},
     ),
     Family(
         "Gridn, GridAxB, Grid…:noop",
@@ -121,7 +129,7 @@ FAMILIES = (
         _grid,
         "gridworld on a line, in the plane, in a box",
         ("Grid4", "Grid9", "Grid9:noop", "Grid3x4"),
-        {"boundary": observations.boundary},
+        {"boundary": boundary},
     ),
     Family(
         "FlipFlop", "FlipFlop", lambda: memory(2, "FlipFlop"), "memory of one of two values", ("FlipFlop",)
@@ -134,7 +142,7 @@ FAMILIES = (
         "cell that keeps the first of n values written to it until it is cleared",
         ("WriteOnce2",),
     ),
-    Family("abab", "abab", abab, "the language (abab)*", ("abab",), {"accept": observations.accepted}),
+    Family("abab", "abab", abab, "the language (abab)*", ("abab",), {"accept": accepted}),
     Family("Parity", "Parity", parity, "parity of the ones", ("Parity",)),
     Family(
         "Countern", rf"Counter{_N}", lambda n: counter(int(n)), "counter modulo n, one letter", ("Counter5",)
@@ -145,7 +153,7 @@ FAMILIES = (
         lambda addends: adder(int(addends or 2)),
         "binary adder with carry, of two or k numbers",
         ("Add",),
-        {"digit": observations.digit, "carry": observations.carry},
+        {"digit": digit, "carry": carry},
     ),
     Family(
         "Rubik, Rubik:12, Rubik:18",
@@ -160,7 +168,7 @@ FAMILIES = (
         lambda n, letters: permutation_reset(int(n), letters or "minimal"),
         "permutations of n people and a reset to each of them",
         ("PermReset3", "PermReset5"),
-        {"first": observations.first_element},
+        {"first": first_element},
     ),
     Family("Tn", rf"T{_N}", lambda n: full_monoid(int(n)), "full transformation monoid on n points", ("T3",)),
 )

@@ -24,7 +24,7 @@ from functools import cached_property
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import identity
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget
+from krohn.budget import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering
 from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order, small_generating_set
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
@@ -318,8 +318,31 @@ class Cascade:
         return [(tile, below[change]) for tile in sources]
 
 
+_LAST = 8
+_MOST_KEPT = 2_000
+_kept: dict[tuple[Semiautomaton, str, str], tuple[Cascade, int]] = {}
+"""The ``_LAST`` cascades of at most ``_MOST_KEPT`` sets, with the units of work that each took."""
+
+
 def holonomy_cascade(
     automaton: Semiautomaton, *, max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
 ) -> Cascade:
-    """The plain holonomy decomposition, its covering proved."""
-    return Cascade(skeleton(automaton, max_sets=max_sets, budget=budget), budget)
+    """The plain holonomy decomposition, its covering proved.
+
+    The last few are cached. A cached cascade costs the budget as many units as computing it did, so no result
+    depends on earlier calls.
+    """
+    budget = unlimited() if budget is None else budget
+    key = automaton, automaton.name, automaton.target  # equal automata may have several names
+    cascade, units = _kept.pop(key, (None, 0))
+    if cascade is not None and cascade.skeleton.num_sets <= max_sets and units <= budget.left:
+        budget.spend(units)
+    else:
+        before = budget.done
+        cascade = Cascade(skeleton(automaton, max_sets=max_sets, budget=budget), budget)
+        units = budget.done - before
+    if cascade.skeleton.num_sets <= _MOST_KEPT:
+        _kept[key] = cascade, units
+        while len(_kept) > _LAST:
+            del _kept[next(iter(_kept))]
+    return cascade

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -175,7 +176,7 @@ class PlanSearch:
     def _reachable(self, automaton: Semiautomaton) -> Plan | None:
         if REACHABLE not in self.passes:
             return None
-        states = splitting.reachable_states(automaton)
+        states = tuple(sorted(reachable_states(automaton)))
         if len(states) == automaton.num_states:
             return None
         inner = self.best(splitting.restriction(automaton, states))

@@ -215,18 +215,6 @@ def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
     return None
 
 
-def reachable_states(automaton: Semiautomaton) -> tuple[int, ...]:
-    """The states reachable from the start, in increasing order."""
-    seen = {automaton.start}
-    queue = [automaton.start]
-    for state in queue:
-        for letter in automaton.letters:
-            if letter[state] not in seen:
-                seen.add(letter[state])
-                queue.append(letter[state])
-    return tuple(sorted(seen))
-
-
 def restriction(automaton: Semiautomaton, states: Sequence[int]) -> Semiautomaton:
     """The automaton on a closed set of states."""
     place = {state: index for index, state in enumerate(states)}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import Semiautomaton, asked
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import LimitExceeded, counted
 
 MAX_STEPS = 5_000_000
@@ -155,10 +155,10 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
     if meant is None:
         return Identity(claimed)
     if claimed.target == "observation":
-        meant = asked(minimize(asked(meant, "observation")), "observation")
+        meant = with_target(minimize(with_target(meant, "observation")), "observation")
     ordered = listed_as(meant, claimed)
     if ordered is not None:
-        return Identity(asked(ordered, claimed.target), by_user=True)
+        return Identity(with_target(ordered, claimed.target), by_user=True)
     if not renamed:
         why = f"the network has {described(claimed)}; you mean {described(meant)}"
         how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""

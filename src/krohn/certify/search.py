@@ -7,7 +7,6 @@ to a length.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.certificate import Counterexample, SecondOpinion
 from krohn.network.forward import Cast, Floats, apply_mlp, attend, caster, logits, softmax
+from krohn.network.forward import run as run_network
 from krohn.network.transformer import Head, Transformer
 
 Words = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ def runner(network: Transformer, dtype: str) -> Runner:
 
     def run(words: Words) -> npt.NDArray[np.int64]:
         rows = max(1, BATCH_WORK // (work * max(1, words.shape[1])))
-        parts = [run_in(network, words[at : at + rows], dtype) for at in range(0, len(words), rows)]
+        parts = [run_network(network, words[at : at + rows], dtype) for at in range(0, len(words), rows)]
         return np.concatenate(parts) if parts else np.zeros_like(words)
 
     return run
@@ -123,7 +123,7 @@ def _closeness(
     network: Transformer, automaton: Semiautomaton, dtype: str, words: Words
 ) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
     """The least margin of every word, and a counterexample if one of them is run wrong."""
-    out = logits_in(network, words, dtype).astype(np.float64)
+    out = logits(network, words, dtype).astype(np.float64)
     wanted, got = right_outputs(automaton, words)[..., None], out.argmax(axis=-1)
     right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
     np.put_along_axis(out, wanted, -np.inf, axis=-1)
@@ -160,17 +160,6 @@ def _patterns(letters: int, length: int) -> Words:
                     word[place] = second
                     result.append(word)
     return np.array(result, dtype=np.int64).reshape(len(result), length)
-
-
-def run_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.NDArray[np.int64]:
-    """The states the network outputs for words ``[batch, length]`` in this arithmetic."""
-    states: npt.NDArray[np.int64] = logits_in(network, words, dtype).argmax(axis=-1)
-    return states
-
-
-def logits_in(network: Transformer, words: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
-    """The read-out ``[batch, length, states]`` in this arithmetic."""
-    return logits(network, words, dtype)
 
 
 MAX_WORK = 5 * 10**10
@@ -350,16 +339,16 @@ def _level_attention(
     cast: Cast,
 ) -> Floats:
     """Attention of one level: to the shared path, and to the ancestors in every level above."""
-    asked = query.levels[number]
+    queries = query.levels[number]
     on_path = len(key.path)
     # Where nothing stands before it, the first position sees itself.
     seen = number if strict and on_path + number > 0 else number + 1
     # Positions along the first axis: sums over them then run at full speed.
-    scores = np.empty((on_path + seen, len(asked)), dtype=asked.dtype)
-    scores[:on_path] = key.path @ asked.T
+    scores = np.empty((on_path + seen, len(queries)), dtype=queries.dtype)
+    scores[:on_path] = key.path @ queries.T
     for level in range(seen):
         keys = key.levels[level]
-        family = asked.reshape(len(keys), -1, asked.shape[1])
+        family = queries.reshape(len(keys), -1, queries.shape[1])
         np.matmul(family, keys[:, :, None], out=scores[on_path + level].reshape(len(keys), -1, 1))
     weights = cast(softmax(scores, axis=0))
     mixed = weights[:on_path].T @ value.path

@@ -16,9 +16,10 @@ from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
-from krohn.depth.layer_size import BITS, LayerSize
+from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
 from krohn.folder import COMPILED, Folder
+from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MEANING, MODEL, save
 from krohn.network.transformer import HeadMeaning
@@ -108,7 +109,7 @@ def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> D
     The depth of a scan or of a wide layer is no upper bound for longer words. The default format is float64,
     as in krohn verify. A network without heads has no head width: then layers have the default size.
     """
-    shape, bits = network.transformer, BITS[dtype or "float64"]
+    shape, bits = network.transformer, FLOATS[dtype or "float64"].bits
     size = LayerSize(shape.heads, shape.head_dim, bits) if shape.heads else LayerSize(bits=bits)
     lasting = None if network.method in ("scan", "wide") else shape.depth
     return bounded(network.automaton, lasting, size, observed=observed)

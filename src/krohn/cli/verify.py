@@ -7,14 +7,13 @@ import click
 from click.core import ParameterSource
 
 from krohn.automata.zoo import parse_spec
-from krohn.certify.argument import explain
-from krohn.certify.certificate import Verification, place
+from krohn.certify.certificate import Verification, explain, place
 from krohn.check.folder import weight_files
 from krohn.check.format import FORMATS
 from krohn.check.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
-from krohn.nearest_float import stated
+from krohn.nearest_float import portable_bound
 from krohn.verification import verify
 
 
@@ -205,7 +204,7 @@ def _verdict(verdict: Verification, name: str) -> str:
     tight = verdict.tightest if verdict.claim.kind == COMPILED else None
     checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
-    margin = f"logit margin {stated(verdict.margin):.4g} after all errors{checks}{where}"
+    margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
     return f"certified: {name}, {verdict.words}, {verdict.dtype}\n{assumed}\n{margin}"
 
 

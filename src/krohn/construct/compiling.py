@@ -9,7 +9,7 @@ from dataclasses import replace
 from textwrap import shorten
 
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import Target, asked
+from krohn.automata.semiautomaton import Target, with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.budget import Budget
 from krohn.construct.features.source import (
@@ -110,8 +110,8 @@ def compile(
 def _meant(request: Request) -> Request:
     """The request for the automaton that is built: minimised where only its observation matters."""
     if request.target == "state":
-        return replace(request, automaton=asked(request.automaton, "state"))
-    automaton = asked(minimize(asked(request.automaton, "observation")), "observation")
+        return replace(request, automaton=with_target(request.automaton, "state"))
+    automaton = with_target(minimize(with_target(request.automaton, "observation")), "observation")
     if automaton.num_observations > MAX_OBSERVATIONS:
         most = f"observations must be numbers below {MAX_OBSERVATIONS:,}, one output each"
         raise InvalidInput(f"{most}; got {automaton.num_observations - 1:,}")

@@ -10,7 +10,7 @@ from math import pi
 
 from krohn.algebra.permutation import prime_factors
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.construct.lowering.assembly import UNIT, Faults, longest
+from krohn.construct.lowering.assembly import Faults, longest
 from krohn.construct.paper.grid_heads import MOD_LOGIT_GAP, key_gap
 from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 from krohn.construct.paper.permutation_reset import ComponentCascade, component_cascade
@@ -19,7 +19,7 @@ from krohn.construct.paper.theorem2 import build_paper, cascade_refusals
 from krohn.construct.paper.theorem3 import build_grid
 from krohn.construct.request import Request
 from krohn.errors import Unsupported
-from krohn.nearest_float import cos, log
+from krohn.nearest_float import FLOATS, cos, log
 from krohn.network.compiled import CompiledNetwork
 
 # The longest words that the paper's heads support in a float format: estimates, made before building.
@@ -29,7 +29,6 @@ from krohn.network.compiled import CompiledNetwork
 # the certificate; ``research/precision_limits.py`` compares these limits with runs.
 
 
-LARGEST = {"float64": 1.7e308, "float32": 3.4e38, "float16": 65504.0, "bfloat16": 3.3e38}
 ROUNDINGS = 16
 """Roundings in two scores of two products, each of a rounded weight, position and query."""
 VISIT_ROUNDINGS = {"log_depth": 1 << 20}
@@ -43,10 +42,10 @@ MOST_STEPS = 2 / 9
 def circle_fault(states: int, length: int, dtype: str) -> str | None:
     """Why the points of one circle (Theorem 1) cannot be distinguished in the format, if they cannot."""
     gamma = scan_gamma(states, length)
-    if gamma > LARGEST[dtype] / 4:
+    if gamma > FLOATS[dtype].largest / 4:
         return f"scores of size {gamma:.3g} overflow {dtype}"
     # The remaining gap must still make softmax one-hot up to 0.1/(|Q|T).
-    left = gamma * (1.0 - cos(pi / max(length, 2)) - ROUNDINGS * UNIT[dtype])
+    left = gamma * (1.0 - cos(pi / max(length, 2)) - ROUNDINGS * FLOATS[dtype].unit)
     if left < log(10 * states * length):
         return f"{dtype} cannot tell neighbours on a circle of {2 * length} positions apart"
     return None
@@ -55,7 +54,7 @@ def circle_fault(states: int, length: int, dtype: str) -> str | None:
 def composition_fault(states: int, dtype: str) -> str | None:
     """Why maps of this many states cannot be composed in the format, if they cannot."""
     reach = 2 * states * (states + 1)
-    if reach * UNIT[dtype] > 1:
+    if reach * FLOATS[dtype].unit > 1:
         return f"composing maps of {states} states takes integers up to {reach:,}, beyond {dtype}"
     return None
 
@@ -68,7 +67,7 @@ def sum_error(total: int) -> float:
 def counter_fault(modulus: int, length: int, dtype: str, counting: str = "relu") -> str | None:
     """Why a prefix sum of residues cannot be recovered from its mean, if it cannot."""
     reach, room = (modulus - 1) * length, STEP_ERROR.get(counting, MOST_STEPS)
-    if reach * sum_error(length) * UNIT[dtype] > room:
+    if reach * sum_error(length) * FLOATS[dtype].unit > room:
         return f"a sum up to {reach:,} would be off by more than {room:.2g} in {dtype}, in some order"
     return None
 
@@ -76,7 +75,7 @@ def counter_fault(modulus: int, length: int, dtype: str, counting: str = "relu")
 def memory_fault(states: int, length: int, dtype: str) -> str | None:
     """Why recency j/T cannot be resolved by scores of size 2T·log(16|Q|T), if it cannot."""
     scale = length * log(16 * states * length)
-    if 2 * scale > LARGEST[dtype] or 8 * UNIT[dtype] * length > 1:
+    if 2 * scale > FLOATS[dtype].largest or 8 * FLOATS[dtype].unit * length > 1:
         return f"{dtype} cannot tell {length} neighbouring positions apart"
     return None
 
@@ -92,7 +91,7 @@ def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) ->
         angle = 4.0 * pi * total / (walls + 1) * sum_error(total)
         left = max(1.0 - log(8.0 * total) / MOD_LOGIT_GAP, 1e-9)
         needed = 8.0 * angle / left
-    if needed * UNIT[dtype] > recency:
+    if needed * FLOATS[dtype].unit > recency:
         return f"{dtype} cannot tell visits apart that differ by {recency:.1e} of a score"
     return None
 

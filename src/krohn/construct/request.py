@@ -13,11 +13,11 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.budget import UNITS, Budget
-from krohn.construct.lowering.assembly import UNIT
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.paper.theorem1 import Gadget, Positions
 from krohn.construct.paper.theorem3 import Variant
 from krohn.errors import InvalidInput
+from krohn.nearest_float import FLOATS
 from krohn.network.forward import float_name
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
@@ -39,7 +39,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "activation": get_args(Activation),
     "objective": get_args(Objective),
     "target": get_args(Target),
-    "dtype": (*UNIT, None),
+    "dtype": (*FLOATS, None),
     "gadget": (*get_args(Gadget), None),
     "positions": (*get_args(Positions), None),
     "variant": (*get_args(Variant), None),

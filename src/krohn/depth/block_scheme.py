@@ -9,7 +9,7 @@ The check is a finite computation for every number of blocks. Two choices S ≠ 
 if some choice of B leads to two different states. The set of pairs of states that S and S′ reach under a
 common choice of B depends only on the set after one block less, so finitely many sets occur; the scheme
 holds if none after S and S′ first differ lies in the diagonal. The check shares no code with the search
-(``block_search``) and reads only the transition table, letter by letter.
+(``lower_bound``) and reads only the transition table, letter by letter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -95,7 +95,7 @@ def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeR
     if fault is not None:
         return SchemeReport(False, fault)
     moves = [_moves(table, scheme, filling) for filling in scheme.fillings]
-    state = _after(table, start, scheme.prefix)
+    state = state_after(table, start, scheme.prefix)
     first: tuple[Pairs, bool] = (frozenset({(state, state)}), False)
     choices: dict[tuple[Pairs, bool], tuple[Word, Word]] = {first: ((), ())}
     waiting = [first]
@@ -141,7 +141,8 @@ def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:
         yield f"more than {MOST_BLOCKS:,} fillings of B's places: not decided"
 
 
-def _after(table: Table, state: int, word: Sequence[int]) -> int:
+def state_after(table: Table, state: int, word: Sequence[int]) -> int:
+    """The state after a word."""
     for letter in word:
         state = table[state][letter]
     return state
@@ -155,5 +156,5 @@ def _moves(table: Table, scheme: BlockScheme, filling: Word) -> list[Word]:
     for others in scheme.answers or product(scheme.letters, repeat=len(free)):
         letters = mine | dict(zip(free, others, strict=True))
         word = [letters[place] for place in range(scheme.length)]
-        result.append(tuple(_after(table, state, word) for state in range(len(table))))
+        result.append(tuple(state_after(table, state, word) for state in range(len(table))))
     return result

@@ -15,18 +15,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-"""Significand bits of each format: a network that is right in a format for every order of summation cannot
-depend on more."""
+from krohn.nearest_float import FLOATS
 
 
 @dataclass(frozen=True)
 class LayerSize:
-    """Heads, numbers returned by each head, and bits of precision; the defaults are a typical small layer."""
+    """Heads, numbers returned by each head, and bits of precision; the defaults are a typical small layer.
+
+    A network that is right in a format for every order of summation cannot depend on more bits than its
+    significand has.
+    """
 
     heads: int = 8
     head_dim: int = 64
-    bits: int = BITS["float32"]
+    bits: int = FLOATS["float32"].bits
 
     def __str__(self) -> str:
         heads = "1 head" if self.heads == 1 else f"{self.heads} heads"

@@ -9,6 +9,9 @@ Words are a prefix and then letters a and b. Two words that fill some block in t
 then agree on b … b a … a until the end, lead to different states whatever precedes the block. Then additive
 sums of few bits cannot tell two such words apart, and few heads cannot be made to attend to the right place
 (statement and proof: docs/depth.md). The check reads only the transition table.
+
+Block schemes (``block_scheme``) are searched here: short blocks first, all places of A, all pairs of
+fillings, all prefixes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +23,159 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.quotients import reachable
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
-from krohn.depth.block_scheme import BlockScheme, Word
-from krohn.depth.block_search import MOST_STATES, UNITS, distinct_letters, find_block_scheme, words_to_states
+from krohn.depth.block_scheme import BlockScheme, Table, Word, check_block_scheme, state_after
 from krohn.depth.layer_size import LayerSize
 
-Table = Sequence[Sequence[int]]
+LONGEST_BLOCK = 6
+MOST_WORDS = 20_000
+FILTER_SETS = 300
+SCHEME_UNITS = 2_000_000
+"""Default budget of a search: less than a second."""
+
+MOST_STATES = 5_000
+"""Automata of more states are not searched for a witness."""
+
+MANY_STATES, NEAR = 60, 8
+"""Beyond MANY_STATES states, only prefixes to the NEAR states closest to the start are tried."""
+
+Moves = tuple[tuple[int, int], ...]
+"""Pairs of maps of a block, by their numbers: what A's two fillings do for each answer of B."""
+
+
+def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) -> BlockScheme | None:
+    """A scheme that the independent check confirms, ``None`` if the search finds none within its budget."""
+    budget = budget or Budget(SCHEME_UNITS)
+    if automaton.num_states > MOST_STATES:
+        return None
+    try:
+        for scheme in _schemes(automaton, budget):
+            if check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds:
+                return scheme
+    except BudgetSpent:
+        pass
+    return None
+
+
+def _schemes(automaton: Semiautomaton, budget: Budget) -> Iterator[BlockScheme]:
+    """Candidate schemes; with many states B has only two answers, so that few pairs are reached."""
+    letters, many = distinct_letters(automaton), automaton.num_states > MANY_STATES
+    words = words_to_states(automaton, letters)
+    starts = list(words.items())[: NEAR if many else None]
+    maps_of = _BlockMaps(automaton, letters)
+    rows: dict[tuple[int, ...], int] = {}
+    tried: set[Moves] = set()
+    seen: set[tuple[int, int]] = set()
+    for length in range(2, LONGEST_BLOCK + 1):
+        if len(letters) ** length > MOST_WORDS:
+            return
+        for size in range(1, length):
+            for owned in combinations(range(length), size):
+                maps = maps_of.fillings(length, owned, budget)
+                answers = list(product(letters, repeat=length - size))
+                row = {filling: rows.setdefault(tuple(own), len(rows)) for filling, own in maps.items()}
+                for first, second in combinations(maps, 2):
+                    if (row[first], row[second]) in seen:
+                        continue
+                    seen.add((row[first], row[second]))
+                    ways = list(zip(maps[first], maps[second], strict=True))
+                    for chosen in combinations(range(len(ways)), 2) if many else [range(len(ways))]:
+                        moves = tuple(dict.fromkeys(ways[n] for n in chosen))
+                        if moves in tried or all(f == g for f, g in moves):
+                            continue
+                        tried.add(moves)
+                        given = tuple(answers[n] for n in chosen) if many else ()
+                        pairs = [(maps_of.distinct[f], maps_of.distinct[g]) for f, g in moves]
+                        for state, prefix in starts:
+                            if _tells_apart(state, pairs, budget):
+                                fillings = (first, second)
+                                yield BlockScheme(prefix, length, owned, fillings, tuple(letters), given)
+
+
+def distinct_letters(automaton: Semiautomaton) -> list[int]:
+    """One letter for each distinct action."""
+    return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[
+        ::-1
+    ]
+
+
+def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
+    """A shortest word to every state reachable by these letters."""
+    words: dict[int, Word] = {automaton.start: ()}
+    for state in (queue := [automaton.start]):
+        for letter in letters:
+            target = automaton.step(state, letter)
+            if target not in words:
+                words[target] = (*words[state], letter)
+                queue.append(target)
+    return words
+
+
+class _BlockMaps:
+    """The maps of all words of a length; equal maps share a number, which is compared instead."""
+
+    def __init__(self, automaton: Semiautomaton, letters: list[int]) -> None:
+        self.distinct: list[Transformation] = [tuple(range(automaton.num_states))]
+        self._numbers = {self.distinct[0]: 0}
+        self._letters = {letter: automaton.letters[letter] for letter in letters}
+        self._length = 0
+        self._words: dict[Word, int] = {(): 0}
+
+    def fillings(self, length: int, owned: tuple[int, ...], budget: Budget) -> dict[Word, list[int]]:
+        """For each filling of A the numbers of the block's maps, with B's fillings in a fixed order."""
+        budget.spend(len(self._letters) ** length * length * len(self.distinct[0]))
+        while self._length < length:
+            self._words = {
+                (*word, letter): self._number(tuple(action[q] for q in self.distinct[number]))
+                for word, number in self._words.items()
+                for letter, action in self._letters.items()
+            }
+            self._length += 1
+        result: dict[Word, list[int]] = {}
+        for word, number in self._words.items():
+            result.setdefault(tuple([word[place] for place in owned]), []).append(number)
+        return result
+
+    def _number(self, image: Transformation) -> int:
+        if image not in self._numbers:
+            self._numbers[image] = len(self.distinct)
+            self.distinct.append(image)
+        return self._numbers[image]
+
+
+def _tells_apart(state: int, moves: list[tuple[Transformation, Transformation]], budget: Budget) -> bool:
+    """A quick filter before the check: the same sets of pairs, fewer of them."""
+    start = frozenset({(state, state)})
+    ways = {
+        (0, 0): [(f, f) for f, _ in moves],
+        (1, 1): [(g, g) for _, g in moves],
+        (0, 1): moves,
+    }
+    seen = {(start, False)}
+    todo = [(start, False)]
+    for pairs, differed in todo:
+        for (s, t), maps in ways.items():
+            budget.spend(len(pairs) * len(maps) + 1)
+            after = frozenset([(f[p], g[q]) for p, q in pairs for f, g in maps])
+            apart = differed or s != t
+            if apart and all(p == q for p, q in after):
+                return False
+            flipped = [(after, apart)]
+            if differed:  # the two choices may swap roles later
+                budget.spend(len(pairs) * len(maps))
+                other = frozenset([(g[p], f[q]) for p, q in pairs for f, g in maps])
+                if all(p == q for p, q in other):
+                    return False
+                flipped.append((other, True))
+            for item in flipped:
+                if item not in seen:
+                    if len(seen) > FILTER_SETS:
+                        return False
+                    seen.add(item)
+                    todo.append(item)
+    return True
+
 
 MOST_PAIRS = 200_000
 
@@ -78,7 +227,7 @@ def find_two_words(table: Table, start: int, shown: Sequence[int] | None = None)
     return None
 
 
-LONGEST = 4
+LONGEST_LAST_BLOCK = 4
 
 
 @dataclass(frozen=True)
@@ -122,12 +271,12 @@ def check_last_block_scheme(table: Table, start: int, scheme: LastBlockScheme) -
     if fault is not None:
         return fault
     between, end = scheme.after
-    reached = {_run(table, start, scheme.prefix)}
+    reached = {state_after(table, start, scheme.prefix)}
     for state in (queue := sorted(reached)):
         fresh = {table[state][between], table[state][end]} - reached
         reached |= fresh
         queue += sorted(fresh)
-    one, two = ([_run(table, state, word) for state in reached] for word in scheme.fillings)
+    one, two = ([state_after(table, state, word) for state in reached] for word in scheme.fillings)
     pairs = set(product(one, two))
     for letter in scheme.after:
         for p, q in (waiting := sorted(pairs)):
@@ -151,17 +300,11 @@ def _faults(table: Table, start: int, scheme: LastBlockScheme) -> Iterator[str]:
         yield "the fillings must be words of one length, of the letters that follow"
 
 
-def _run(table: Table, state: int, word: Sequence[int]) -> int:
-    for letter in word:
-        state = table[state][letter]
-    return state
-
-
 def find_last_block_scheme(
     table: Table, start: int, prefixes: dict[int, Word], letters: Sequence[int], budget: Budget
 ) -> LastBlockScheme | None:
     """Tries short blocks first, all pairs of letters and fillings, from every state; the check decides."""
-    for length in range(1, LONGEST + 1):
+    for length in range(1, LONGEST_LAST_BLOCK + 1):
         for after in permutations(letters, 2):
             for fillings in combinations(product(after, repeat=length), 2):
                 for prefix in prefixes.values():
@@ -203,9 +346,9 @@ def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme
         return None  # ``find_block_scheme`` tries these
     wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
     parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
-    budget = Budget(2 * UNITS)
+    budget = Budget(2 * SCHEME_UNITS)
     for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
-        result = find_block_scheme(part, budget.part(UNITS)) if budget.left >= 1 else None
+        result = find_block_scheme(part, budget.part(SCHEME_UNITS)) if budget.left >= 1 else None
         if result is not None:
             words = (result.prefix, *result.fillings, result.letters, *result.answers)
             prefix, one, two, chosen, *answers = (tuple(pair[x] for x in word) for word in words)
@@ -219,7 +362,9 @@ def _last_block(automaton: Semiautomaton, letters: list[int]) -> LastBlockScheme
         return None
     try:
         prefixes = words_to_states(part, letters)
-        return find_last_block_scheme(part.table.tolist(), part.start, prefixes, letters, Budget(UNITS))
+        return find_last_block_scheme(
+            part.table.tolist(), part.start, prefixes, letters, Budget(SCHEME_UNITS)
+        )
     except BudgetSpent:
         return None
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from safetensors.numpy import load as load_tensors
 
 from krohn.automata.files import automaton_payload
-from krohn.automata.semiautomaton import Semiautomaton, asked
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.certify.certificate import Check, Counterexample, SecondOpinion, Verification
 from krohn.certify.identity import Identity, identify
 from krohn.certify.proof import checkable_table, furthest
@@ -161,7 +161,7 @@ SHORT_WORDS, LONG_WORDS = 2_000, 16
 def named_automaton(folder: Path) -> Semiautomaton:
     """The automaton that the files of an export name, with its target."""
     facts = facts_of_export(folder)
-    return asked(automaton_of_export(folder, facts), facts["target"])
+    return with_target(automaton_of_export(folder, facts), facts["target"])
 
 
 def verify_export(

@@ -13,7 +13,7 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.semiautomaton import Target, asked
+from krohn.automata.semiautomaton import Target, with_target
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.folder import COMPILED, KEYS, Folder
@@ -209,7 +209,7 @@ def load(directory: str | Path) -> CompiledNetwork:
             raise InvalidFile("the automaton does not have the digest the file states; compile it again")
         # A name that does not give this automaton is only the file's claim; it is dropped.
         automaton = replace(automaton, name=true_name(automaton))
-        automaton = asked(automaton, named("target", payload.get("target", "state"), Target))
+        automaton = with_target(automaton, named("target", payload.get("target", "state"), Target))
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:

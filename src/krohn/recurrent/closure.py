@@ -1,22 +1,23 @@
 """Searches for a proof for words of every length (``check.closure``), or for a counterexample."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.certify.certificate import Counterexample, SecondOpinion
+from krohn.certify.proof import checkable_table
+from krohn.certify.search import all_words, first_wrong
 from krohn.check import closure
 from krohn.check.cells import Cell
 from krohn.check.chunks import same_in_chunks
 from krohn.check.closure import MAX_PAIRS, WORK
-from krohn.check.reader import Automaton
 from krohn.check.recurrent_rules import DTYPES as DTYPES
 from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidInput
-from krohn.nearest_float import stated
 from krohn.recurrent.running import states_of
 
 SHORT_WORDS = 5_000
@@ -36,7 +37,7 @@ class Closure:
         margin: the least lead of the right logit.
         order: the summation order for which it holds.
         horizon: all words up to this length are right in that order; ``None`` if nothing was searched.
-        counterexample: a wrong word with the state it gives, if known; confirmed by a run.
+        counterexample: a wrong word, if known; confirmed by a run.
         chunked: whether the chunked form gives the same floats; ``None`` if there is no such form.
         reason: why there is no proof.
         searched: what the checker's search went through, which is the proof.
@@ -47,7 +48,7 @@ class Closure:
     margin: float
     order: str
     horizon: int | None = None
-    counterexample: tuple[tuple[int, ...], int] | None = None
+    counterexample: Counterexample | None = None
     chunked: bool | None = None
     reason: str = ""
     searched: closure.Closure | None = None
@@ -62,28 +63,15 @@ class Closure:
         """Whether it is proved for every summation order."""
         return self.every_length and self.order != LEFT
 
-    def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
-        """Plain data with names."""
-        wrong = None
-        if self.counterexample is not None:
-            word, got = self.counterexample
-            wrong = {
-                "letters": [automaton.letter_names[letter] for letter in word],
-                "got": automaton.state_names[got] if got >= 0 else "no number",
-                "expected": automaton.state_names[automaton.run(word)[-1]],
-            }
+    def to_json(self) -> dict[str, Any]:
+        """What it adds to a verdict."""
         return {
-            "certified": self.every_length,
-            "every_length": self.every_length,
             "vectors": self.vectors,
             "vectors_by_layer": list(self.layers),
-            "margin": stated(self.margin),
             "order": self.order,
             "any_order": self.any_order,
             "chunked": self.chunked,
             "horizon": self.horizon,
-            "reason": self.reason or None,
-            "counterexample": wrong,
         }
 
 
@@ -100,14 +88,14 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
         result = _searched(cell, automaton, min(limit, LEFT_PAIRS), dtype, LEFT)
     if result.every_length or result.counterexample is not None:
         return result
-    return replace(result, counterexample=shortest_wrong(cell, automaton))
+    return replace(result, counterexample=run_all(cell, automaton)[1])
 
 
 def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
     """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
     try:
         with np.errstate(all="ignore"):
-            result = closure.close(cell, checkable(automaton), dtype, order, limit, budget=Budget(WORK))
+            result = closure.close(cell, checkable_table(automaton), dtype, order, limit, budget=Budget(WORK))
     except Refused as refusal:
         return Closure(False, (), 0.0, order, reason=str(refusal))
     built = Closure(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
@@ -116,39 +104,18 @@ def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, orde
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
     if result.doubt is None:
         return replace(built, reason=f"more than {built.vectors - 1:,} vectors are reached")
-    word = np.array([result.doubt])
-    got, wanted = int(states_of(cell, word)[0, -1]), automaton.run(result.doubt)[-1]
-    wrong = (result.doubt, got) if got != wanted else None
+    got, wanted = int(states_of(cell, np.array([result.doubt]))[0, -1]), int(automaton.run(result.doubt)[-1])
+    wrong = Counterexample(result.doubt, wanted, got) if got != wanted else None
     return replace(built, counterexample=wrong, reason="the right logit does not lead after some word")
 
 
-def checkable(automaton: Semiautomaton) -> Automaton:
-    """The automaton as the checker reads it."""
-    return Automaton(automaton.table.astype(np.int64), int(automaton.start), np.arange(automaton.num_states))
-
-
-def shortest_wrong(
+def run_all(
     cell: Cell, automaton: Semiautomaton, most: int = SHORT_WORDS
-) -> tuple[tuple[int, ...], int] | None:
-    """A shortest wrong word among all short ones, with the state it gives."""
-    words, truth = all_words(automaton, most)
-    got = states_of(cell, words)
-    lengths, rows = np.nonzero((got != truth).T)
-    if not len(lengths):
-        return None
-    end, row = int(lengths[0]) + 1, int(rows[0])
-    return tuple(words[row, :end].tolist()), int(got[row, end - 1])
-
-
-def all_words(automaton: Semiautomaton, most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """All words of the largest length with at most ``most`` words (length 1 at least), and their states."""
+) -> tuple[SecondOpinion, Counterexample | None]:
+    """Runs all words of the largest length with at most ``most`` words (length 1 at least)."""
     letters, length = automaton.num_letters, 1
     while letters > 1 and letters ** (length + 1) <= most:
         length += 1
-    codes = np.arange(letters**length)
-    words = codes[:, None] // letters ** np.arange(length)[::-1] % letters
-    truth = np.empty_like(words)
-    state = np.full(len(words), automaton.start)
-    for t in range(length):
-        state = truth[:, t] = automaton.table[state, words[:, t]]
-    return words, truth
+    words = all_words(letters, length)
+    first, wrong = first_wrong(partial(states_of, cell), automaton, words)
+    return SecondOpinion(length, len(words), wrong), first

@@ -17,7 +17,6 @@ from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.folder import KEYS, RECURRENT, Folder
 from krohn.network.storage import MODEL
-from krohn.recurrent.closure import SHORT_WORDS, all_words
 from krohn.recurrent.running import states_of
 from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
@@ -47,25 +46,6 @@ class RecurrentNetwork:
     def __repr__(self) -> str:
         sizes = f"{sum(tensor.size for tensor in self.cell.tensors.values()):,} parameters"
         return f"<{self.cell.kind} network for {self.automaton.name or 'an automaton'}: {sizes}>"
-
-
-@dataclass(frozen=True)
-class ExactRun:
-    """All ``words`` words of ``length`` letters were run; ``wrong`` have a wrong state at some letter."""
-
-    length: int
-    words: int
-    wrong: int
-
-    def to_json(self) -> dict[str, int]:
-        """Plain numbers."""
-        return {"length": self.length, "words": self.words, "wrong": self.wrong}
-
-
-def run_all(network: RecurrentNetwork, automaton: Semiautomaton, most: int = SHORT_WORDS) -> ExactRun:
-    """Runs all words of the largest length with at most ``most`` words (length 1 at least)."""
-    words, truth = all_words(automaton, most)
-    return ExactRun(words.shape[1], len(words), int((network.run(words) != truth).any(axis=1).sum()))
 
 
 def save(network: RecurrentNetwork, directory: str | Path) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.certificate import Check, Counterexample, SecondOpinion, Verification
+from krohn.certify.certificate import Check, Verification
 from krohn.certify.identity import Identity, identify
+from krohn.certify.proof import checkable_table
 from krohn.check.balls import (
     MAX_REFERENCES,
     Carried,
@@ -33,8 +34,8 @@ from krohn.check.rules import RULES, check_certificate, fitting_rules
 from krohn.check.stacks import DiagonalStack
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
-from krohn.recurrent.closure import DTYPES, Closure, checkable, close
-from krohn.recurrent.recurrent_files import RecurrentNetwork, run_all
+from krohn.recurrent.closure import DTYPES, Closure, close, run_all
+from krohn.recurrent.recurrent_files import RecurrentNetwork
 
 _NEAR = 0.25  # points within this distance of a reference of the same state are merged into it
 _RATIOS = (1e-1, 1e-2, 1e-3, 1e-4)  # allowed error of a memory relative to that of the next one
@@ -47,12 +48,6 @@ class Horizon:
 
     length: int
     witness: dict[str, Any]
-
-
-def certified_horizon(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> int | None:
-    """Length up to which every word is computed correctly; ``None`` if undecided."""
-    result = horizon_of(cell, automaton, dtype)
-    return None if result is None else result.length
 
 
 def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> Horizon | None:
@@ -181,7 +176,16 @@ def _claimed(
     witness: Any = None,
 ) -> Certificate:
     names = automaton.letter_names, automaton.state_names
-    about = (net.kind, net.digest, net.configuration, *names, checkable(automaton), "state", length, dtype)
+    about = (
+        net.kind,
+        net.digest,
+        net.configuration,
+        *names,
+        checkable_table(automaton),
+        "state",
+        length,
+        dtype,
+    )
     claim = Claim(*about, order)
     claim = replace(claim, assumptions=RULES[rules].assumptions(net, claim))
     return Certificate(claim, rules, RULES[rules].version, witness)
@@ -200,17 +204,17 @@ def _outcome(
     verdict = None if net is None else _decided(network, net, certificate, closure)
     done = verdict is not None and verdict.certified
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
-    wrong = None if done or identity.mismatch else _wrong(closure, automaton, claim.up_to)
+    wrong = None if done or identity.mismatch else closure.counterexample
+    if wrong is not None and claim.up_to is not None and len(wrong.word) > claim.up_to:
+        wrong = None
     reason = "" if done else verdict.reason if verdict else closure.reason
     if not reason and not done:
         reason = "the right logit does not lead after some word"
-    ran = None if identity.mismatch else run_all(network, automaton)
     text = (
         reason
         or f"{certificate.rules}: proved for {'words of every length' if claim.up_to is None else 'them'}"
     )
-    known = closure.to_json(automaton) if not identity.mismatch else {}
-    kept = ("vectors", "vectors_by_layer", "order", "any_order", "chunked", "horizon")
+    known = dict.fromkeys(closure.to_json()) if identity.mismatch else closure.to_json()
     return Verification(
         certified=done,
         claim=claim,
@@ -219,11 +223,11 @@ def _outcome(
         counterexample=wrong,
         largest=reached,
         reason=reason,
-        second_opinion=None if ran is None else SecondOpinion(ran.length, ran.words, ran.wrong),
+        second_opinion=None if identity.mismatch else run_all(network.cell, automaton)[0],
         depth=int(getattr(network.cell, "layers", 1)),
         identity=identity,
         certificate=certificate if done else None,
-        more={"architecture": network.cell.kind, **{name: known.get(name) for name in kept}},
+        more={"architecture": network.cell.kind, **known},
     )
 
 
@@ -236,12 +240,3 @@ def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, clos
         return closure_verdict(network.cell, certificate.claim, closure.searched)
     except Refused as refusal:
         return refusal_of(refusal)
-
-
-def _wrong(closure: Closure, automaton: Semiautomaton, up_to: int | None) -> Counterexample | None:
-    if closure.counterexample is None:
-        return None
-    word, got = closure.counterexample
-    if up_to is not None and len(word) > up_to:
-        return None
-    return Counterexample(word, int(automaton.run(word)[-1]), got)

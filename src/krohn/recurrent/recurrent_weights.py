@@ -25,19 +25,18 @@ from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.check.stacks import DiagonalStack, RankOneStack
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.errors import Unsupported
 from krohn.recurrent.counted_levels import Counted, Residues
-from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct
-from krohn.recurrent.letter_maps import swaps_and_merges
+from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct, swaps_and_merges
 from krohn.recurrent.one_step import deltanet
 from krohn.recurrent.stack_weights import (
-    MAX_PARAMETERS,
     Action,
     Array,
     Cascaded,
     Code,
     Value,
     Values,
+    check_size,
     stack_weights,
 )
 
@@ -191,11 +190,7 @@ class RankOneCode(DeltaCode):
 def rankone(automaton: Semiautomaton) -> RankOneStack:
     """One layer; as many steps as the most expensive letter needs, n minus the components of its graph."""
     steps = max(1, *(len(swaps_and_merges(letter)) for letter in automaton.letters))
-    count = 4 * automaton.num_letters * steps * 2 * automaton.num_states * (automaton.num_letters + 2)
-    if count > MAX_PARAMETERS:
-        raise LimitExceeded(
-            f"a network may have at most {MAX_PARAMETERS:,} parameters; this one needs about {count:,}"
-        )
+    check_size(4 * automaton.num_letters * steps * 2 * automaton.num_states * (automaton.num_letters + 2))
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
         images = automaton.letters[letter]
@@ -217,7 +212,7 @@ def lstm(automaton: Semiautomaton) -> Lstm:
     """
     comes, starts, letters = _conditions(automaton)
     units = len(comes) + 1
-    _check_size(units * 4 * units)
+    check_size(units * 4 * units)
     high = np.float64(np.float32(math.tanh(1.0)))
     recurrent = np.zeros((units, 4 * units))
     recurrent[:-1, : units - 1] = comes.T * GAIN / high
@@ -239,7 +234,7 @@ def gru(automaton: Semiautomaton) -> Gru:
     """The same units, ±1 by the candidate; update gate 0, reset gate 1. At the start all units are 0."""
     comes, starts, letters = _conditions(automaton)
     units = len(comes) + 1
-    _check_size(units * 3 * units)
+    check_size(units * 3 * units)
     first = slice(2 * units, 3 * units - 1)
     recurrent = np.zeros((units, 3 * units))
     recurrent[:-1, first] = comes.T * GAIN / 2
@@ -285,13 +280,6 @@ def _head(
 
 def _floats(tensors: dict[str, npt.NDArray[np.float64]]) -> Tensors:
     return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in tensors.items()}
-
-
-def _check_size(count: int) -> None:
-    if count > MAX_PARAMETERS:
-        raise LimitExceeded(
-            f"a network may have at most {MAX_PARAMETERS:,} parameters; this one needs {count:,}"
-        )
 
 
 WEIGHTS: dict[str, Callable[[Semiautomaton], Cell]] = {

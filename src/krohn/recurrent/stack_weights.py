@@ -136,7 +136,7 @@ class _Builder:
         result: dict[str, Array] = {"wte": np.eye(self.letters, self.dim)}
         bent = [] if self.plain else [self._mlp(layer) for layer in range(len(self.codes))]
         width = max((len(bias) for _, bias, _ in bent), default=0)
-        _check(self.inputs * width * len(self.codes))
+        check_size(self.inputs * width * len(self.codes))
         for layer, code in enumerate(self.codes):
             prefix = f"h.{layer}."
             mixer = self._mixer(layer)
@@ -176,7 +176,7 @@ class _Builder:
     def _mlp(self, layer: int) -> tuple[Array, Array, Array]:
         """Units 2·(sum of tests) − 1: exactly 0 unless all tests hold, and 1 if they do."""
         last, ands = layer + 1 == len(self.codes), self._ands(layer)
-        _check(self.inputs * len(ands))
+        check_size(self.inputs * len(ands))
         inward, bias = np.zeros((self.inputs, len(ands))), np.zeros(len(ands))
         outward = np.zeros((len(ands), self.dim))
         shift = 0 if last or self.lagging else self.dim
@@ -202,7 +202,8 @@ class _Builder:
         return weight, bias
 
 
-def _check(count: int) -> None:
+def check_size(count: int) -> None:
+    """Refuses networks of more than ``MAX_PARAMETERS`` parameters."""
     if count > MAX_PARAMETERS:
         raise LimitExceeded(
             f"a network may have at most {MAX_PARAMETERS:,} parameters; this one needs {count:,}"

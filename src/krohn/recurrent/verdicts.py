@@ -20,12 +20,11 @@ from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget
+from krohn.cascade.group_order import derived_length
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_weights import in_columns
-from krohn.recurrent.letter_maps import components, small_action
-from krohn.recurrent.one_step import block_length
-from krohn.recurrent.reflected_counters import reflected
+from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
+from krohn.recurrent.one_step import block_length, reflected
 
 MAX_STATES = 300
 """Most states for which the cascade is built to count layers."""
@@ -160,7 +159,7 @@ class _Rows:
 
     def swaps(self) -> int:
         """The most transpositions that a letter of a group takes."""
-        return max(len(letter) - components(letter) for letter in self.points)
+        return max(len(swaps_and_merges(letter)) for letter in self.points)
 
     # Numbers of layers
 
@@ -262,7 +261,7 @@ class _Rows:
         return Verdict(name, True, levels, steps, True, how, OURS)
 
     def rankone(self) -> Verdict:
-        steps = max(1, *(self.n - components(letter) for letter in self.automaton.letters))
+        steps = max(1, *(len(swaps_and_merges(letter)) for letter in self.automaton.letters))
         how = "each letter as swaps and merges of two states"
         product = self.deltaproduct()
         if product.layers == 1 and product.steps is not None and product.steps < steps:
@@ -345,7 +344,7 @@ def _one(group: PermutationGroup) -> int:
 
 def derived_steps(group: PermutationGroup) -> int:
     """Steps of the derived series: the shortest with abelian sections."""
-    return max(1, len(group.derived_series()) - 1)
+    return max(1, derived_length(group))
 
 
 def two_series(group: PermutationGroup) -> int:

@@ -25,7 +25,7 @@ from krohn.check.recurrent_rules import allowed_of
 from krohn.check.rules import RULES, fitting_rules
 from krohn.check.verdict import Refused, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.nearest_float import stated
+from krohn.nearest_float import portable_bound
 from krohn.study.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.study.examined import Examined, examine_run, kind_of, words_of_training
 from krohn.training.trained_states import TrainedStates, trained_states
@@ -114,7 +114,7 @@ class Proof:
             "proved": result.proved,
             "boxes": len(self.boxes.state),
             "steps": result.steps,
-            "margin": stated(result.margin),
+            "margin": portable_bound(result.margin),
             "widest": result.widest,
             "dtype": "float32",
             "failure": self.failure or result.failure or None,

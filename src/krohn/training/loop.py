@@ -20,10 +20,9 @@ from krohn.tasks.batches import Task
 from krohn.training.config import RunConfig, typed_run
 from krohn.training.device import choose_device, start_reasons
 from krohn.training.directory import RunDirectory, sole_user
-from krohn.training.interruption import CheckpointClock, Interruption
 from krohn.training.metrics import HeldOut
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
-from krohn.training.run import Run
+from krohn.training.run import CheckpointClock, Interruption, Run
 from krohn.training.sections import TEST_SEED
 
 if TYPE_CHECKING:

@@ -139,10 +139,10 @@ def orthogonalize(batch: Tensor) -> None:
     """Five steps of Newton and Schulz on each matrix [B, n, m] of norm at most 1, in place."""
     x = target = batch.mT if batch.shape[1] > batch.shape[2] else batch
     if batch.is_cuda:
-        from krohn.training.kernels import newton_schulz  # Triton exists only beside CUDA builds of torch
+        from krohn.training.kernels import muon  # Triton exists only beside CUDA builds of torch
 
-        if newton_schulz.fits(batch):
-            newton_schulz.steps(target, POLYNOMIAL, STEPS)
+        if muon.fits(batch):
+            muon.steps(target, POLYNOMIAL, STEPS)
             return
     a, b, c = POLYNOMIAL
     for step in range(STEPS):

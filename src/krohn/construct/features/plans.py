@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
+from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
 from krohn.construct.features.catalogue import (
@@ -25,11 +26,18 @@ from krohn.construct.features.catalogue import (
     pattern_catalogue,
     two_layer_catalogue,
 )
-from krohn.construct.features.cheapest_set import A_STATE, Choice, Pairs, choose
-from krohn.construct.features.counts import Count, PlaceCount
-from krohn.construct.features.feature import Feature
+from krohn.construct.features.cheapest_set import (
+    A_STATE,
+    Annotated,
+    Choice,
+    Determined,
+    Pairs,
+    annotate,
+    choose,
+    determine,
+)
+from krohn.construct.features.feature import Count, Feature, PlaceCount
 from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
-from krohn.construct.features.product import Annotated, Determined, annotate, determine
 from krohn.construct.features.writing import FeatureLayers
 from krohn.errors import LimitExceeded
 
@@ -157,10 +165,7 @@ def _notes(plain: Annotated) -> Iterator[Feature]:
 
 def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, ...]]:
     """Merges letters that act alike on reachable states; and the class of each letter."""
-    result = {automaton.start: None}
-    for state in (order := [automaton.start]):
-        order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in result]
-        result.update(dict.fromkeys(order[len(result) :]))
+    order = reachable_states(automaton)
     columns = [tuple(automaton.step(q, x) for q in order) for x in range(automaton.num_letters)]
     number = {column: index for index, column in enumerate(dict.fromkeys(columns))}
     classes = tuple(number[column] for column in columns)

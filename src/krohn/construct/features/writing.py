@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from krohn.construct.features.cheapest_set import Annotated, Determined
 from krohn.construct.features.feature import Feature, Symbols
-from krohn.construct.features.product import Annotated, Determined
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 from krohn.network.program import Program

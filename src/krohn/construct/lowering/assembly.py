@@ -30,6 +30,7 @@ from krohn.construct.lowering.mlp_builder import (
     require_positions,
 )
 from krohn.errors import KrohnError
+from krohn.nearest_float import FLOATS
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
@@ -304,7 +305,6 @@ def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tup
 # decided by the certificate. u is the unit round-off of the format.
 
 
-UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 HALF_TYPES = ("float16", "bfloat16")
 ROUNDED_TWICE = 4.0
 """Half types store codes, queries, keys and values: certificates allow a quarter of the usual estimate."""
@@ -315,7 +315,7 @@ Faults = Callable[[int], Iterator[str]]
 
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
     """What is too coarse at this length, one line per fault."""
-    unit, half = UNIT[dtype], dtype in HALF_TYPES
+    unit, half = FLOATS[dtype].unit, dtype in HALF_TYPES
     codes = PositionCodes(program.num_padding + length, program.mask, half)
     worst = []
     for layer in program.layers:

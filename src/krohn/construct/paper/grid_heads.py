@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.construct.lowering.mlp_builder import MlpBuilder, Signal
-from krohn.construct.paper.attention_lemmas import prefix_sum_head, rotation
 from krohn.construct.paper.blocks import basis, lift_mlp
-from krohn.construct.paper.interpolation import interpolate_1d, interpolate_nd
+from krohn.construct.paper.lemmas import interpolate_1d, interpolate_nd, prefix_sum_head, rotation
 from krohn.errors import InvalidInput
 from krohn.nearest_float import cos, each, log, sin
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp

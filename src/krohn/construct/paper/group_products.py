@@ -9,9 +9,8 @@ import numpy as np
 
 from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import SolvableSeries
-from krohn.construct.paper.attention_lemmas import counter_layer
 from krohn.construct.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
-from krohn.construct.paper.interpolation import SIGNS, UNITS_PER_POINT, indicator_units
+from krohn.construct.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units
 from krohn.network.transformer import Layer, Mlp
 
 # A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.

@@ -18,10 +18,9 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import compose, inverse
 from krohn.algebra.solvable import SolvableSeries, solvable_series
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
-from krohn.construct.paper.attention_lemmas import memory_head, memory_score
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.group_products import solvable_simulator
-from krohn.construct.paper.interpolation import interpolate_1d, table_mlp
+from krohn.construct.paper.lemmas import interpolate_1d, memory_head, memory_score, table_mlp
 from krohn.errors import LimitExceeded
 from krohn.network.transformer import Layer
 

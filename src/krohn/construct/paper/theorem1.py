@@ -14,9 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.paper.attention_lemmas import PositionCode, binary_code, circle_code
 from krohn.construct.paper.blocks import basis, integer_readout, lift_mlp
-from krohn.construct.paper.interpolation import CORNERS, SIGNS
+from krohn.construct.paper.lemmas import CORNERS, SIGNS, PositionCode, binary_code, circle_code
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.nearest_float import log
 from krohn.network.attention_operations import LookBack

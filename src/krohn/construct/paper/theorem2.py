@@ -23,7 +23,6 @@ from krohn.algebra.group_names import group_name
 from krohn.algebra.solvable import solvable_series
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
-from krohn.construct.paper.attention_lemmas import PositionCode, absorber, binary_code, circle_code
 from krohn.construct.paper.blocks import (
     basis,
     drop_unused_channels,
@@ -34,7 +33,7 @@ from krohn.construct.paper.blocks import (
     parallel_layers,
     then_table,
 )
-from krohn.construct.paper.interpolation import table_mlp
+from krohn.construct.paper.lemmas import PositionCode, absorber, binary_code, circle_code, table_mlp
 from krohn.construct.paper.permutation_reset import (
     SHARED,
     ComponentCascade,

@@ -11,10 +11,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.paper.attention_lemmas import absorber
 from krohn.construct.paper.blocks import integer_readout, lift_layer, parallel_layers
 from krohn.construct.paper.grid_heads import MOD_SHARED, PAPER_SHARED, STATE_MLPS, Axis, mod_axis, paper_axis
 from krohn.construct.paper.grid_recognition import GridRun, grid_run, recognise_grid
+from krohn.construct.paper.lemmas import absorber
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork

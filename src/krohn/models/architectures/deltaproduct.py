@@ -12,9 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.models.kernels.delta_scan import by_fla, delta_scan
-from krohn.models.matrix_memory import MatrixConfig, MatrixStack
 from krohn.models.network import Network, Parameter, Weights
-from krohn.models.recurrent_stack import rows
+from krohn.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,12 +35,12 @@ def counter(keys, replicate):
 
 @triton.jit
 def kept(counters, threshold):
-    """True where the draw of a counter reaches the threshold: the mask of ``random_streams.thinned``."""
+    """True where the draw of a counter reaches the threshold, as in ``random_streams.dropout_factors``."""
     return (_mix(_mix(counters)) >> 40).to(tl.int32) >= threshold
 
 
 def threshold(rate: float) -> int:
-    """Draws below this are dropped, as in ``random_streams.thinned``."""
+    """Draws below this are dropped, as in ``random_streams.dropout_factors``."""
     return min(round(rate * (1 << 24)), (1 << 24) - 1)
 
 

@@ -23,7 +23,7 @@ class Dropout:
 
     def mask(self, like: Tensor) -> Tensor:
         """Keep-mask [R, N, d] scaled by 1/(1 − rate)."""
-        return random_streams.thinned(self.keys, like[0].numel(), self.rate, like.dtype).view_as(like)
+        return random_streams.dropout_factors(self.keys, like[0].numel(), self.rate, like.dtype).view_as(like)
 
 
 @dataclass(frozen=True)
