@@ -1,7 +1,7 @@
 """The table of stock layers: which networks are planned, and what is known of them.
 
 Three seeds of every cell (layer, automaton) with AdamW; three with Muon where none of these passes at 4T
-although no theorem forbids it; ten where three disagree, at T or at 4T.
+although no theorem forbids it; ten with AdamW where three disagree, at T or at 4T.
 """
 
 import json
@@ -65,15 +65,16 @@ def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
     """The missing networks as (cell, seed), in order of priority.
 
     Three seeds of every cell with AdamW; three with Muon where none of these passes at 4T and no theorem
-    forbids it, first where a theorem says that the layer can; ten where three disagree, at T or at 4T.
+    forbids it, first where a theorem says that the layer can; ten with AdamW where three disagree, at T
+    or at 4T.
     """
     failed = [cell for cell in cells() if asks_for_muon(cell, rows.get(cell))]
     failed.sort(key=lambda cell: can(cell.layer, cell.task) != "yes")
     yield from first_seeds(rows, list(cells()))
     yield from first_seeds(rows, [cell._replace(optimizer="muon") for cell in failed])
-    for cell, row in rows.items():
-        if disagree(row):
-            yield from ((cell, seed) for seed in range(row["seeds"], 10))
+    for cell in filter(rows.get, cells()):
+        if disagree(rows[cell]):
+            yield from ((cell, seed) for seed in range(rows[cell]["seeds"], 10))
 
 
 def first_seeds(rows: Rows, asked: list[Cell]) -> Iterator[tuple[Cell, int]]:

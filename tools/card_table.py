@@ -6,10 +6,10 @@ Run: python tools/card_table.py run --out FILE.jsonl [--workers 15] [--seconds 5
 
 `run` appends a line to FILE.jsonl for every network as soon as it is done; what the results, --known or FILE
 hold is not run again, so a run can be continued. First every cell (layer, automaton) with three seeds of
-AdamW; then, with Muon, cells that no seed learned although no theorem is against it; then ten seeds where
-three disagree. Layers of flash-linear-attention are those of `stock_layers.py`, so its package must be on the
-path. `gather` adds networks to results/cards/cards.jsonl, a line for each cell and optimiser; `page` writes
-docs/generated/card-table.md from it.
+AdamW; then, with Muon, cells that no seed learned although no theorem is against it; then ten with AdamW
+where three disagree. Layers of flash-linear-attention are those of `stock_layers.py`, so its package must be
+on the path. `gather` adds networks to results/cards/cards.jsonl, a line for each cell and optimiser; `page`
+writes docs/generated/card-table.md from it.
 """
 
 import argparse
