@@ -8,7 +8,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.names import Scale
 from krohn.experiments.recipes import stability
-from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, WHOLE
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, WHOLE
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED, mean_and_error
@@ -47,7 +47,8 @@ class Records:
     @cached_property
     def maps(self) -> list[Row]:
         """Cells of the depth map at 100 letters, on whole words."""
-        return [row for row in self.rows("depth") if row["length"] == 100 and row["sheet"] != CURRICULUM]
+        others = (CURRICULUM, *QUESTIONS)
+        return [row for row in self.rows("depth") if row["length"] == 100 and row["sheet"] not in others]
 
     def gain(self, task: str, factor: str, value: float | str) -> "Gain":
         """The paired gain, in points, from a factor of `stability`."""

@@ -20,6 +20,7 @@ from claims import claims_table
 from click.testing import CliRunner
 from held_out import blocks as held_out
 from learned_depth import blocks
+from two_optimisers import swapped
 from two_optimisers import table as optimisers
 
 import krohn
@@ -27,7 +28,7 @@ from krohn.cli.reproduce import command as reproduce
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Row, cells_of
 from krohn.experiments.names import Scale
-from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, SHEETS, WHOLE
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
 from krohn.experiments.record import Record
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
@@ -99,7 +100,7 @@ def imported() -> Path:
 def depth_rows() -> list[Row]:
     """All cells of the map at 100 letters."""
     rows = EXPERIMENTS["depth"].table(cells_of(Store(imported()), "depth", Scale.SMALL))
-    return [row for row in rows if row["length"] == 100]
+    return [row for row in rows if row["length"] == 100 and row["sheet"] not in QUESTIONS]
 
 
 def learned() -> str:
@@ -302,6 +303,7 @@ def findings() -> Mapping[str, str]:
         "depths": depths(),
         "ways": ways(),
         "optimisers": optimisers(),
+        "swapped": swapped(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     }
 

@@ -15,7 +15,7 @@ from statistics import fmean, median, stdev
 
 from krohn.experiments.experiment import Cell, cells_of
 from krohn.experiments.names import Scale
-from krohn.experiments.recipes.depth import DEPTHS, MUON, WHOLE
+from krohn.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.experiments.record import Record
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
@@ -68,11 +68,16 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
     return fmean(differences), half
 
 
-def both() -> dict[tuple[str, int], tuple[Way, Way]]:
-    """Muon and AdamW on whole words, by task and depth."""
+def published() -> list[Cell]:
+    """All cells of the depth map."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
         import_text(store, ROOT / "results" / "depth-small.jsonl")
-        cells = cells_of(store, "depth", Scale.SMALL)
+        return cells_of(store, "depth", Scale.SMALL)
+
+
+def both() -> dict[tuple[str, int], tuple[Way, Way]]:
+    """Muon and AdamW on whole words, by task and depth."""
+    cells = published()
     ways = {(cell.label["task"], cell.label["depth"], cell.label.get("sheet")): way(cell) for cell in cells}
     return {
         (task, depth): (ways[task, depth, MUON], ways[task, depth, WHOLE])
@@ -146,6 +151,40 @@ def table() -> str:
         )
     rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return f"{rows}\n\n{where_both_pass(pairs)}".rstrip()
+
+
+def swapped() -> str:
+    """Muon's recipe with Muon and with AdamW: the test accuracies of replicates, in pairs of equal rates.
+
+    The replicates of a pair differ in the optimiser alone. The others with AdamW have smaller rates.
+    """
+    cells = {(cell.label["task"], cell.label["depth"], cell.label.get("sheet")): cell for cell in published()}
+    header = ["task", "layers", "learning rate", "Muon", "AdamW", "difference, points"]
+    header += ["AdamW at other rates", "AdamW by its own recipe, best"]
+    lines = [header, ["---"] * len(header)]
+    for (task, depth, sheet), cell in cells.items():
+        if sheet != SWAPPED:
+            continue
+        muon = {record.replicate: record for record in cells[task, depth, MUON].records}
+        pairs = [(muon[record.replicate], record) for record in cell.records]
+        equal = [pair for pair in pairs if rate(pair[0]) == rate(pair[1])]
+        others = [record for _, record in pairs if all(record is not other for _, other in equal)]
+        rest = ", ".join(f"{percent(record)} at {rate(record):g}" for record in others)
+        own = max(cells[task, depth, WHOLE].records, key=lambda record: record.metrics["accuracy"])
+        for place, (one, other) in enumerate(equal):
+            gain = f"{100 * (one.accuracy - other.accuracy):+.1f}".replace("-", "−")
+            line = [task, str(depth), f"{rate(one):g}", percent(one), percent(other), gain]
+            lines.append([*line, *([rest, percent(own)] if place == 0 else ["", ""])])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def rate(record: Record) -> float:
+    rates = record.config["optimizer"]["lr"]
+    return float(rates[record.replicate % len(rates)])
+
+
+def percent(record: Record) -> str:
+    return f"{100 * record.accuracy:.1f}%"
 
 
 if __name__ == "__main__":

@@ -219,6 +219,10 @@ def test_only_a_learned_task_can_be_unlearned_again(verdict: Judge) -> None:
     assert verdict("training_is_unstable", curves=[curve("C2", 0.2), curve("S5", 0.2, 0.4)]) == PARTLY
     assert verdict("training_is_unstable", curves=[curve("C2", 0.0), curve("S5", 0.01)]) == CONTRADICTED
     assert verdict("training_is_unstable", curves=[curve("C2", 0.2, 0.6)]) == NOT_REACHED
+    slow, steady = curve("S5", 0.2, 0.4), curve("S5", 0.0) | {"sheet": "Muon"}
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), slow, steady]) == PARTLY
+    shaken = curve("S5", 0.2) | {"sheet": "Muon, constant rate"}
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), slow, steady, shaken]) == REPRODUCED
 
 
 def test_gains_count_where_the_task_is_learned(claims: dict[str, Any], verdict: Judge) -> None:

@@ -13,8 +13,10 @@ from krohn.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-# At scale small a constant rate does not learn S5: use the depth map's run, and its A5, which is learned.
-FROM_THE_MAP = ("A5", "S5")
+# At scale small a constant rate with AdamW does not learn S5: use the depth map's runs, and its A5.
+FROM_THE_MAP = (("A5", depth.WHOLE), ("S5", depth.WHOLE), ("S5", depth.MUON))
+# And its recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop.
+CONSTANT, CONSTANT_REPLICATES = "Muon, constant rate", 2
 SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
 
@@ -34,16 +36,21 @@ def plan(scale: Scale) -> list[PlannedRun]:
             label={"task": task, "depth": layers.get(scale, 2)},
         )
         for task, layers in LAYERS.items()
-        if scale is not Scale.SMALL or task not in FROM_THE_MAP
+        if scale is not Scale.SMALL or task == "C2"
     ]
-    if scale is not Scale.SMALL:
-        return runs
-    layers = LAYERS["S5"][scale]
-    learned = {task: depth.planned(scale, task, layers, depth.WHOLE) for task in FROM_THE_MAP}
-    return runs + [
-        PlannedRun(config=result.config, label={"task": task, "depth": layers})
-        for task, result in learned.items()
-    ]
+    return runs + _by_the_map(LAYERS["S5"][scale]) if scale is Scale.SMALL else runs
+
+
+def _by_the_map(layers: int) -> list[PlannedRun]:
+    """A5 and S5 by the depth map's recipes; runs with AdamW have no sheet in their label."""
+    runs = []
+    for task, sheet in FROM_THE_MAP:
+        label = {"task": task, "depth": layers} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
+        config = depth.planned(Scale.SMALL, task, layers, sheet).config
+        runs.append(PlannedRun(config=config, label=label))
+    changes = {"schedule": "constant", "stop_at": None, "replicates": CONSTANT_REPLICATES}
+    config = depth.by_muon(Scale.SMALL, TaskConfig(spec="S5", length=100), layers, **changes)
+    return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": layers, "sheet": CONSTANT})]
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
@@ -51,13 +58,13 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     rows = []
     for cell in cells:
         drops = [largest_drop(record.metrics["curve"]["accuracy"]) for record in cell.records]
-        row = {"task": cell.label["task"], "depth": cell.label["depth"], **summary(cell)}
+        row = {**cell.label, **summary(cell)}
         rows.append(row | {"largest_drop": round(max(drops), 5), "paper": "unstable"})
     return sorted(rows, key=_place)
 
 
-def _place(row: Row) -> int:
-    return ("C2", *FROM_THE_MAP).index(row["task"])
+def _place(row: Row) -> tuple[int, int]:
+    return ("C2", "A5", "S5").index(row["task"]), ("", depth.MUON, CONSTANT).index(row.get("sheet", ""))
 
 
 def largest_drop(accuracy: Sequence[float]) -> float:
@@ -85,7 +92,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
             )
             for index, curve in enumerate(curves)
         ]
-        title = f"{cell.label['task']}, {cell.label['depth']} layers{marks_of(summary(cell))}"
+        words = [cell.label["task"], f"{cell.label['depth']} layers", cell.label.get("sheet")]
+        title = ", ".join(filter(None, words)) + marks_of(summary(cell))
         panels.append(Panel(title=title, x_axis="sequences", y_axis="held-out accuracy", lines=lines))
     return {"curves": line_chart(panels, note=note_on(caption, rows))}
 
@@ -100,7 +108,8 @@ EXPERIMENT = Experiment(
     departures={
         Scale.SMALL: (
             "C2 with 4 layers at the learning rate 1e-4; A5 and S5 with 8 layers are runs of `depth`, on a "
-            f"falling rate and by halves, in which {SOLVED_STOP}"
+            f"falling rate, with AdamW by halves, in which {SOLVED_STOP}; and S5 with Muon at the constant "
+            "rates 8e-4 and 1.2e-3"
         ),
         Scale.PAPER: "8 layers for C2 and 16 for S5, learning rate 1e-4",
     },

@@ -63,9 +63,10 @@ SWAPPED_CELLS = (("C5", 1), ("C2xC2xC2", 2), ("A4", 8), ("D8", 8))
 # which are all elements but the neutral one, and with two reflections, not a rotation and a reflection.
 LETTERS, LETTERS_TASKS, LETTERS_DEPTH = "D6 by other letters", ("S3", "S3:adjacent"), 8
 FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
+QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 # Older results, each with its own settings.
 OWN = "settings of its own"
-ORDER = (*SHEETS, SWAPPED, LETTERS, TWICE, *OTHER_LENGTHS, OWN)
+ORDER = (*SHEETS, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -87,7 +88,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
     """One cell; only the task, the depth and the sheet differ between cells."""
-    if sheet in (MUON, SWAPPED, LETTERS):
+    if sheet in (MUON, *QUESTIONS):
         changes: dict[str, Any] = {}
         if sheet != MUON and layers == LETTERS_DEPTH:
             changes |= {"replicates": FEWER_REPLICATES}
