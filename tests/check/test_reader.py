@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from certify.built_networks import compiled
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.proof import checkable
 from krohn.check.files import read_json, read_tensors
 from krohn.check.folder import read_net
-from krohn.check.reader import Automaton, Network, automaton_of
+from krohn.check.reader import Automaton, Network, names_of
 from krohn.check.rules import transformer_of
 from krohn.errors import InvalidFile, KrohnError
 from krohn.network.storage import save
+from krohn.network.transformer import Transformer
 
 
 @pytest.fixture
@@ -24,17 +26,19 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def built() -> tuple[Transformer, Semiautomaton]:
+    network = compiled("D6", 7, "cascade")
+    return network.transformer, network.automaton
+
+
 def read_network(directory: Path) -> tuple[Network, Automaton]:
-    payload = read_json(directory / "krohn.json")
-    return transformer_of(read_net(directory), automaton_of(payload["automaton"]))
+    net = read_net(directory)
+    return transformer_of(net, checkable(*built())[1])
 
 
 def test_it_reads_what_was_written(directory: Path) -> None:
-    network, automaton = read_network(directory)
-    built = compiled("D6", 7, "cascade")
-    other, table = checkable(built.transformer, built.automaton)
-    assert (automaton.table == table.table).all()
-    assert automaton.start == table.start
+    network, _ = read_network(directory)
+    other, _ = checkable(*built())
     assert (network.positions == other.positions).all()
     for mine, theirs in zip(network.layers, other.layers, strict=True):
         assert all((a == b).all() for a, b in zip(mine.weights, theirs.weights, strict=True))
@@ -49,8 +53,10 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "no shape": lambda p: p.pop("shape"),
     "another mask": lambda p: p.update(mask="none"),
     "an automaton that is a list": lambda p: p.update(automaton=[]),
-    "a start that is a number": lambda p: p["automaton"].update(start=0),
-    "a state that is missing": lambda p: p["automaton"]["next"].popitem(),
+    "no states": lambda p: p["automaton"].update(states=[]),
+    "a state named twice": lambda p: p["automaton"].update(states=["a", "a"]),
+    "a letter that is a number": lambda p: p["automaton"].update(letters=[0]),
+    "another target": lambda p: p.update(target="output"),
 }
 
 
@@ -102,7 +108,7 @@ def test_keys_that_stand_twice_deep_nesting_and_numbers_that_are_none_are_refuse
     with pytest.raises(InvalidFile):
         read_tensors(tmp_path / "missing")
     with pytest.raises(InvalidFile):
-        automaton_of({"states": ["a", "a"], "letters": ["x"]})
+        names_of({"states": ["a", "a"], "letters": ["x"]})
 
 
 def test_weights_that_are_no_numbers_are_refused(directory: Path) -> None:

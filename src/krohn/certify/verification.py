@@ -126,14 +126,9 @@ def claim_of(
 ) -> tuple[Net, Claim]:
     """Everything that decides the network's answers, and the claim to be proved."""
     matrices = compiled.transformer
-    net = compiled_net(
-        tensors_of(matrices),
-        [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers],
-        matrices.mask,
-        list(automaton.letter_names),
-        list(automaton.state_names),
-        automaton.target,
-    )
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers]
+    names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
+    net = compiled_net(tensors_of(matrices), shape, matrices.mask, {**names, "target": automaton.target})
     table = checkable_table(automaton)
     about = (net.kind, net.digest, net.configuration, automaton.letter_names, automaton.state_names, table)
     claim = Claim(*about, automaton.target, length, dtype)

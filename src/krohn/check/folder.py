@@ -12,7 +12,7 @@ import numpy as np
 
 from krohn.check.files import Tensors, read_json, read_tensors, short
 from krohn.check.net import COMPILED, MODEL, RECURRENT, TRAINED, Net, listed
-from krohn.check.reader import automaton_of, need
+from krohn.check.reader import names_of, need
 from krohn.errors import InvalidFile
 
 
@@ -38,29 +38,18 @@ def _compiled(folder: Path, replicate: int) -> Net:
     passed = frozenset({"name", "method", "digest", "layout", "program"})
     found = listed(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
     need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
-    automaton_of(found["automaton"], found["target"])
-    net = compiled_net(
-        read_tensors(folder / MODEL),
-        found["shape"],
-        found["mask"],
-        found["automaton"]["letters"],
-        found["automaton"]["states"],
-        found["target"],
-    )
-    sizes = [net.tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
+    names, tensors = names_of(found["automaton"], found["target"]), read_tensors(folder / MODEL)
+    sizes = [tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
     need(all(sizes), "positions and padding must be there")
     longest = sizes[0][0] - sizes[1][0]
     fits = type(found["length"]) is int and found["length"] == longest
     need(fits, f"length must be {longest}, as the positions say")
-    return net
+    return compiled_net(tensors, found["shape"], found["mask"], names)
 
 
-def compiled_net(
-    tensors: Tensors, shape: list[list[int]], mask: str, letters: list[str], states: list[str], target: str
-) -> Net:
-    """A compiled network: everything that decides its answers, and the names of letters and states."""
-    about = {"letters": letters, "mask": mask, "shape": shape, "states": states, "target": target}
-    return Net(COMPILED, about, tensors)
+def compiled_net(tensors: Tensors, shape: list[list[int]], mask: str, names: Mapping[str, Any]) -> Net:
+    """A compiled network: everything that decides its answers, names and target included."""
+    return Net(COMPILED, dict(sorted({**names, "mask": mask, "shape": shape}.items())), tensors)
 
 
 def _export(folder: Path, replicate: int) -> Net:
@@ -76,18 +65,17 @@ def _recurrent(folder: Path, replicate: int) -> Net:
         read_json(folder / "recurrent.json"), "recurrent.json", fields, frozenset({"name", "digest"})
     )
     need(found["krohn"] == 2 and type(found["krohn"]) is int, "recurrent.json must have version 2")
-    automaton_of(found["automaton"])
-    names = found["automaton"]["letters"], found["automaton"]["states"]
-    return recurrent_net(read_tensors(folder / MODEL), found["architecture"], found["options"], *names)
+    names, tensors = names_of(found["automaton"]), read_tensors(folder / MODEL)
+    return recurrent_net(tensors, found["architecture"], found["options"], names)
 
 
 def recurrent_net(
-    tensors: Tensors, architecture: str, options: Mapping[str, Any], letters: list[str], states: list[str]
+    tensors: Tensors, architecture: str, options: Mapping[str, Any], names: Mapping[str, Any]
 ) -> Net:
     """A recurrent network: everything that decides its answers; the rules read architecture and options."""
     need(isinstance(architecture, str) and isinstance(options, Mapping), "architecture and options must fit")
     about = {"architecture": architecture, "options": dict(options), "target": "state"}
-    return Net(RECURRENT, {**about, "letters": letters, "states": states}, tensors)
+    return Net(RECURRENT, {**about, **names}, tensors)
 
 
 OF_TRAINING = frozenset(

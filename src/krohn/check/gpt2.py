@@ -14,46 +14,39 @@ import numpy.typing as npt
 
 from krohn.check.files import Tensors, read_json, read_tensors
 from krohn.check.net import MODEL, Net, listed
-from krohn.check.reader import Automaton, Head, Layer, Network, automaton_of, need, network_that_fits
+from krohn.check.reader import Automaton, Head, Layer, Network, names_of, need, network_that_fits
 from krohn.check.real import Array
 from krohn.check.verdict import require
 
 GPT2, LENS = "gpt2", "transformer-lens"
 TYPES = (None, "float64", "float32", "bfloat16", "float16")
+SIZES = {
+    GPT2: ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size"),
+    LENS: ("n_layers", "n_heads", "d_model", "d_mlp", "n_ctx", "d_vocab"),
+}
+USUAL = {
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "reorder_and_upcast_attn": False,
+    "add_cross_attention": False,
+    "is_encoder_decoder": False,
+    "chunk_size_feed_forward": 0,
+}
+"""Fields that may be left out and must not be changed: the library's default is what this module computes."""
+NEEDED = {
+    GPT2: ("model_type", *SIZES[GPT2], "activation_function", "layer_norm_epsilon"),
+    LENS: (
+        *("n_layers", "d_model", "n_heads", "d_head", "d_mlp", "n_ctx", "d_vocab"),
+        *("act_fn", "normalization_type", "eps", "attention_dir"),
+    ),
+}
 READ: dict[str, dict[str, Any]] = {
     GPT2: {
-        "model_type": ...,
-        "n_layer": ...,
-        "n_head": ...,
-        "n_embd": ...,
-        "n_inner": ...,
-        "n_positions": ...,
-        "vocab_size": ...,
-        "activation_function": ...,
-        "layer_norm_epsilon": ...,
-        "scale_attn_weights": True,
-        "scale_attn_by_inverse_layer_idx": False,
-        "reorder_and_upcast_attn": False,
-        "add_cross_attention": False,
-        "is_encoder_decoder": False,
-        "chunk_size_feed_forward": 0,
-        "tie_word_embeddings": True,
-        "dtype": None,
-        "torch_dtype": None,
+        **dict.fromkeys(NEEDED[GPT2], ...),
+        **USUAL,
+        **{"tie_word_embeddings": True, "dtype": None, "torch_dtype": None},
     },
-    LENS: {
-        "n_layers": ...,
-        "d_model": ...,
-        "n_heads": ...,
-        "d_head": ...,
-        "d_mlp": ...,
-        "n_ctx": ...,
-        "d_vocab": ...,
-        "act_fn": ...,
-        "normalization_type": ...,
-        "eps": ...,
-        "attention_dir": ...,
-    },
+    LENS: dict.fromkeys(NEEDED[LENS], ...),
 }
 """Fields on which a forward pass depends, with the library's default; ``...``: the field must be there."""
 PASSED = {
@@ -67,17 +60,7 @@ PASSED = {
 }
 """Fields for training, for text generation, and for heads other than the language-model head."""
 EXACTLY: dict[str, dict[str, Any]] = {
-    GPT2: {
-        "model_type": "gpt2",
-        "activation_function": "relu",
-        "scale_attn_weights": True,
-        "scale_attn_by_inverse_layer_idx": False,
-        "reorder_and_upcast_attn": False,
-        "add_cross_attention": False,
-        "is_encoder_decoder": False,
-        "chunk_size_feed_forward": 0,
-        "tie_word_embeddings": False,
-    },
+    GPT2: {"model_type": "gpt2", "activation_function": "relu", **USUAL, "tie_word_embeddings": False},
     LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
 }
 """The values for which this module computes as the library does."""
@@ -168,7 +151,7 @@ def decoder_of(
 
 
 def export_net(
-    config: Any, tokens: Mapping[str, Any], automaton: Mapping[str, Any], target: str, tensors: Tensors
+    config: Any, tokens: Mapping[str, Any], automaton: Any, target: object, tensors: Tensors
 ) -> Net:
     """An export: configuration, tokens of prompt, letters and outputs, and names."""
     need(isinstance(config, dict), "config.json must be an object")
@@ -180,21 +163,20 @@ def export_net(
         marks[part] = tokens.get(part)  # type: ignore[assignment]
         fits = isinstance(marks[part], list) and all(type(n) is int and n >= 0 for n in marks[part])
         need(fits, f"export.json must list the tokens of {part}")
-    names = {"letters": list(automaton["letters"]), "states": list(automaton["states"])}
+    names = names_of(automaton, target)
     need(len(marks["letters"]) == len(names["letters"]), "every letter must have one token")
-    return Net(kind, {**found, "tokens": marks, **names, "target": target}, tensors)
+    return Net(kind, {**found, "tokens": marks, **names}, tensors)
 
 
-def read_export(folder: Path, replicate: int = 0) -> Net:
+def read_export(folder: Path) -> Net:
     """What krohn export writes for ``transformers`` or TransformerLens."""
     need((folder / "config.json").exists(), "an ONNX graph is not read: krohn export NETWORK --to hf")
     beside = [name for name in BESIDE if (folder / name).exists()]
     need(not beside, f"{next(iter(beside), '')} must not be there: it makes readers load other weights")
-    facts, automaton = read_json(folder / "export.json"), read_json(folder / "automaton.json")
+    facts, config = read_json(folder / "export.json"), read_json(folder / "config.json")
     need(isinstance(facts, dict) and isinstance(facts.get("tokens"), dict), "export.json must have tokens")
-    automaton_of(automaton, facts.get("target"))
-    tensors = read_tensors(folder / MODEL)
-    return export_net(read_json(folder / "config.json"), facts["tokens"], automaton, facts["target"], tensors)
+    automaton, tensors = read_json(folder / "automaton.json"), read_tensors(folder / MODEL)
+    return export_net(config, facts["tokens"], automaton, facts.get("target"), tensors)
 
 
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
@@ -222,12 +204,6 @@ def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     stock = width == heads * inner if net.kind == GPT2 else about["d_head"] == inner
     need(stock, "config.json must have the heads of the tensors")
     return network, token_automaton(automaton, tokens["states"], words)
-
-
-SIZES = {
-    GPT2: ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size"),
-    LENS: ("n_layers", "n_heads", "d_model", "d_mlp", "n_ctx", "d_vocab"),
-}
 
 
 def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:

@@ -157,40 +157,18 @@ def network_that_fits(net: Network) -> Network:
     return net
 
 
-def automaton_of(payload: Any, target: object = "state") -> Automaton:
-    """States and letters are numbered in the order of their lists; outputs are states, or observations."""
-    need(isinstance(payload, dict), "the automaton must be an object")
-    names = {key: payload.get(key) for key in ("states", "letters")}
-    for key, listed in names.items():
-        fits = isinstance(listed, list) and listed and all(isinstance(name, str) for name in listed)
-        need(fits and len(set(listed)) == len(listed), f"{key} must be a list of different names")
-    number = {state: n for n, state in enumerate(names["states"] or [])}
-    following = payload.get("next")
-    need(isinstance(following, dict) and set(following) == set(number), "next must have every state")
-    for state in number:
-        row = following[state]
-        fits = isinstance(row, dict) and set(row) == set(names["letters"] or [])
-        need(
-            fits and all(isinstance(s, str) and s in number for s in row.values()),
-            f"next of {state!r:.40} must fit",
-        )
-    table = [[number[following[state][letter]] for letter in names["letters"] or []] for state in number]
-    start = payload.get("start")
-    need(isinstance(start, str) and start in number, "start must be a state")
-    return Automaton(np.array(table, dtype=np.int64), number[start], _shown(payload, target, number))
+def names_of(automaton: Any, target: object = "state") -> dict[str, Any]:
+    """The names of letters and states in a folder, and its target: all that is read of its automaton.
 
-
-def _shown(payload: dict[str, Any], target: object, number: Mapping[str, int]) -> Integers:
+    The claim has a table of its own, and whoever asks compares the two.
+    """
     need(target in ("state", "observation"), "target must be state or observation")
-    if target == "state":
-        return np.arange(len(number))
-    seen = payload.get("observe")
-    need(isinstance(seen, dict) and set(seen) == set(number), "observe must have every state")
-    values = [dict(seen or {})[state] for state in number]
-    need(
-        all(type(n) is int and 0 <= n < MAX_OUTPUT for n in values), "observations must be numbers from 0 on"
-    )
-    return np.array(values, dtype=np.int64)
+    need(isinstance(automaton, dict), "the automaton must be an object")
+    for key in ("states", "letters"):
+        names = automaton.get(key)
+        fits = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        need(fits and len(set(names)) == len(names), f"{key} must be a list of different names")
+    return {"letters": automaton["letters"], "states": automaton["states"], "target": target}
 
 
 def stored(net: Network, fmt: Format) -> Network:

@@ -131,8 +131,8 @@ def _flat(state: Carried) -> npt.NDArray[np.complex128]:
 def net_of(network: RecurrentNetwork) -> Net:
     """The recurrent network as the checker reads it from a folder."""
     automaton = network.automaton
-    names = list(automaton.letter_names), list(automaton.state_names)
-    return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, *names)
+    names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
+    return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, names)
 
 
 def verify_recurrent(
