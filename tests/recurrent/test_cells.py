@@ -80,8 +80,8 @@ def test_keys_of_other_lengths_are_not_proved(kind: str) -> None:
 
 @every("only_read_out", [False, True])
 @every("kind", KINDS)
-def test_only_channels_that_are_looked_at_are_handed_on(kind: str, only_read_out: bool) -> None:
-    """Also where a channel is looked at by no later block, but by the read-out."""
+def test_a_block_hands_the_whole_stream_on(kind: str, only_read_out: bool) -> None:
+    """Also a channel that is looked at by no later block, but by the read-out."""
     cell = random_stack(kind, seed=1)
     for name, value in cell.tensors.items():
         if only_read_out and name.startswith("h.1.") and len(value) == 2 * DIM:

@@ -14,9 +14,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.certify.proof import checkable_table
 from krohn.check import closure
-from krohn.check.balls import Ball, DiagonalBalls, horizon, joined, points, right_leads
+from krohn.check.balls import DiagonalBalls, horizon, joined, points
 from krohn.check.cells import Stage
-from krohn.check.closure import UNKNOWN, Mealy, beside_automaton, numbered_rows
+from krohn.check.closure import UNKNOWN, Mealy, beside_automaton, leads, numbered_rows
 from krohn.check.real import Real, between, point
 from krohn.check.sums import ANY, LEFT
 from krohn.check.verdict import Budget, Refused
@@ -245,9 +245,9 @@ def test_a_witness_may_be_replaced_but_nothing_else(tmp_path: Path) -> None:
 def test_right_logits_must_lead_wherever_they_are() -> None:
     middle = np.array([[3.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
     right = np.array([0, 2])
-    for radius, leads in ((0.4, True), (0.5, False), (0.6, False)):
-        assert right_leads(Ball(middle, np.full((2, 3), radius)), right) is leads
-    assert not right_leads(Ball(middle, np.zeros((2, 3))), np.array([0, 1]))
+    for radius, clear in ((0.4, True), (0.5, False), (0.6, False)):
+        assert (leads(between(middle - radius, middle + radius), right) > 0).all() == clear
+    assert not (leads(point(middle), np.array([0, 1])) > 0).all()
 
 
 def test_rows_of_balls_are_joined() -> None:

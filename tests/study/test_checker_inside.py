@@ -226,8 +226,7 @@ def test_rows_and_columns_beyond_letters_and_states_are_padding() -> None:
 def test_a_read_out_that_can_overflow_proves_nothing() -> None:
     made, boxes, claim = quiet_proof()
     made.weights["head.weight"][:, 0] = 2.0**127
-    with pytest.raises(Refused, match="overflow"):
-        check(made, boxes, claim)
+    assert "overflow" in check(made, boxes, claim).failure
     made, boxes, claim = quiet_proof()
     made.weights["weight_hh"][:, 0] = 2.0**127
     assert "overflow" in check(made, boxes, claim).failure

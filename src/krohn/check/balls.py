@@ -11,7 +11,7 @@ and g = max (F(C) − F(B))/C over the memories. The read-out is right at C, so 
 Hypotheses, and where they are asked for: every number is finite (``Format.any_sum`` and
 ``Rounding.error``); no ball lies across a bend (``_relu``, ``gates``); references are followed by
 references of the right state, drift included (``_widest``); the right logit leads all over its ball
-(``_leads``).
+(``_widest``).
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.closure import leads
 from krohn.check.format import FORMATS
 from krohn.check.reader import Automaton, need
 from krohn.check.real import Array, Integers, Real, ample, lowest_bit, point
@@ -235,8 +236,8 @@ def joined(states: Sequence[Carried]) -> Carried:
 
 def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Budget) -> int:
     """How many letters keep the radii of the memories below ``allowed``, where the read-out is right."""
-    high, leads = settled(balls, found, allowed, budget)
-    require(leads, "the right logit does not lead as far out as memories may be")
+    high, right = settled(balls, found, allowed, budget)
+    require(right, "the right logit does not lead as far out as memories may be")
     for size, most in zip(high, allowed, strict=True):
         require(most > 0 or size == 0, "a memory that must be exact is not")
     low, _ = settled(balls, found, [most / LEAST for most in allowed], budget)
@@ -260,10 +261,10 @@ def settled(
     ]
     for _ in range(3 * len(memories) + 3):
         budget.spend(found.follow.size * balls.cell.num_parameters, "radii")
-        after, leads = _widest(balls, found, memories, near)
+        after, right = _widest(balls, found, memories, near)
         pairs = [pair for x, y in zip(after, near, strict=True) for pair in zip(x[1:], y, strict=True)]
         if all((new <= old).all() for new, old in pairs):
-            return [memory for memory, _, _ in after], leads
+            return [memory for memory, _, _ in after], right
         near = [(mixer * GROWN, mlp * GROWN) for _, mixer, mlp in after]
     require(False, "radii of the letter before do not settle")
     return [], False
@@ -281,10 +282,11 @@ def _widest(
         )
         for (memory, mixer, mlp), size, (wide, wider) in zip(found.states, memories, near, strict=True)
     ]
-    widest, leads = [(0.0, 0.0 * wide, 0.0 * wider) for wide, wider in near], True
+    widest, right = [(0.0, 0.0 * wide, 0.0 * wider) for wide, wider in near], True
     for letter in range(found.follow.shape[1]):
         after, logits = balls.step(blown, letter)
-        leads &= right_leads(logits, found.right[:, letter])
+        interval = Real(logits.middle - logits.radius, logits.middle + logits.radius)
+        right &= bool((leads(interval, found.right[:, letter]) > 0).all())
         for i, (block, targets) in enumerate(zip(after, found.states, strict=True)):
             memory, mixer, mlp = (
                 ample(ball.radius + np.abs(ball.middle - target.middle[found.follow[:, letter]])).max(axis=0)
@@ -293,13 +295,4 @@ def _widest(
             before = widest[i]
             most = float(np.maximum(before[0], memory.max(initial=0)))
             widest[i] = most, np.maximum(before[1], mixer), np.maximum(before[2], mlp)
-    return widest, leads
-
-
-def right_leads(logits: Ball, right: Integers) -> bool:
-    """Whether the right logit is above all others, for all values in their balls."""
-    rows = np.arange(len(right))
-    others = logits.middle + logits.radius
-    own = (logits.middle - logits.radius)[rows, right]
-    others[rows, right] = -np.inf
-    return bool((own > others.max(axis=1)).all())
+    return widest, right

@@ -7,8 +7,8 @@ and that on every follower the read-out answers its state. By induction the netw
 every length.
 
 Hypotheses, and where they are asked for: every number is finite (``Sums``, ``Rounding.error``); the start
-is in box 0, followers belong to the right states, every allowed letter has one (``ill_formed``); steps end
-inside (``check``); the right logit leads (``margins``).
+is in box 0, followers belong to the right states, every allowed letter has one (``require_well_formed``);
+steps end inside (``_mapped``); the right logit leads (``margins``).
 """
 
 import base64
@@ -24,7 +24,7 @@ from krohn.check.format import FORMATS
 from krohn.check.reader import Automaton, need
 from krohn.check.real import Array, Flags, Integers, Real, point, terms_of
 from krohn.check.sums import Sums
-from krohn.check.verdict import Budget, Refused
+from krohn.check.verdict import Budget, Refused, inside, require
 
 LARGEST = 1e12
 """Sides of boxes must be smaller."""
@@ -128,10 +128,16 @@ class Words:
 
 def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = None) -> BoxVerdict:
     """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
+    try:
+        require_well_formed(cell, boxes, words)
+        return _mapped(cell, boxes, words, budget)
+    except Refused as refusal:
+        return BoxVerdict(str(refusal))
+
+
+def _mapped(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None) -> BoxVerdict:
+    """The same for boxes that are well formed."""
     automaton, allowed = words.automaton, words.allowed
-    failure = ill_formed(cell, boxes, automaton, allowed)
-    if failure:
-        return BoxVerdict(failure)
     state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
     reached, steps = np.zeros(len(state), dtype=bool), 0
     for letter in range(automaton.table.shape[1]):
@@ -141,13 +147,11 @@ def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = Non
         if budget is not None:
             budget.spend(len(source) * cell.cell.num_parameters, "images of boxes")
         target = follower[source, letter]
-        try:
+        with inside(f"letter {letter}"):
             image_low, image_high = cell.image(low[source], high[source], letter)
-        except Refused as refusal:
-            return BoxVerdict(f"letter {letter}: {refusal}")
-        inside = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
-        if not inside.all():
-            row, unit = np.argwhere(~inside)[0]
+        fits = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
+        if not fits.all():
+            row, unit = np.argwhere(~fits)[0]
             return BoxVerdict(
                 f"letter {letter} must map box {source[row]} into box {target[row]}; "
                 f"coordinate {unit} leaves it",
@@ -164,30 +168,29 @@ def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = Non
     return BoxVerdict("", float(leads.min()) if steps else 0.0, steps, float((high - low).max()))
 
 
-def ill_formed(cell: BoxCell, boxes: Boxes, automaton: Automaton, allowed: Flags) -> str:
-    """What is malformed in the witness, before any number is computed."""
-    count, (states, letters) = len(boxes.state), automaton.table.shape
-    if (cell.cell.num_letters, cell.cell.num_states) != (letters, int(automaton.shows.max()) + 1):
-        return "the network must have the automaton's letters and states"
-    if boxes.low.shape != (count, cell.size) or boxes.high.shape != boxes.low.shape or not count:
-        return f"boxes must have {cell.size} sides each, and there must be one at least"
-    if boxes.follower.shape != (count, letters) or allowed.shape != automaton.table.shape:
-        return f"every box must name a follower for each of {letters} letters"
-    if not (np.abs(boxes.low) <= LARGEST).all() or not (np.abs(boxes.high) <= LARGEST).all():
-        return "sides of boxes must be numbers of moderate size"
-    if not (boxes.low <= boxes.high).all():
-        return "no box may be empty"
-    if not ((boxes.state >= 0) & (boxes.state < states)).all() or boxes.state[0] != automaton.start:
-        return "boxes must belong to states of the automaton, box 0 to its start"
-    source, letter = np.nonzero(allowed[boxes.state])
+def require_well_formed(cell: BoxCell, boxes: Boxes, words: Words) -> None:
+    """Refuses a witness that is malformed, before any number is computed."""
+    state, low, high, table, allowed = boxes.state, boxes.low, boxes.high, words.table, words.allowed
+    count, (states, letters) = len(state), table.shape
+    sizes = cell.cell.num_letters, cell.cell.num_states
+    fits = sizes == (letters, int(words.automaton.shows.max()) + 1)
+    require(fits, "the network must have the automaton's letters and states")
+    fits = low.shape == (count, cell.size) and high.shape == low.shape and count > 0
+    require(fits, f"boxes must have {cell.size} sides each, and there must be one at least")
+    fits = boxes.follower.shape == (count, letters) and allowed.shape == table.shape
+    require(fits, f"every box must name a follower for each of {letters} letters")
+    moderate = (np.abs(low) <= LARGEST) & (np.abs(high) <= LARGEST)
+    require(moderate, "sides of boxes must be numbers of moderate size")
+    require(low <= high, "no box may be empty")
+    fits = ((state >= 0) & (state < states)).all() and state[0] == words.automaton.start
+    require(fits, "boxes must belong to states of the automaton, box 0 to its start")
+    source, letter = np.nonzero(allowed[state])
     target = boxes.follower[source, letter]
-    if not ((target >= 0) & (target < count)).all():
-        return "every allowed letter must have a follower"
-    if (boxes.state[target] != automaton.table[boxes.state[source], letter]).any():
-        return "a follower must belong to the state that the automaton moves to"
-    if not ((boxes.low[0] <= 0) & (boxes.high[0] >= 0)).all():
-        return "box 0 must hold the state before the first letter, all zeros"
-    return ""
+    require((target >= 0) & (target < count), "every allowed letter must have a follower")
+    right = state[target] == table[state[source], letter]
+    require(right, "a follower must belong to the state that the automaton moves to")
+    start = (low[0] <= 0) & (high[0] >= 0)
+    require(start, "box 0 must hold the state before the first letter, all zeros")
 
 
 def boxes_from(witness: Any) -> Boxes:

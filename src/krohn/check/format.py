@@ -169,7 +169,7 @@ class Format:
         part = made.part
         if bias.any():
             apart = self.add(self.linear(box, weight), whole(point(bias).spread(*part.lo.shape))).part
-            part = Real(np.minimum(apart.lo, part.lo), np.maximum(apart.hi, part.hi))
+            part = part.or_in(apart)
         size = box.size @ np.abs(weight) + np.abs(bias)
         fixed = (lo == hi) & part.known & (part.lo == lo + bias) & (off == 0)
         first = self.inner.error(size, terms_of(box.size, weight)[0] + 1.0, float(len(weight)))

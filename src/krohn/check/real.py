@@ -96,15 +96,18 @@ class Real:
     def __add__(self, other: "Real") -> "Real":
         return Real(_sum(self.lo, other.lo, -np.inf), _sum(self.hi, other.hi, np.inf))
 
+    def __neg__(self) -> "Real":
+        return Real(-self.hi, -self.lo)
+
     def __sub__(self, other: "Real") -> "Real":
-        return self + Real(-other.hi, -other.lo)
+        return self + -other
 
     def __mul__(self, other: "Real") -> "Real":
         ends = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
         low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
         high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
-        plain = _plain(self) | _plain(other)
-        return Real(_stepped(low, ~plain, -np.inf), _stepped(high, ~plain, np.inf))
+        exact = plain(self) | plain(other)
+        return Real(_stepped(low, ~exact, -np.inf), _stepped(high, ~exact, np.inf))
 
     def __matmul__(self, matrix: Array) -> "Real":
         lo, hi = ends(self, matrix)
@@ -142,6 +145,10 @@ class Real:
     def spread(self, *shape: int) -> "Real":
         """Repeated to a shape."""
         return Real(np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi, shape))
+
+    def or_in(self, other: "Real") -> "Real":
+        """The hull of two intervals: for numbers that are in one of them."""
+        return Real(np.minimum(self.lo, other.lo), np.maximum(self.hi, other.hi))
 
     def within(self, other: "Real") -> "Real":
         """The intersection of two intervals for the same number."""
@@ -220,7 +227,7 @@ def total_of(parts: Sequence[Real]) -> Real:
     return made
 
 
-def _plain(factor: Real) -> Flags:
+def plain(factor: Real) -> Flags:
     """Factors 0, 1 and −1 multiply exactly."""
     out: Flags = factor.known & ((factor.lo == 0) | (np.abs(factor.lo) == 1))
     return out

@@ -13,7 +13,7 @@ from krohn.check.net import RECURRENT, Net
 from krohn.check.real import Flags
 from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.sums import ANY, CHUNKS
-from krohn.check.verdict import Budget, Verdict, require
+from krohn.check.verdict import Budget, Refused, Verdict, require
 
 CELLS: dict[str, type[Cell]] = {
     cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
@@ -92,10 +92,10 @@ def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     )
     require(claim.dtype in DTYPES, f"a horizon is proved in {' or '.join(DTYPES)}")
     cell = cell_of(net, claim)
-    require(isinstance(cell, DiagonalStack), "a horizon is for diagonal networks")
-    if isinstance(cell, DiagonalStack):
-        longest = horizon(cell, claim.automaton, claim.dtype, witness, Budget(work or WORK))
-        require(longest >= (claim.up_to or 0), f"every word is right up to {longest:,} letters only")
+    if not isinstance(cell, DiagonalStack):
+        raise Refused("a horizon is for diagonal networks")
+    longest = horizon(cell, claim.automaton, claim.dtype, witness, Budget(work or WORK))
+    require(longest >= (claim.up_to or 0), f"every word is right up to {longest:,} letters only")
     return Verdict(True, 0.0, "")
 
 
@@ -105,12 +105,11 @@ def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
     require(claim.dtype == DTYPES[0], f"boxes are proved in {DTYPES[0]}")
     cell = cell_of(net, claim)
-    require(isinstance(cell, Gated), "boxes are for lstm and gru networks")
+    if not isinstance(cell, Gated):
+        raise Refused("boxes are for lstm and gru networks")
     words = Words(claim.automaton, allowed_of(claim))
-    if isinstance(cell, Gated):
-        found = check(BoxCell(cell, claim.dtype), boxes_from(witness), words, Budget(work or WORK))
-        return Verdict(found.proved, found.margin, found.failure)
-    return Verdict(False, 0.0, "")
+    found = check(BoxCell(cell, claim.dtype), boxes_from(witness), words, Budget(work or WORK))
+    return Verdict(found.proved, found.margin, found.failure)
 
 
 def allowed_of(claim: Claim) -> Flags:

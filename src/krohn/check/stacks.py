@@ -122,8 +122,8 @@ class StackCell(Cell):
         return sum(self.carries)
 
     def stages(self, sums: Sums) -> list[Stage]:
-        """See ``Cell``: the blocks; each outputs only the channels that some later weight reads."""
-        whole, seen = self.stored(sums), self._seen_after()
+        """See ``Cell``: the blocks; each outputs the whole stream, read later or not."""
+        whole = self.stored(sums)
 
         def block(i: int) -> Stage:
             prefix = f"h.{i}."
@@ -131,9 +131,8 @@ class StackCell(Cell):
 
             def step(given: Real, carried: Real) -> tuple[Real, Real]:
                 after, x = self._block(sums, w, i, given, carried)
-                if i + 1 == self.layers:
-                    return after, sums.product(x, whole["head.weight"], whole["head.bias"])
-                return after, sums.handed(x, seen[i])
+                last = i + 1 == self.layers
+                return after, sums.product(x, whole["head.weight"], whole["head.bias"]) if last else x
 
             return Stage(self.carries[i], step, self.memory)
 
@@ -146,12 +145,12 @@ class StackCell(Cell):
         mixer = {name.removeprefix("mix."): value for name, value in w.items()}
         near = x[:, back[0]]
         read, memory = self.mix(sums, f"h.{i}", mixer, self._window(x, before_mixer, back[0]), memory)
-        x = sums.stream(i, sums.plus(x, sums.product(read, w["mix.out"])))
+        x = sums.plus(x, sums.product(read, w["mix.out"]))
         near_mlp = x[:, back[1]]
         if self.mlp:
             window = self._window(x, before_mlp, back[1])
             bent = sums.product(window, w["mlp.in"], w["mlp.in_bias"]).positive()
-            x = sums.stream(i, sums.plus(x, sums.product(bent, w["mlp.out"])))
+            x = sums.plus(x, sums.product(bent, w["mlp.out"]))
         return beside([memory, near, near_mlp]), x
 
     def _window(self, x: Real, behind: Real, places: Integers) -> Real:
@@ -160,18 +159,6 @@ class StackCell(Cell):
         before = Real(np.zeros(x.lo.shape), np.zeros(x.lo.shape))
         before.lo[:, places], before.hi[:, places] = behind.lo, behind.hi
         return beside([x, before])
-
-    def _seen_after(self) -> list[Array]:
-        """For each block: 1 for the channels that some later weight reads, at this letter or the next."""
-        seen = np.any(self.tensors["head.weight"] != 0, axis=1)
-        found = [seen]
-        for i in reversed(range(1, self.layers)):
-            names = [f"mix.{name}" for name, rank in self.mixer_ranks().items() if rank == 2]
-            weights = [self.tensors[f"h.{i}.{name}"] for name in (*names, *(["mlp.in"] if self.mlp else []))]
-            rows = np.any([np.any(w != 0, axis=1) for w in weights], axis=0)
-            seen = seen | rows.reshape(self.conv, self.dim).any(axis=0)
-            found.append(seen)
-        return [channels.astype(np.float64) for channels in found[::-1]]
 
 
 _NONE = np.zeros(0, dtype=np.int64)
@@ -255,7 +242,7 @@ class DeltaStack(StackCell):
         state = wide.total((gate.shaped(count, heads, 1, 1), memory.shaped(count, heads, keys, values)))
         for s in range(steps):
             seen = wide.dot(look[:, :, s, :, None], state, 2)
-            write = wide.plus(value[:, :, s], Real(-seen.hi, -seen.lo))
+            write = wide.plus(value[:, :, s], -seen)
             state = wide.total((state, point(1.0)), (key[:, :, s, :, None], write[:, :, None, :]))
         read = wide.dot(query[:, :, :, None], state, 2).shaped(count, -1)
         return sums.cast(read), state.shaped(count, -1)
@@ -366,6 +353,6 @@ class DiagonalStack(StackCell):
         (x, y), (u, v) = split(memory, half), split(write, half)
         a, b = wide.disc(*split(z, half))
         sums.note(name, memory, a.shaped(-1, 1), b.shaped(-1, 1))
-        real = wide.total((a, x), (Real(-b.hi, -b.lo), y), (u, one))
+        real = wide.total((a, x), (-b, y), (u, one))
         after = beside([real, wide.total((a, y), (b, x), (v, one))])
         return sums.cast(after), after

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krohn.check.format import FORMATS, Format, whole
-from krohn.check.real import TOO_LARGE, Array, Flags, Real, between, distinct, lowest_bit, point, total_of
+from krohn.check.real import Array, Real, between, distinct, joined, lowest_bit, plain, point, total_of
 from krohn.check.verdict import require
 
 ANY, CHUNKS, LEFT = "any", "in any order, a letter at a time or in chunks", "from left to right, not fused"
@@ -27,23 +27,12 @@ class Notes:
     """What letters do to the memory of each mixer, one row per step, for ``chunks``.
 
     ``exact``: every number was a point; ``sizes``: the greatest number of the memories and the largest power
-    of two that divides them all; ``reach``: the greatest number in each channel, block by block.
+    of two that divides them all.
     """
 
     exact: bool = True
     steps: dict[str, dict[bytes, Array]] = field(default_factory=dict)
     sizes: dict[str, tuple[float, float]] = field(default_factory=dict)
-    reach: dict[int, Array] = field(default_factory=dict)
-
-    def reached(self, block: int, x: Real) -> Array:
-        """Bounds the stream, channel by channel, by the sum of the bounds of all blocks so far.
-
-        A channel that no later weight reads is passed on as 0, but still counts here.
-        """
-        most = x.size.max(axis=0, initial=0.0)
-        self.reach[block] = np.maximum(self.reach.get(block, np.zeros(most.shape)), most)
-        total: Array = np.sum([size for number, size in self.reach.items() if number <= block], axis=0)
-        return total
 
     def take(self, name: str, memory: Real, rows: Sequence[Real]) -> None:
         """Notes the steps in ``rows``, columns side by side, from these memories."""
@@ -79,19 +68,6 @@ class Sums:
         """Records what letters do to a memory, if there are notes."""
         if self.notes is not None:
             self.notes.take(name, memory, rows)
-
-    def stream(self, block: int, x: Real) -> Real:
-        """The stream after a part of a block; no channel may overflow, read or not."""
-        if self.notes is not None:
-            total = self.notes.reached(block, x)
-            # sums of a block are checked as made
-            fits = (block == 0) | (1.01 * total < self.fmt.outer.largest)
-            require(fits, "a channel of the stream can overflow", TOO_LARGE)
-        return x
-
-    def handed(self, x: Real, seen: Array) -> Real:
-        """The stream, with 0 in the channels that no later weight reads."""
-        return Real(x.lo * seen, x.hi * seen)
 
     def cast(self, x: Real) -> Real:
         """Numbers as a tensor of the format holds them."""
@@ -135,7 +111,7 @@ class Sums:
         apart = self.product(*parts[0])
         for part in parts[1:]:
             apart = self.plus(apart, self.product(*part))
-        return joint(made, apart)
+        return made.or_in(apart)
 
     def dot(self, x: Real, y: Real, axis: int) -> Real:
         """Σ x·y along an axis."""
@@ -143,7 +119,7 @@ class Sums:
         x, y = x.spread(*shape), y.spread(*shape)
         terms = x * y
         size, some = terms.size.sum(axis=axis), terms.size != 0
-        count, rounded = some.sum(axis=axis), (some & ~_plain(x) & ~_plain(y)).sum(axis=axis)
+        count, rounded = some.sum(axis=axis), (some & ~plain(x) & ~plain(y)).sum(axis=axis)
         off = self.fmt.inner.error(size, np.maximum(count - 1, 0) + (rounded > 0), rounded)
         known = ((x.known & y.known) | ~some).all(axis=axis)
         unit = np.where(some, lowest_bit(x.lo) * lowest_bit(y.lo), np.inf).min(axis=axis, initial=np.inf)
@@ -167,8 +143,8 @@ class Sums:
     def total(self, *pairs: tuple[Real, Real]) -> Real:
         """Σ x·y over a few pairs, entry by entry."""
         shape = np.broadcast_shapes(*(side.lo.shape for pair in pairs for side in pair))
-        left, right = zip(*(tuple(side.spread(*shape) for side in pair) for pair in pairs), strict=True)
-        return self.dot(_stacked(left), _stacked(right), 0)
+        left, right = (joined([s.spread(1, *shape) for s in side]) for side in zip(*pairs, strict=True))
+        return self.dot(left, right, 0)
 
     def plus(self, x: Real, y: Real) -> Real:
         """x + y."""
@@ -222,42 +198,25 @@ class Sums:
         """
         inside = Real(np.clip(share.lo, 0.0, 1.0), np.clip(share.hi, 0.0, 1.0))
         ends = [point(inside.lo), point(inside.hi)]
-        made = joint(*(total_of([end * old, (point(1.0) - end) * new]) for end in ends))
+        low, high = (total_of([end * old, (point(1.0) - end) * new]) for end in ends)
         size = new.size + old.size
         beyond = np.maximum(inside.lo - share.lo, share.hi - inside.hi)
         off = self.fmt.inner.error(size, 6.0, 6.0) + 2 * beyond * size
         if self.fmt.coarse:
             off = off + 8 * self.fmt.rounding(2 * size)
-        made = made.widened(off)
-        kept = joint(old, self.plus(new, self.plus(old, Real(-new.hi, -new.lo))))
+        made = low.or_in(high).widened(off)
+        kept = old.or_in(self.plus(new, self.plus(old, -new)))
         made = kept.where(share.known & (share.lo == 1), made)
         return self.cast(new.where(share.known & (share.lo == 0), made))
-
-
-def joint(left: Real, right: Real) -> Real:
-    """The hull of two intervals."""
-    return Real(np.minimum(left.lo, right.lo), np.maximum(left.hi, right.hi))
 
 
 def beside(parts: Sequence[Real]) -> Real:
     """Columns side by side; a single row is repeated as often as needed."""
     rows = max(len(part) for part in parts)
-    whole = [part.spread(rows, part.lo.shape[1]) for part in parts]
-    return Real(
-        *(np.concatenate(sides, axis=1) for sides in zip(*((p.lo, p.hi) for p in whole), strict=True))
-    )
+    return joined([part.spread(rows, part.lo.shape[1]) for part in parts], axis=1)
 
 
 def split(x: Real, *places: int) -> list[Real]:
     """Columns in parts that end at these places."""
     sides = (np.split(end, places, axis=1) for end in (x.lo, x.hi))
     return [Real(lo, hi) for lo, hi in zip(*sides, strict=True)]
-
-
-def _stacked(parts: Sequence[Real]) -> Real:
-    return Real(np.stack([part.lo for part in parts]), np.stack([part.hi for part in parts]))
-
-
-def _plain(x: Real) -> Flags:
-    out: Flags = x.known & np.isin(x.lo, (-1.0, 0.0, 1.0))
-    return out

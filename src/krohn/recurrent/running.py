@@ -27,10 +27,6 @@ class PlainSums(Sums):
         """See ``Sums``."""
         return x
 
-    def handed(self, x: Real, seen: Array) -> Real:
-        """See ``Sums``: all of it."""
-        return x
-
     def product(self, x: Real, weight: Array, bias: Array | None = None) -> Real:
         """See ``Sums``."""
         result = _float(x.lo) @ _float(weight)
