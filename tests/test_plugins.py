@@ -1,6 +1,7 @@
 """What an outsider's package adds: an automaton family, a construction, an export format, by entry points."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = f"{folder}:{Path(krohn.__file__).parents[1]}"
     return subprocess.run(
         [sys.executable, "-m", "krohn", *arguments],
-        env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "PYTHONPATH": path},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -98,7 +99,7 @@ def test_a_construction_of_another_package_is_asked(tmp_path: Path) -> None:
     )
     path = f"{tmp_path}:{Path(krohn.__file__).parents[1]}"
     done = subprocess.run(
-        [sys.executable, "-c", script], env={"PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.stdout == "the outsider was asked\n", done.stderr
 

@@ -1,8 +1,10 @@
 """Without torch: algebra, compiler, certificates and pages work, and what needs more says which extra."""
 
+import json
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,15 +33,29 @@ util.find_spec = lambda name, *more: None if name.split(".")[0] in {gone} else f
 GONE = {*EXTRAS, "triton", "pandas", "scipy"}
 
 
-def bare(code: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
+def bare(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     text = BARE.format(gone=sorted(GONE)) + code
     return subprocess.run(
-        [sys.executable, "-c", text], cwd=folder, input=given, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=300
     )
 
 
-def command(line: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
-    return bare(f"from krohn.cli.app import run\nsys.exit(run({line.split()!r}))", folder, given)
+SEVERAL = """
+import contextlib, io, json
+from krohn.cli.app import run
+for line in json.loads(LINES):
+    sys.stdin, out, err = io.StringIO("0 1\\n"), io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = run(line.split())
+    print(json.dumps([status, err.getvalue()]))
+"""
+
+
+def answers(lines: Sequence[str], folder: Path) -> list[tuple[int, str]]:
+    """Exit status and errors of each command line, one after the other in one such Python."""
+    done = bare(f"LINES = {json.dumps(lines)!r}{SEVERAL}", folder)
+    assert done.returncode == 0, done.stderr
+    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -59,63 +75,62 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_named() -> None:
         assert any(each.lower().startswith(name) for each in extras[extra]), (package, extra)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "zoo S4",
-        "analyze D6",
-        "decompose Grid4",
-        "compile C3 -T 4 --out made",
-        "verify net",
-        "run net",
-        "explain net 0 1",
-        "simulate C2",
-        "circuit C2 -T 3",
-        "explore C2 -T 4 --out page.html",
-        "sample C2 -T 3 --count 4 --out words.npz",
-        "compile C2 --architecture gru --out gru",
-        "atlas --states 2 --letters 2",
-        "export net --to hf --no-proof --out gpt2",
-        f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store runs.sqlite",
-        "suite list",
-    ],
-)
-def test_these_commands_need_no_extra(line: str, place: Path) -> None:
-    done = command(line, place, "0 1\n")
-    assert done.returncode == 0, done.stderr
+BARE_COMMANDS = [
+    "zoo S4",
+    "analyze D6",
+    "decompose Grid4",
+    "compile C3 -T 4 --out made",
+    "verify net",
+    "run net",
+    "explain net 0 1",
+    "simulate C2",
+    "circuit C2 -T 3",
+    "explore C2 -T 4 --out page.html",
+    "sample C2 -T 3 --count 4 --out words.npz",
+    "compile C2 --architecture gru --out gru",
+    "atlas --states 2 --letters 2",
+    "export net --to hf --no-proof --out gpt2",
+    f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store runs.sqlite",
+    "suite list",
+]
 
 
-@pytest.mark.parametrize(
-    ("line", "extra"),
-    [
-        ("train C2 --steps 1", "train"),
-        ("understand net", "train"),
-        ("reproduce depth", "train"),
-        ("run net --device cpu", "train"),
-        ("extract net -T 2", "extract"),
-        ("export net --to onnx --no-proof --out onnx", "hf"),
-        ("sample C2 -T 3 --count 4 --out words.parquet", "parquet"),
-        ("explore C2", "explore"),
-    ],
-)
-def test_a_command_that_needs_more_says_which_extra_in_one_line(line: str, extra: str, place: Path) -> None:
-    done = command(line, place, "0 1\n")
-    assert done.returncode == 2
-    lines = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
-    assert len(lines) == 1
-    assert f"pip install 'krohn[{extra}]'" in lines[0]
-    assert "internal error" not in lines[0]
+def test_these_commands_need_no_extra(place: Path) -> None:
+    found = answers(BARE_COMMANDS, place)
+    assert {line: error for line, (status, error) in zip(BARE_COMMANDS, found, strict=True) if status} == {}
 
 
-@pytest.mark.parametrize("name", ["train", "understand", "card"])
-def test_python_says_it_too(name: str, place: Path) -> None:
-    code = f"""
+MORE_COMMANDS = {
+    "train C2 --steps 1": "train",
+    "understand net": "train",
+    "reproduce depth": "train",
+    "run net --device cpu": "train",
+    "extract net -T 2": "extract",
+    "export net --to onnx --no-proof --out onnx": "hf",
+    "sample C2 -T 3 --count 4 --out words.parquet": "parquet",
+    "explore C2": "explore",
+}
+
+
+def test_a_command_that_needs_more_says_which_extra_in_one_line(place: Path) -> None:
+    found = answers(list(MORE_COMMANDS), place)
+    for (line, extra), (status, error) in zip(MORE_COMMANDS.items(), found, strict=True):
+        (shown,) = [text for text in error.splitlines() if text.startswith("error: ")]
+        assert status == 2, line
+        assert f"pip install 'krohn[{extra}]'" in shown
+        assert "internal error" not in shown
+
+
+def test_python_says_it_too(place: Path) -> None:
+    code = """
 import krohn
-try:
-    krohn.{name}
-except krohn.KrohnError as error:
-    print(isinstance(error, ImportError), error)
+for name in ("train", "understand", "card"):
+    try:
+        getattr(krohn, name)
+    except krohn.KrohnError as error:
+        print(isinstance(error, ImportError), error)
 """
     done = bare(code, place)
-    assert done.stdout.startswith("True "), done.stderr
-    assert "pip install 'krohn[train]'" in done.stdout
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3, done.stderr
+    assert all(line.startswith("True ") and "pip install 'krohn[train]'" in line for line in lines)

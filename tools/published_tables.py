@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -329,10 +329,10 @@ def filled(page: str, text: str) -> str:
     return text
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit 1 if a page would change")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     stale = 0
     for page in [*PAGES, *PICTURES]:
         before = (ROOT / page).read_text() if (ROOT / page).exists() else ""

@@ -55,8 +55,9 @@ class Plugins(Generic[T]):
         return self._check(loaded, name)
 
     def forget(self) -> None:
-        """Removes what was registered in this process."""
+        """Removes what was registered in this process; installed packages are looked up again."""
         self._registered.clear()
+        self.__dict__.pop("_installed", None)
 
     def added(self) -> dict[str, T]:
         """Values added by other packages or registered, by name; loads those of installed packages."""

@@ -51,11 +51,16 @@ def install(folder: Path, entry: str, module: str, source: str) -> None:
     (metadata / "entry_points.txt").write_text(f"[krohn.architectures]\n{entry}\n")
 
 
+def install_documented(folder: Path) -> None:
+    (entry,) = re.findall(r'\[project.entry-points."krohn.architectures"\]\n(.*)\n', block("toml"))
+    install(folder, entry.replace('"', ""), "my_rnn", block("python"))
+
+
 def krohn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     sources = filter(None, [os.environ.get("PYTHONPATH")])  # of a run without an installation
     return subprocess.run(
         [sys.executable, "-m", "krohn", *arguments],
-        env={"PYTHONPATH": os.pathsep.join([str(folder), *sources]), "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sources])},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -145,28 +150,39 @@ def test_options_of_our_own_architectures_have_both_names(capsys: pytest.Capture
 
 
 def test_the_documented_file_trains_from_the_command_line_once_it_is_installed(tmp_path: Path) -> None:
-    (entry,) = re.findall(r'\[project.entry-points."krohn.architectures"\]\n(.*)\n', block("toml"))
-    install(tmp_path, entry.replace('"', ""), "my_rnn", block("python"))
+    install_documented(tmp_path)
     command = block("sh").split()
     done = krohn(tmp_path, *command[1:], "--device", "cpu", "--json")
     assert done.returncode == 0, done.stderr
     (entry_found,) = json.loads(done.stdout)["replicates"]
     assert entry_found["accuracy"] > 0.9
-    refused = krohn(tmp_path, "train", "Grid4", "--model", "rnn", "--option", "depth=2")
-    assert refused.returncode == 2
-    assert "options of rnn must be among width; got depth" in refused.stderr
 
 
-def test_a_package_that_does_not_load_is_one_line_and_only_if_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_package_that_does_not_load_is_one_line_and_only_if_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     install(tmp_path, "broken = broken_net:Config", "broken_net", "raise RuntimeError('no luck')")
-    done = krohn(tmp_path, *TRAIN, "--model", "broken")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: an architecture 'broken' must load from broken_net:Config")
-    assert "no luck" in done.stderr
-    assert done.stderr.count("\n") == 1
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    registry.ARCHITECTURES.forget()  # as a new process would: what is installed is looked up again
+    assert run([*TRAIN, "--model", "broken"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: an architecture 'broken' must load from broken_net:Config")
+    assert "no luck" in error
+    assert error.count("\n") == 1
     small = ["--layers", "1", "--dim", "8", "--heads", "2", "--mlp", "8"]
-    assert krohn(tmp_path, *TRAIN, *small).returncode == 0
-    unknown = krohn(tmp_path, *TRAIN, "--model", "mamba")
-    assert re.search(
-        "a model must be one of broken, [a-z, ]*gpt, gru, lstm[a-z, ]*; got 'mamba'", unknown.stderr
-    )
+    assert run([*TRAIN, *small]) == 0
+    capsys.readouterr()
+    assert run([*TRAIN, "--model", "mamba"]) == 2
+    unknown = capsys.readouterr().err
+    assert re.search("a model must be one of broken, [a-z, ]*gpt, gru, lstm[a-z, ]*; got 'mamba'", unknown)
+
+
+def test_options_of_an_installed_architecture_are_its_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install_documented(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry.ARCHITECTURES.forget()
+    assert run(["train", "Grid4", "--model", "rnn", "--option", "depth=2"]) == 2
+    assert "options of rnn must be among width; got depth" in capsys.readouterr().err
