@@ -43,7 +43,8 @@ layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean.
 One block of width 32 with an MLP (GPT: two), T = 16, 1,000 steps on 64 words each; {networks} networks in
 all, on CPUs and a GPU, several at once (`settings` in the file says where, and which torch). The plan:
 three seeds with AdamW; three with Muon where none of these passes at 4T and no theorem forbids it; ten with
-AdamW where three disagree, at T or at 4T. Layers of flash-linear-attention 0.6.0 run in its reference form
+AdamW where three disagree, at T or at 4T. Muon trains the matrices, AdamW the rest, both at AdamW's rate
+(0.003, falling linearly; Muon's steps are scaled to the same root mean square). Layers of flash-linear-attention 0.6.0 run in its reference form
 (`fla.ops.*.naive`, in float32) with the projections, gates and convolutions of its layers rewritten
 at this size (`tools/stock_layers.py`): a table of recurrences, not of kernels, and of short training, not of
 what a layer can learn at best. {cells} of {all_cells} cells have at least one finished network.
