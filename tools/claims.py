@@ -31,8 +31,15 @@ from krohn.experiments.experiment import Row
 from krohn.experiments.recipes import stability
 from krohn.experiments.recipes.depth import COLUMN, NON_ABELIAN
 from krohn.experiments.recipes.depth import MEMORIES as APERIODIC
+from krohn.experiments.recipes.generalization import (
+    GPT,
+    LSTM,
+    NO_POSITIONS_BOS,
+    RECENCY,
+    SCRATCHPAD,
+    SHIFTED_BOS,
+)
 from krohn.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
-from krohn.experiments.recipes.variants import GPT, LSTM, NO_POSITIONS_BOS, RECENCY, SCRATCHPAD, SHIFTED_BOS
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED

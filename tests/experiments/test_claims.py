@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from claim_evidence import Gain
 
+from krohn.experiments.recipes.generalization import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
 from krohn.experiments.recipes.indirect import COLUMNS
-from krohn.experiments.recipes.variants import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 

@@ -15,7 +15,7 @@ from krohn.errors import UnknownName
 from krohn.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.names import Scale, parse_scale
-from krohn.experiments.recipes import depth, incomplete, indirect, variants
+from krohn.experiments.recipes import depth, generalization, incomplete, indirect
 from krohn.experiments.recipes.depth import solved_letters
 from krohn.experiments.settings import TASKS
 from krohn.experiments.text_form import parse_text
@@ -125,7 +125,7 @@ def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:
 
 
 def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
-    (gpt,) = [run for run in paper("ood") if run.label["model"] == variants.GPT]
+    (gpt,) = [run for run in paper("ood") if run.label["model"] == generalization.GPT]
     length, probability, ones = gpt.evaluations
     assert length.lengths == tuple(range(8, 129, 8))  # type: ignore[attr-defined]
     shares = probability.probabilities  # type: ignore[attr-defined]
@@ -137,18 +137,20 @@ def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
 
 def test_the_variants_are_what_they_are_called() -> None:
     runs = {run.label["model"]: run.config for run in paper("length") if run.label["task"] == "C2"}
-    assert set(runs) == set(variants.VARIANTS) - {variants.DEEP}  # at scale paper all have 8 layers
-    models = {name: config.model for name, config in runs.items() if name != variants.LSTM}
+    assert set(runs) == set(generalization.VARIANTS) - {
+        generalization.DEEP
+    }  # at scale paper all have 8 layers
+    models = {name: config.model for name, config in runs.items() if name != generalization.LSTM}
     positions = {name: model.positions for name, model in models.items() if isinstance(model, GptConfig)}
-    assert positions[variants.SHIFTED] == "shifted"
-    assert positions[variants.NO_POSITIONS] == positions[variants.RECENCY] == "none"
-    assert positions[variants.GPT] == positions[variants.SCRATCHPAD] == "sinusoidal"
+    assert positions[generalization.SHIFTED] == "shifted"
+    assert positions[generalization.NO_POSITIONS] == positions[generalization.RECENCY] == "none"
+    assert positions[generalization.GPT] == positions[generalization.SCRATCHPAD] == "sinusoidal"
     assert {name for name, config in runs.items() if config.task.scratchpad} == {
-        variants.SCRATCHPAD,
-        variants.RECENCY,
+        generalization.SCRATCHPAD,
+        generalization.RECENCY,
     }
     recency = {name for name, model in models.items() if isinstance(model, GptConfig) and model.recency}
-    assert recency == {variants.RECENCY}
+    assert recency == {generalization.RECENCY}
 
 
 def test_out_of_distribution_and_length_share_their_c2_networks() -> None:

@@ -12,7 +12,7 @@ from experiments.made_up_records import record
 from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell
 from krohn.experiments.recipes.curves import largest_drop
-from krohn.experiments.recipes.variants import GPT, LSTM
+from krohn.experiments.recipes.generalization import GPT, LSTM
 from krohn.figures.style import save
 from krohn.study.attention import pack_shares
 

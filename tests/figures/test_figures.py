@@ -11,8 +11,19 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from krohn.errors import InvalidInput
-from krohn.figures.attention_map import AttentionMap, attention_maps, picture
-from krohn.figures.charts import Bar, HeatMap, Line, Panel, bar_chart, heat_map, line_chart, percent
+from krohn.figures.charts import (
+    AttentionMap,
+    Bar,
+    HeatMap,
+    Line,
+    Panel,
+    attention_maps,
+    bar_chart,
+    heat_map,
+    line_chart,
+    percent,
+    picture,
+)
 from krohn.figures.style import looks, save
 
 TABLE = HeatMap(

@@ -8,8 +8,20 @@ import matplotlib
 import numpy as np
 import pytest
 
-from krohn.figures.attention_map import FRAMES, AttentionMap, attention_maps, picture
-from krohn.figures.charts import Bar, HeatMap, Line, Panel, bar_chart, heat_map, line_chart, shade
+from krohn.figures.charts import (
+    FRAMES,
+    AttentionMap,
+    Bar,
+    HeatMap,
+    Line,
+    Panel,
+    attention_maps,
+    bar_chart,
+    heat_map,
+    line_chart,
+    picture,
+    shade,
+)
 from krohn.figures.style import looks, save
 
 

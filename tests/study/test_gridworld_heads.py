@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from krohn.errors import InvalidInput
-from krohn.figures.attention_map import AttentionMap, picture
+from krohn.figures.charts import AttentionMap, picture
 from krohn.study.attention import (
     HeadScore,
     best_heads,

@@ -8,9 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.recurrent import compile_recurrent
 from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, limit, max_sets
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
@@ -18,11 +18,13 @@ from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
 from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
-from krohn.folder import COMPILED, Folder
+from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MEANING, MODEL, save
 from krohn.network.transformer import HeadMeaning
+from krohn.recurrent import recurrent_files
+from krohn.recurrent.recurrent_weights import WEIGHTS
 
 WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""
@@ -213,3 +215,35 @@ def number_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value == int(value) and value < 1e15 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**15 else str(value)[:24]
+
+
+def compile_recurrent(
+    automaton: Semiautomaton, architecture: str, out: Path | None, *, as_json: bool
+) -> None:
+    """Builds the weights, proves them, prints sizes and writes them."""
+    if out is not None:
+        Folder(out).check_target(RECURRENT, (MODEL, recurrent_files.MEANING))
+    network = recurrent_files.RecurrentNetwork(WEIGHTS[architecture](automaton), automaton)
+    if out is not None:
+        recurrent_files.save(network, out)
+        note(f"written: {out / 'model.safetensors'}, {out / 'recurrent.json'}")
+    payload = {
+        "automaton": automaton.name,
+        "architecture": architecture,
+        "layers": getattr(network.cell, "layers", 1),
+        "steps": getattr(network.cell, "steps", 1),
+        "size": network.cell.size,
+        "num_parameters": network.cell.num_parameters,
+        "out": None if out is None else str(out),
+    }
+    emit(payload, as_json=as_json, text=lambda: _recurrent_text(payload))
+
+
+def _recurrent_text(payload: dict[str, Any]) -> str:
+    name = payload["automaton"] or "the automaton"
+    return (
+        f"{name}: layers of {payload['architecture']}: {payload['layers']}, "
+        f"steps per letter: {payload['steps']}, numbers of state: {payload['size']}, "
+        f"parameters: {payload['num_parameters']:,}\n"
+        "it reads words of any length; krohn verify says up to which length it is right"
+    )

@@ -195,8 +195,6 @@ def _verdict(verdict: Verification, name: str) -> str:
     if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
         return trained_text(verdict.to_json(), name)
     if verdict.claim.kind == RECURRENT and verdict.more:
-        from krohn.cli.recurrent import recurrent_text
-
         text = recurrent_text(verdict, name)
         return f"{text}\n{assumed}" if verdict.certified else text
     if not verdict.certified:
@@ -229,3 +227,32 @@ def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | N
     emit(verdict.to_json(), as_json=as_json, text=verdict.sentence)
     if not verdict.accepted:
         raise click.exceptions.Exit(1)
+
+
+_CHUNKS = {
+    True: "\nin chunks the floats are the same: proved for both forms",
+    False: "\nproved one letter after the other; chunks multiply gates first and round elsewhere",
+    None: "",
+}
+
+
+def recurrent_text(verdict: Verification, name: str) -> str:
+    """The verdict in a line or two."""
+    known = verdict.more
+    if verdict.certified and verdict.length is None:
+        order = "any order of adding" if known["any_order"] else "sums added from left to right, not fused"
+        return (
+            f"certified: {name}, words of every length, {verdict.dtype}, {order}\n"
+            f"{known['vectors']} vectors are reached by all words; logit margin {verdict.margin:.4g}"
+            f"{_CHUNKS[known['chunked']]}"
+        )
+    if verdict.certified:
+        return f"certified: {name}, {verdict.words}, {verdict.dtype}"
+    if verdict.counterexample is not None:
+        return "not certified: a wrong word was found"
+    if verdict.largest:
+        return (
+            f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
+            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
+        )
+    return f"not certified: {verdict.reason}"

@@ -7,21 +7,30 @@ from krohn.experiments.recipes import (
     curves,
     depth,
     expressivity,
+    generalization,
     incomplete,
     indirect,
-    length,
     networks,
-    ood,
     positions,
     sample,
     stability,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {
-    recipe.EXPERIMENT.name: recipe.EXPERIMENT
+    recipe.name: recipe
     for recipe in (
-        *(depth, curves, stability, attention, indirect, incomplete),
-        *(ood, length, positions, networks, expressivity, sample),
+        depth.EXPERIMENT,
+        curves.EXPERIMENT,
+        stability.EXPERIMENT,
+        attention.EXPERIMENT,
+        indirect.EXPERIMENT,
+        incomplete.EXPERIMENT,
+        generalization.OOD,
+        generalization.LENGTH,
+        positions.EXPERIMENT,
+        networks.EXPERIMENT,
+        expressivity.EXPERIMENT,
+        sample.EXPERIMENT,
     )
 }
 

@@ -9,7 +9,7 @@ from krohn.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.experiments.names import Scale
 from krohn.experiments.record import Record
 from krohn.experiments.settings import gpt, run
-from krohn.figures.attention_map import AttentionMap, attention_maps
+from krohn.figures.charts import AttentionMap, attention_maps
 from krohn.figures.style import Figure
 from krohn.study.attention import (
     AttentionHeads,
