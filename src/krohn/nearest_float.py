@@ -26,6 +26,11 @@ class FloatFormat(NamedTuple):
         """The unit round-off: rounding to nearest changes a number by at most this share of it."""
         return 2.0**-self.bits
 
+    @property
+    def half(self) -> bool:
+        """Whether it is shorter than float32: numbers are computed in float32 and rounded when stored."""
+        return self.bits < 24
+
 
 FLOATS = {
     "float64": FloatFormat(53, float(np.finfo(np.float64).max)),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.certificate import Counterexample, SecondOpinion
+from krohn.nearest_float import FLOATS
 from krohn.network.forward import Cast, Floats, apply_mlp, attend, caster, logits, softmax
 from krohn.network.forward import run as run_network
 from krohn.network.transformer import Head, Transformer
@@ -167,8 +168,8 @@ MAX_WORK = 5 * 10**10
 PER_SCORE = 250
 """Cost of scoring one position, in multiplications of a large matrix product: small ones are slow."""
 PER_UNIT, PER_MATRIX = 40, 400
-FACTORS = {"float32": 1, "float64": 2, "float16": 8, "bfloat16": 8}
-"""Cost of a format relative to float32; rounding to half types is done in software."""
+PER_DOUBLE, PER_HALF = 2, 8
+"""Cost of float64 and of half types relative to float32; rounding to half types is done in software."""
 
 
 States = npt.NDArray[np.int64]
@@ -230,7 +231,8 @@ def work_of(network: Transformer, letters: int, length: int, dtype: str) -> floa
     units = sum(sum(layer.mlp.hidden_widths) for layer in network.layers)
     each = weights + PER_SCORE * heads * (network.num_padding + length)
     each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
-    return float(prefixes_ * each * FACTORS[dtype])
+    factor = PER_HALF if FLOATS[dtype].half else PER_DOUBLE if dtype == "float64" else 1
+    return float(prefixes_ * each * factor)
 
 
 def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:

@@ -18,7 +18,7 @@ from krohn.construct.features.source import (
     proposals_without_search,
     two_layer_proposals,
 )
-from krohn.construct.lowering.assembly import HALF_TYPES, longest, lower, precision_faults
+from krohn.construct.lowering.assembly import longest, lower, precision_faults
 from krohn.construct.lowering.mlp_builder import Activation
 from krohn.construct.paper.theorem1 import Gadget, Positions
 from krohn.construct.paper.theorem3 import Variant
@@ -36,6 +36,7 @@ from krohn.construct.request import (
 from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
 from krohn.network.program import Program
@@ -242,7 +243,7 @@ def _lowered(request: Request, plan: Proposal, budget: Budget) -> Iterator[Compi
             activation=request.activation,
             narrow=narrow,
             saturate=saturate,
-            exact=request.dtype in HALF_TYPES,
+            exact=request.dtype is not None and FLOATS[request.dtype].half,
         )
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 

@@ -305,7 +305,6 @@ def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tup
 # decided by the certificate. u is the unit round-off of the format.
 
 
-HALF_TYPES = ("float16", "bfloat16")
 ROUNDED_TWICE = 4.0
 """Half types store codes, queries, keys and values: certificates allow a quarter of the usual estimate."""
 MAX_LENGTH = 1 << 40
@@ -315,7 +314,7 @@ Faults = Callable[[int], Iterator[str]]
 
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
     """What is too coarse at this length, one line per fault."""
-    unit, half = FLOATS[dtype].unit, dtype in HALF_TYPES
+    unit, half = FLOATS[dtype].unit, FLOATS[dtype].half
     codes = PositionCodes(program.num_padding + length, program.mask, half)
     worst = []
     for layer in program.layers:
