@@ -13,7 +13,7 @@ import torch
 from krohn.automata.zoo import parse_spec
 from krohn.kernel.exploring import LayersOnStates
 from krohn.kernel.stored import stored_network
-from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.recurrent_modules import in_training
 

@@ -206,6 +206,8 @@ def entrances() -> set[Definition]:
         if "ARCHITECTURE" in path.read_text()
     }
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for module in re.findall(r"python -m (krohn[\w.]*)", page.read_text()):
+            found.add((f"{module}.__main__", "main"))
         for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
             for uses in definitions("page", block).values():
                 found |= uses

@@ -17,7 +17,7 @@ from krohn.kernel.coq import development
 from krohn.kernel.stored import stored_network, stored_transformer
 from krohn.kernel.verdict import kernel_verdict
 from krohn.network.storage import save as save_compiled
-from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernel.md"

@@ -8,9 +8,9 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.recurrent.closure import close
+from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_verdict import certified_horizon
 from krohn.recurrent.recurrent_weights import WEIGHTS
-from krohn.recurrent.running import logits_of
 from krohn.study.recurrent_modules import in_training
 
 PROVED = [

@@ -15,10 +15,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.depth_bounds import USUAL, DepthBounds, bounded
 from krohn.construct.paper.bounds import bounds_for, paper_recipe_size
-from krohn.construct.paper.grid_recognition import recognise_grid
 from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
-from krohn.construct.paper.theorem3 import build_grid
+from krohn.construct.paper.theorem3 import build_grid, recognise_grid
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
 
@@ -133,12 +132,12 @@ def _cell(
 
 
 def _recipe(automaton: Semiautomaton, length: int) -> str:
-    size = paper_recipe_size(holonomy_cascade(automaton), length)
+    size = paper_recipe_size(holonomy_cascade(automaton))
     return "not solvable" if size is None else f"{size.depth} / {size.dim} / {size.heads}"
 
 
 def _bound(theorem: str, automaton: Semiautomaton, length: int) -> str:
-    if theorem == "paper" and paper_recipe_size(holonomy_cascade(automaton), length) is None:
+    if theorem == "paper" and paper_recipe_size(holonomy_cascade(automaton)) is None:
         return "not solvable"
     stated = bounds_for(theorem, automaton, length).stated
     log = stated.log10_mlp_width if math.isinf(stated.mlp_width) else math.log10(stated.mlp_width)

@@ -14,7 +14,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Mask
 
 if TYPE_CHECKING:
-    from krohn.recurrent.recurrent_files import RecurrentNetwork
+    from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 
 class TransformerOptions(TypedDict, total=False):
@@ -67,7 +67,7 @@ def compile(
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
         return compile_transformer(automaton, length, **options)
-    from krohn.recurrent.recurrent_files import RecurrentNetwork
+    from krohn.recurrent.recurrent_network import RecurrentNetwork
     from krohn.recurrent.recurrent_weights import WEIGHTS
 
     if architecture not in WEIGHTS:

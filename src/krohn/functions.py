@@ -22,8 +22,8 @@ from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
 from krohn.notebook import Rows
-from krohn.recurrent import recurrent_files
-from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent import recurrent_network
+from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.web.page_data import LENGTH, build_machine, render_page
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> 
     if isinstance(network, CompiledNetwork):
         storage.save(network, directory)
     else:
-        recurrent_files.save(network, directory)
+        recurrent_network.save(network, directory)
 
 
 def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | TrainedStates":
@@ -50,7 +50,7 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
     """
     kind = Folder(Path(directory)).require("load takes", COMPILED, RECURRENT, TRAINED)
     if kind == RECURRENT:
-        return recurrent_files.load(directory)
+        return recurrent_network.load(directory)
     if kind == TRAINED:
         from krohn.training.trained_states import trained_states
 

@@ -19,7 +19,7 @@ from krohn.network.forward import float_name
 
 if TYPE_CHECKING:
     from krohn.kernel.verdict import KernelVerdict
-    from krohn.recurrent.recurrent_files import RecurrentNetwork
+    from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def kind_of(network: Any) -> str:
     if isinstance(network, CompiledNetwork):
         return COMPILED
     if not isinstance(network, str | Path):
-        from krohn.recurrent.recurrent_files import RecurrentNetwork
+        from krohn.recurrent.recurrent_network import RecurrentNetwork
 
         if isinstance(network, RecurrentNetwork):
             return RECURRENT
@@ -198,7 +198,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
 
         return net, named_automaton(Path(network))
     if kind == RECURRENT:
-        from krohn.recurrent.recurrent_files import load
+        from krohn.recurrent.recurrent_network import load
 
         return net, load(network).automaton
     from krohn.training.trained_states import trained_states
@@ -207,7 +207,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
 
 
 def _recurrent(network: Any, question: Question) -> Verification:
-    from krohn.recurrent.recurrent_files import RecurrentNetwork, load
+    from krohn.recurrent.recurrent_network import RecurrentNetwork, load
     from krohn.recurrent.recurrent_verdict import verify_recurrent
 
     recurrent = network if isinstance(network, RecurrentNetwork) else load(network)

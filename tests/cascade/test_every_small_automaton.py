@@ -13,7 +13,6 @@ import pytest
 
 from algebra.named_groups import closure
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.cascade.bulk import run_cascade
 from krohn.cascade.decomposition import cascade_picture, skeleton_picture
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
@@ -220,9 +219,9 @@ def starts_of(node: Plan) -> list[int]:
 def test_a_cascade_run_in_bulk_has_the_states_of_every_short_word_from_every_start(states: int) -> None:
     words = all_words(2)
     for automaton in family(states)[::19]:
-        cascade = holonomy_cascade(automaton)
+        plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
         for start in range(states):
-            assert run_cascade(cascade, words, start).tolist() == naive_runs(automaton, words, start)
+            assert plan.simulate(words, start).tolist() == naive_runs(automaton, words, start)
 
 
 @pytest.mark.parametrize("states", [2, 3, 4])

@@ -9,7 +9,6 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
-from krohn.cascade.bulk import run_cascade
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.holonomy import Cascade, classes_below, holonomy_cascade, schedule
 from krohn.cascade.image_sets import image_sets
@@ -156,12 +155,13 @@ def test_a_merge_of_everything_into_one_class_is_refused_where_a_tile_would_lie_
 
 
 def test_words_of_no_letters_and_no_words_at_all_can_be_run() -> None:
-    cascade = holonomy_cascade(golden("T3"))
+    plan = HolonomyPlan(golden("T3"), holonomy_cascade(golden("T3")))
     for shape in ((0, 5), (3, 0)):
-        assert run_cascade(cascade, np.zeros(shape, dtype=np.int64)).shape == shape
-    one = holonomy_cascade(Semiautomaton.from_letters([(0,), (0,)]))
+        assert plan.simulate(np.zeros(shape, dtype=np.int64)).shape == shape
+    still = Semiautomaton.from_letters([(0,), (0,)])
+    one = holonomy_cascade(still)
     assert one.run([0, 1]) == [0, 0]
-    assert run_cascade(one, np.zeros((2, 3), dtype=np.int64)).tolist() == [[0] * 3] * 2
+    assert HolonomyPlan(still, one).simulate(np.zeros((2, 3), dtype=np.int64)).tolist() == [[0] * 3] * 2
     assert (one.num_levels, one.coordinates(0), one.state(())) == (0, (), 0)
 
 

@@ -17,7 +17,7 @@ from krohn.check.format import ASSUMPTIONS
 from krohn.check.net import Net
 from krohn.check.rules import RULES, check_certificate
 from krohn.check.sums import ANY, CHUNKS, LEFT
-from krohn.recurrent.recurrent_files import save
+from krohn.recurrent.recurrent_network import save
 
 ARCHITECTURES = ["deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "grid9-gru-proved"

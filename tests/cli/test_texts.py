@@ -19,8 +19,8 @@ from krohn.cli.explain import WIDTH, first_items, item_lines
 from krohn.cli.output import MAX_ERROR, emit, error_line, table
 from krohn.cli.verify import proof_text
 from krohn.experiments.store import Store
-from krohn.recurrent.recurrent_files import RecurrentNetwork
-from krohn.recurrent.recurrent_files import save as save_recurrent
+from krohn.recurrent.recurrent_network import RecurrentNetwork
+from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 

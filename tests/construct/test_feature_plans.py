@@ -15,8 +15,7 @@ from krohn.automata.small import sampled_automata
 from krohn.automata.zoo import zoo
 from krohn.budget import Budget
 from krohn.construct.features.cheapest_set import annotate
-from krohn.construct.features.feature import Count, Feature
-from krohn.construct.features.one_head import Latest, Place
+from krohn.construct.features.feature import Count, Feature, Latest, Place
 from krohn.construct.features.plans import (
     first_layers,
     letters_by_place,

@@ -24,8 +24,7 @@ from krohn.construct.features.cheapest_set import (
     determine,
     unbeaten,
 )
-from krohn.construct.features.feature import Count, Feature, common_rhythm, folded
-from krohn.construct.features.one_head import Latest, Place
+from krohn.construct.features.feature import Count, Feature, Latest, Place, common_rhythm, folded
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.construct.threshold_gates import FALSE, TRUE, Gates

@@ -14,8 +14,16 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget
 from krohn.construct.features.catalogue import LaterPlace, Mark, Order
 from krohn.construct.features.cheapest_set import Conflict, annotate, determine
-from krohn.construct.features.feature import Count, Feature, PlaceCount, Symbols
-from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
+from krohn.construct.features.feature import (
+    Back,
+    Count,
+    EndPlace,
+    Feature,
+    Latest,
+    Place,
+    PlaceCount,
+    Symbols,
+)
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft

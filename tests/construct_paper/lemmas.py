@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.cascade.holonomy import Update
-from krohn.construct.paper.grid_recognition import padding_moves
 from krohn.construct.paper.lemmas import (
     UNITS_PER_POINT,
     PositionCode,
@@ -25,6 +24,7 @@ from krohn.construct.paper.lemmas import (
     validated,
 )
 from krohn.construct.paper.permutation_reset import PermutationReset
+from krohn.construct.paper.theorem3 import padding_moves
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp
 

@@ -24,8 +24,14 @@ from krohn.construct.paper.grid_heads import (
     state_from_ages,
     state_mlp,
 )
-from krohn.construct.paper.grid_recognition import GridRun, grid_run, padding_moves, recognise_grid
-from krohn.construct.paper.theorem3 import assemble, build_grid
+from krohn.construct.paper.theorem3 import (
+    GridRun,
+    assemble,
+    build_grid,
+    grid_run,
+    padding_moves,
+    recognise_grid,
+)
 from krohn.network.forward import logits
 
 WALLS, LENGTH = 3, 6

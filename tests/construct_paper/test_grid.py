@@ -18,8 +18,7 @@ from krohn.construct.paper.grid_heads import (
     interleaved_ages,
     state_mlp,
 )
-from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
-from krohn.construct.paper.theorem3 import VARIANTS, build_grid
+from krohn.construct.paper.theorem3 import VARIANTS, build_grid, grid_run, recognise_grid
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.forward import apply_mlp, logits
 

@@ -10,7 +10,7 @@ from construct_paper.paper_oracles import line, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
+from krohn.construct.paper.theorem3 import grid_run, recognise_grid
 
 
 def renamed_grid(shape, moves, seed=0) -> Semiautomaton:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.paper.grid_recognition import padding_moves, recognise_grid
+from krohn.construct.paper.theorem3 import padding_moves, recognise_grid
 
 Shape = tuple[int, ...]
 Letter = tuple[int, ...]

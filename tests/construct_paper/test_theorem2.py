@@ -51,7 +51,7 @@ def test_long_words_are_simulated_within_the_bounds(name) -> None:
     net = build_paper(automaton, 50)
     assert_simulates(net, random_words(automaton.num_letters, 50, 4))
     bounds = bounds_for("paper", automaton, 50, levels=cascade.num_levels)
-    recipe = paper_recipe_size(cascade, 50)
+    recipe = paper_recipe_size(cascade)
     sizes = net.sizes()
     assert recipe is not None
     assert sizes["depth"] <= recipe.depth <= bounds.stated.depth
@@ -167,10 +167,10 @@ def test_a_component_that_never_changes_is_dropped() -> None:
 def test_the_recipe_has_the_depths_of_the_recursion() -> None:
     depths = {"C2": 3, "C4": 6, "C8": 9, "A4": 9, "S4": 12, "Grid4": 8, "Grid9": 23, "FlipFlop": 2, "abab": 6}
     for name, depth in depths.items():
-        recipe = paper_recipe_size(holonomy_cascade(parse_spec(name)), 100)
+        recipe = paper_recipe_size(holonomy_cascade(parse_spec(name)))
         assert recipe is not None
         assert recipe.depth == depth
-    assert paper_recipe_size(holonomy_cascade(parse_spec("A5")), 100) is None
+    assert paper_recipe_size(holonomy_cascade(parse_spec("A5"))) is None
 
 
 def test_what_does_not_fit_is_refused_with_every_reason() -> None:

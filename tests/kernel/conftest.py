@@ -9,7 +9,7 @@ import pytest
 from krohn.automata.zoo import parse_spec
 from krohn.kernel.coq import INSTALL, coq_version, development
 from krohn.kernel.stored import StoredNetwork, stored_network
-from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 

@@ -17,7 +17,7 @@ from krohn.kernel.certificate_text import HEAD, definitions
 from krohn.kernel.coq import ORDER, SOURCES, STATEMENTS, assumptions_in, output_of
 from krohn.kernel.stored import StoredNetwork, stored_network
 from krohn.kernel.transformer_text import HEAD as TRANSFORMER_HEAD
-from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.recurrent_modules import in_training
 

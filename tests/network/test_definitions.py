@@ -24,8 +24,8 @@ from krohn.network.attention_operations import (
     PrefixSum,
     latest,
 )
+from krohn.network.explanation import HeadView, word_picture
 from krohn.network.forward import caster, logits, run
-from krohn.network.picture import HeadView, word_picture
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table, formula
 from krohn.network.storage import fitted, load, operation_to_json, save, tensors_of, transformer_from
 from krohn.network.transformer import Transformer

@@ -11,8 +11,8 @@ from krohn.check.closure import UNKNOWN, Mealy
 from krohn.check.real import point
 from krohn.check.sums import Notes
 from krohn.check.verdict import Refused
+from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_weights import diagonal
-from krohn.recurrent.running import logits_of
 
 
 @pytest.mark.parametrize("name", ["C5", "D10", "D8", "abab"])

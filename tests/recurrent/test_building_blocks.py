@@ -9,7 +9,7 @@ from algebra.named_groups import closure
 from cascade.random_automata import random_automaton
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -21,7 +21,6 @@ from krohn.recurrent.delta_weights import (
     DeltaCode,
     in_columns,
     moved,
-    on_blocks,
     small_action,
     swaps_and_merges,
 )
@@ -188,8 +187,8 @@ def test_a_small_action_is_the_same_group(seed: int) -> None:
 
 
 def test_a_letter_on_blocks_moves_blocks() -> None:
-    assert on_blocks((1, 2, 3, 0), (0, 1, 0, 1)) == (1, 0)
-    assert on_blocks((2, 3, 0, 1), (0, 1, 0, 1)) == (0, 1)
+    assert block_images((1, 2, 3, 0), (0, 1, 0, 1)) == (1, 0)
+    assert block_images((2, 3, 0, 1), (0, 1, 0, 1)) == (0, 1)
 
 
 def brute_steps(generators: list[tuple[int, ...]], degree: int, *, squares: bool) -> int:

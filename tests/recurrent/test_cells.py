@@ -21,9 +21,8 @@ from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.sums import ANY, LEFT, Sums
 from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput
-from krohn.recurrent.recurrent_files import CELLS
+from krohn.recurrent.recurrent_network import CELLS, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal
-from krohn.recurrent.running import logits_of
 from recurrent.judge import gated_logits
 from recurrent.naive_stacks import DIM, HEADS, STATES, naive_logits, random_stack
 

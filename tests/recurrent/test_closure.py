@@ -18,9 +18,8 @@ from krohn.models.kernels import delta_scan
 from krohn.recurrent.closure import close
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step
-from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_network import PlainSums, RecurrentNetwork, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
-from krohn.recurrent.running import PlainSums, logits_of
 from krohn.study.recurrent_modules import in_training
 from recurrent.horizons import certified_horizon
 

@@ -24,7 +24,7 @@ from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.folder import Folder
 from krohn.network.storage import MODEL
 from krohn.recurrent.closure import Closure, close, run_all
-from krohn.recurrent.recurrent_files import MEANING, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_verdict import horizon_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon

@@ -15,7 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.recurrent.closure import run_all
-from krohn.recurrent.recurrent_files import MEANING, MODEL, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import MEANING, MODEL, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 KINDS = sorted(WEIGHTS)

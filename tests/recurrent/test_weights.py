@@ -15,8 +15,8 @@ from krohn.check.real import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import DeltaCode, moved
+from krohn.recurrent.recurrent_network import PlainSums, logits_of
 from krohn.recurrent.recurrent_weights import HEADS, WEIGHTS, DiagonalCode, RankOneCode, gru, lstm, rankone
-from krohn.recurrent.running import PlainSums, logits_of
 from krohn.recurrent.verdicts import verdicts
 
 FLOATS = PlainSums(FORMATS["float32"])

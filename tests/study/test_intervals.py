@@ -4,7 +4,7 @@ from math import comb
 
 import pytest
 
-from krohn.certify.examination import clopper_pearson
+from krohn.certify.search import clopper_pearson
 from krohn.study.findings import wilson
 
 
@@ -24,3 +24,18 @@ def test_wilson_ends_where_the_share_is_as_far_as_the_quantile_allows(successes:
     for end in wilson(successes, trials):
         if 0 < end < 1:
             assert (share - end) ** 2 == pytest.approx(1.959963984540054**2 * end * (1 - end) / trials)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [
+        (0, 10, 0.0, 0.308498),
+        (5, 10, 0.187086, 0.812914),
+        (10, 10, 0.691502, 1.0),
+        (90, 100, 0.823778, 0.950995),
+    ],
+)
+def test_the_interval_is_that_of_clopper_and_pearson(
+    successes: int, trials: int, low: float, high: float
+) -> None:
+    assert clopper_pearson(successes, trials, 0.95) == pytest.approx((low, high), abs=2e-6)

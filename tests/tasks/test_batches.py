@@ -8,8 +8,7 @@ from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
-from krohn.tasks.batches import HELD_OUT, Task, task_reasons
-from krohn.tasks.input_distributions import parse_distribution
+from krohn.tasks.batches import HELD_OUT, Task, parse_distribution, task_reasons
 from krohn.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")

@@ -12,8 +12,14 @@ from every import every
 from krohn import random_streams
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, KrohnError, Unsupported
-from krohn.tasks.batches import Task, task_reasons
-from krohn.tasks.input_distributions import Distribution, feasible_letters, letters, parse_distribution
+from krohn.tasks.batches import (
+    Distribution,
+    Task,
+    feasible_letters,
+    letters,
+    parse_distribution,
+    task_reasons,
+)
 from krohn.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")

@@ -245,7 +245,7 @@ def block_system(group: PermutationGroup, tries: int | None = None) -> tuple[int
 
 def action_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> PermutationGroup:
     """The action on the blocks of an invariant partition given by block numbers."""
-    return PermutationGroup([_block_images(g, labels) for g in group.generators], max(labels) + 1)
+    return PermutationGroup([block_images(g, labels) for g in group.generators], max(labels) + 1)
 
 
 def kernel_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> PermutationGroup:
@@ -255,7 +255,7 @@ def kernel_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> Permutat
     """
     degree, blocks = group.degree, max(labels) + 1
     extended = [
-        (*generator, *(degree + image for image in _block_images(generator, labels)))
+        (*generator, *(degree + image for image in block_images(generator, labels)))
         for generator in group.generators
     ]
     chain = StabilizerChain(extended, degree + blocks, base=range(degree, degree + blocks))
@@ -303,7 +303,7 @@ def _side_by_side(group: PermutationGroup, partitions: Sequence[tuple[int, ...]]
     for labels in partitions:
         for images, generator in zip(generators, group.generators, strict=True):
             offset = len(images)
-            images.extend(offset + image for image in _block_images(generator, labels))
+            images.extend(offset + image for image in block_images(generator, labels))
     return PermutationGroup(generators, len(generators[0]))
 
 
@@ -349,11 +349,12 @@ def _least_in_coset(chain: StabilizerChain, packed: Packed) -> Packed:
     return packed
 
 
-def _block_images(generator: Permutation, labels: Sequence[int]) -> list[int]:
+def block_images(generator: Permutation, labels: Sequence[int]) -> Permutation:
+    """What a permutation does to the blocks of a partition that it respects."""
     images = [0] * (max(labels) + 1)
     for point, label in enumerate(labels):
         images[label] = labels[generator[point]]
-    return images
+    return tuple(images)
 
 
 def least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import order
 from krohn.algebra.transformation import product_of_word
+from krohn.automata.quotients import word_along
 from krohn.errors import LimitExceeded
 
 # Idempotents of a transition semigroup with words for them, found from image sets alone.
@@ -56,22 +57,12 @@ def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempo
                 continue
             origin[following] = (pair, letter)
             if following[0] == inner:
-                word = _trace(origin, following, start) + component.path_to_base(inner)
+                word = (*word_along(origin, following), *component.path_to_base(inner))
                 return idempotent_power(orbit.letters, word)
             queue.append(following)
         if len(queue) > limit:
             raise LimitExceeded(f"at most {limit} pairs of image sets are searched for an idempotent")
     return None
-
-
-def _trace(
-    origin: dict[tuple[int, int], tuple[tuple[int, int], int]], pair: tuple[int, int], start: tuple[int, int]
-) -> list[int]:
-    word: list[int] = []
-    while pair != start:
-        pair, letter = origin[pair]
-        word.append(letter)
-    return word[::-1]
 
 
 # The non-trivial groups of a transition semigroup, found from its image sets.

@@ -1,12 +1,15 @@
-"""Smaller automata from larger ones: reachable part, congruences, quotient, minimisation."""
+"""Words that lead to states; smaller automata: reachable part, congruences, quotient, minimisation."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 def reachable(automaton: Semiautomaton) -> Semiautomaton:
@@ -38,6 +41,29 @@ def reachable_states(automaton: Semiautomaton) -> list[int]:
                 seen[target] = None
                 queue.append(target)
     return list(seen)
+
+
+def words_to_states(
+    automaton: Semiautomaton, letters: Sequence[int] | None = None
+) -> dict[int, tuple[int, ...]]:
+    """A shortest word to every state reachable by these letters, all by default; in breadth-first order."""
+    words: dict[int, tuple[int, ...]] = {automaton.start: ()}
+    for state in (queue := [automaton.start]):
+        for letter in range(automaton.num_letters) if letters is None else letters:
+            target = automaton.step(state, letter)
+            if target not in words:
+                words[target] = (*words[state], letter)
+                queue.append(target)
+    return words
+
+
+def word_along(origin: Mapping[Node, tuple[Node, int] | None], node: Node) -> tuple[int, ...]:
+    """The letters on the way to a node: ``origin`` holds its parent and a letter, nothing for the first."""
+    letters = []
+    while (step := origin.get(node)) is not None:
+        node, letter = step
+        letters.append(letter)
+    return tuple(reversed(letters))
 
 
 def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:

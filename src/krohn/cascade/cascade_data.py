@@ -1,13 +1,12 @@
 """Human-readable cascades: plain data and DOT, with words, counters and the original states."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from math import lcm
-from typing import Any, TypeVar
+from typing import Any
 
-from krohn.algebra.group_names import composition_factors
 from krohn.algebra.permutation import cycle_notation
-from krohn.algebra.solvable import Residues, counter_tower
+from krohn.algebra.solvable import counter_tower
+from krohn.automata.quotients import word_along
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import HolonomyPlan
@@ -20,7 +19,6 @@ from krohn.errors import InvalidInput, counted
 # w_P·v permutes the states of R; with m the order of that permutation, v·(w_P·v)^(m−1) undoes w_P on R.
 
 
-Key = TypeVar("Key")
 Word = tuple[int, ...]
 _SEARCHED = 2000  # tuples of tiles searched for a shortest word
 
@@ -76,7 +74,7 @@ def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) ->
                 origin[following] = (current, letter)
                 queue.append(following)
                 if following == goal:
-                    return _trace(origin, goal)
+                    return word_along(origin, goal)
         if len(queue) > _SEARCHED:
             return None
     return None
@@ -112,17 +110,7 @@ def _path(frame: Skeleton, source: int, target: int) -> Word:
                 queue.append(following)
     if target not in origin:
         raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
-    return _trace(origin, target)
-
-
-def _trace(origin: Mapping[Key, tuple[Key, int] | None], target: Key) -> Word:
-    letters = []
-    step = origin[target]
-    while step is not None:
-        target, letter = step
-        letters.append(letter)
-        step = origin[target]
-    return tuple(reversed(letters))
+    return word_along(origin, target)
 
 
 def _order(moved: dict[int, int]) -> int:
@@ -212,6 +200,13 @@ def state_names(frame: Skeleton, number: int) -> list[str]:
     return [frame.automaton.state_names[state] for state in frame.states(number)]
 
 
+def edges_below(frame: Skeleton, part: SetClass) -> tuple[list[int], list[int]]:
+    """The classes of the representative's tiles, and the other classes that letters lead to."""
+    tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}
+    images = {frame.class_of[row[member]] for row in frame.images for member in part.members}
+    return sorted(tiles), sorted(images - tiles - {-1, part.number})
+
+
 def skeleton_dot(frame: Skeleton) -> str:
     """The skeleton for Graphviz: one box per class, by level; solid edges to tiles, dashed to images."""
     lines = ["digraph skeleton {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
@@ -223,13 +218,9 @@ def skeleton_dot(frame: Skeleton) -> str:
         label = f"{{{states}}}\n{counted(len(part.members), 'set')}, {counted(len(part.tiles), 'tile')}"
         lines.append(f"  c{part.number} [label={_quoted(label)}];")
     for part in frame.classes:
-        tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}
-        images = {frame.class_of[row[member]] for row in frame.images for member in part.members}
-        lines += [f"  c{part.number} -> c{below};" for below in sorted(tiles)]
-        lines += [
-            f"  c{part.number} -> c{below} [style=dashed];"
-            for below in sorted(images - tiles - {-1, part.number})
-        ]
+        tiles, images = edges_below(frame, part)
+        lines += [f"  c{part.number} -> c{below};" for below in tiles]
+        lines += [f"  c{part.number} -> c{below} [style=dashed];" for below in images]
     return "\n".join([*lines, "}", ""])
 
 
@@ -252,46 +243,3 @@ def plan_dot(plan: Plan) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-# Refinement of components: modular counters for the group, one memory for the resets.
-#
-# Between two resets a component is moved by its group. With P_t the product of the group letters up to
-# time t (a reset counts as the identity), a reset to value v at time r writes w = v · P_r⁻¹, and the value
-# at any later time is x_t = w · P_t until the next reset. The memory holds one small number, never a
-# group element.
-
-
-@dataclass(frozen=True, slots=True)
-class RefinedComponent:
-    """One component of a cascade, refined.
-
-    Attributes:
-        level: its level.
-        counters: moduli of the counters, one tuple per section; None if the group is not solvable.
-        factors: composition factors of the group, bottom first.
-        memory: number of values of the memory unit; None if the component is never reset.
-    """
-
-    level: int
-    counters: tuple[Residues, ...] | None
-    factors: tuple[str, ...]
-    memory: int | None
-
-
-def refine(cascade: Cascade) -> tuple[RefinedComponent, ...]:
-    """Every component as modular counters and a memory unit, where its group is solvable."""
-    refined = []
-    for part in cascade.components:
-        group = cascade.group(part.number)
-        refined.append(
-            RefinedComponent(
-                part.level,
-                counter_tower(group.generators, group.degree).moduli_by_section
-                if group.is_solvable
-                else None,
-                composition_factors(group),
-                len(part.tiles) if cascade.is_reset[part.number] else None,
-            )
-        )
-    return tuple(refined)

@@ -7,11 +7,10 @@ from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
-from krohn.cascade.bulk import States, Words
-from krohn.cascade.cascade_data import plan_as_dict
+from krohn.cascade.cascade_data import edges_below, plan_as_dict
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS, group_order
 from krohn.cascade.holonomy import Cascade
-from krohn.cascade.plan import Component, Coordinates, Plan
+from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
 from krohn.cascade.skeleton import SetClass, Skeleton
 from krohn.errors import counted
 from krohn.svg import Canvas, fitted, text_width
@@ -133,11 +132,10 @@ def _places(rows: Sequence[Sequence[SetClass]], width: float, box: float) -> dic
 
 def _edges(canvas: Canvas, frame: Skeleton, part: SetClass, places: dict[int, tuple[float, float]]) -> None:
     x, y = places[part.number]
-    tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}
-    images = {frame.class_of[row[member]] for row in frame.images for member in part.members}
-    for below in sorted(tiles):
+    tiles, images = edges_below(frame, part)
+    for below in tiles:
         canvas.line(x, y + 50, *places[below], stroke=_INK, stroke_width=1.2)
-    for below in sorted(images - tiles - {-1, part.number}):
+    for below in images:
         canvas.line(x, y + 50, *places[below], stroke=_FAINT, stroke_dasharray="4 3")
 
 

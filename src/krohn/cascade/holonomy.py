@@ -259,20 +259,28 @@ class Cascade:
         """The covering map: the state that the coordinates stand for."""
         return self.skeleton.masks[self.chain(coordinates)[-1]].bit_length() - 1
 
-    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The coordinates after one letter, level by level from the top."""
+    def changes(self, coordinates: Coordinates, letter: int) -> list[Update | None]:
+        """What a letter does to each level, from the top; ``None`` where the level is inactive after it."""
         if not 0 <= letter < self.automaton.num_letters:
             raise InvalidInput(f"a letter must lie in [0, {self.automaton.num_letters}); got {letter}")
         frame = self.skeleton
-        values = list(coordinates)
+        result: list[Update | None] = []
         target = 0
         for level, source in enumerate(self.stages(coordinates)):
-            if frame.depth[target] == level:
-                change = self.update(source, letter, target)
+            change = self.update(source, letter, target) if frame.depth[target] == level else None
+            if change is not None:
                 value = change if isinstance(change, int) else change[coordinates[level]]
-                values[level] = value
                 target = frame.tiles[target][value]
-        return tuple(values)
+            result.append(change)
+        return result
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The coordinates after one letter."""
+        changes = zip(self.changes(coordinates, letter), coordinates, strict=True)
+        return tuple(
+            value if change is None else change if isinstance(change, int) else change[value]
+            for change, value in changes
+        )
 
     def run(self, word: Iterable[int], start: int | None = None) -> list[int]:
         """The states after each letter of a word, read off the coordinates."""

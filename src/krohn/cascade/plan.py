@@ -16,15 +16,17 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.bulk import States, Words
 from krohn.cascade.covering import check_covering
 from krohn.cascade.group_order import UNSOLVABLE_LAYERS
 from krohn.cascade.holonomy import Cascade, Schedule
 from krohn.errors import InvalidInput
 
 Coordinates = tuple[int, ...]
+Words = npt.NDArray[np.integer]
+States = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +99,6 @@ class Plan(ABC):
         """The plans this node is composed of."""
         return ()
 
-    @abstractmethod
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """States after each letter, for words of shape (batch, length), computed by the plan."""
-
     @property
     @abstractmethod
     def num_coordinates(self) -> int:
@@ -117,6 +115,32 @@ class Plan(ABC):
     @abstractmethod
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """The coordinates after one letter, computed by the parts and never by the automaton itself."""
+
+    def simulate(self, words: Words, start: int | None = None) -> States:
+        """States after each letter, for words of shape (batch, length), by steps of the coordinates.
+
+        Each step is taken once: a table keeps what follows which coordinates by which letter.
+        """
+        reached = [self.coordinates(self.automaton.start if start is None else start)]
+        number, follow = {reached[0]: 0}, [[-1] * self.automaton.num_letters]
+        current, table = np.zeros(len(words), dtype=np.int64), np.array(follow)
+        runs = np.empty(words.shape, dtype=np.int64)
+        for place in range(words.shape[1]):
+            letters = words[:, place]
+            missing = np.flatnonzero(table[current, letters] < 0)
+            for now, letter in sorted(
+                set(zip(current[missing].tolist(), letters[missing].tolist(), strict=True))
+            ):
+                after = self.step(reached[now], letter)
+                if after not in number:
+                    number[after] = len(reached)
+                    reached.append(after)
+                    follow.append([-1] * self.automaton.num_letters)
+                follow[now][letter] = number[after]
+            table = np.array(follow) if missing.size else table
+            current = runs[:, place] = table[current, letters]
+        states: States = np.array([self.state(known) for known in reached], dtype=np.int32)[runs]
+        return states
 
     def _split(self, coordinates: Coordinates) -> list[Coordinates]:
         """The coordinates of each child."""
@@ -145,9 +169,6 @@ class Plan(ABC):
         yield indent, self
         for child in self.children:
             yield from child.walk(indent + 1)
-
-    def _origin(self, start: int | None) -> int:
-        return self.automaton.start if start is None else start
 
 
 # The exact checks of the plan nodes: each returns the error, in words, or nothing.

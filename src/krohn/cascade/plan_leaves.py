@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.bulk import States, Words, run_cascade
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan, clamped_fault, holonomy_fault
 from krohn.errors import InvalidInput, counted
@@ -76,10 +75,6 @@ class HolonomyPlan(Plan):
             extra += ", asynchronous"
         return f"holonomy of {counted(self.cascade.skeleton.num_sets, 'set')}{extra}"
 
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the coordinates, level by level."""
-        return run_cascade(self.cascade, words, self._origin(start))
-
     @property
     def num_coordinates(self) -> int:
         """One per level."""
@@ -133,17 +128,6 @@ class ClampedCounterPlan(Plan):
     def title(self) -> str:
         """Length of the line."""
         return f"clamped counter on {len(self.line)} places"
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Steps and clips, all words at once."""
-        steps = np.array(self.steps, dtype=np.int64)[words]
-        places = np.full(steps.shape[0], self.line[self._origin(start)], dtype=np.int64)
-        result = np.empty(steps.shape, dtype=np.int32)
-        for time in range(steps.shape[1]):
-            places = np.clip(places + steps[:, time], 0, len(self.line) - 1)
-            result[:, time] = places
-        states: States = np.argsort(np.array(self.line)).astype(np.int32)[result]
-        return states
 
     @property
     def num_coordinates(self) -> int:
@@ -363,17 +347,3 @@ class StackPlan(Plan):
             height < self.stack.height if act == PUSH else height > 0 and places[height - 1] == symbol
         )
         return (height + act, *places, 0) if fits else (0, *places, 1)
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Steps the coordinates along every word; each pair (coordinates, letter) is computed once."""
-        origin = self.coordinates(self._origin(start))
-        known: dict[tuple[Coordinates, int], Coordinates] = {}
-        result = np.empty(words.shape, dtype=np.int32)
-        for row, word in enumerate(words.tolist()):
-            current = origin
-            for place, letter in enumerate(word):
-                if (current, letter) not in known:
-                    known[current, letter] = self.step(current, letter)
-                current = known[current, letter]
-                result[row, place] = self.state(current)
-        return result

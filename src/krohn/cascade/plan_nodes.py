@@ -6,7 +6,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from krohn.cascade.bulk import States, Words
 from krohn.cascade.plan import (
     Component,
     Coordinates,
@@ -55,12 +54,6 @@ class ReachablePlan(Plan):
     def children(self) -> tuple[Plan, ...]:
         """The plan of the reachable part."""
         return (self.inner,)
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the inner plan and renames its states; the start must be reachable."""
-        inside = self.inner.simulate(words, self.states.index(self._origin(start)))
-        renamed: States = np.array(self.states, dtype=np.int32)[inside]
-        return renamed
 
     @property
     def num_coordinates(self) -> int:
@@ -119,18 +112,6 @@ class ParallelPlan(Plan):
     def children(self) -> tuple[Plan, ...]:
         """The plans of the quotients."""
         return self.parts
-
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the parts and looks up the state of their classes."""
-        origin = self._origin(start)
-        shape = tuple(part.automaton.num_states for part in self.parts)
-        table = np.zeros(shape, dtype=np.int32)
-        table[tuple(np.array(labels) for labels in self.maps)] = np.arange(self.automaton.num_states)
-        runs = [
-            part.simulate(words, labels[origin]) for part, labels in zip(self.parts, self.maps, strict=True)
-        ]
-        states: States = table[tuple(runs)]
-        return states
 
     @property
     def num_coordinates(self) -> int:
@@ -216,17 +197,6 @@ class SerialPlan(Plan):
         """Quotient and fibre."""
         return (self.quotient, self.fiber)
 
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the quotient, feeds the fibre, and looks up the state."""
-        origin = self._origin(start)
-        after = self.quotient.simulate(words, self.blocks[origin])
-        before = _shifted(after, self.blocks[origin])
-        places = self.fiber.simulate(np.array(self.drive)[before, words], self.labels[origin])
-        table = np.zeros((len(self.drive), self.fiber.automaton.num_states), dtype=np.int32)
-        table[np.array(self.blocks), np.array(self.labels)] = np.arange(self.automaton.num_states)
-        states: States = table[after, places]
-        return states
-
     @property
     def num_coordinates(self) -> int:
         """The quotient's and the fibre's."""
@@ -308,16 +278,6 @@ class ErrorBitPlan(Plan):
         wrong: npt.NDArray[np.bool_] = self.automaton.table[list(self.states)] == self.sink
         return wrong
 
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """Runs the inner plan and accumulates errors."""
-        origin = self._origin(start)
-        if origin == self.sink:
-            return np.full(words.shape, self.sink, dtype=np.int32)
-        first = self.states.index(origin)
-        after = self.inner.simulate(words, first)
-        failed = np.logical_or.accumulate(self.errors[_shifted(after, first), words], axis=1)
-        return np.where(failed, np.int32(self.sink), np.array(self.states, dtype=np.int32)[after])
-
     @property
     def num_coordinates(self) -> int:
         """The inner ones and the bit."""
@@ -341,11 +301,3 @@ class ErrorBitPlan(Plan):
         (inside,) = self._split(coordinates)
         following = self.inner.step(inside, letter)
         return (*following, int(coordinates[-1] or self.errors[self.inner.state(inside), letter]))
-
-
-def _shifted(after: States, first: int) -> States:
-    """The values before each letter, from those after it."""
-    before = np.empty_like(after)
-    before[:, :1] = first
-    before[:, 1:] = after[:, :-1]
-    return before

@@ -23,7 +23,7 @@ from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MEANING, MODEL, save
 from krohn.network.transformer import HeadMeaning
-from krohn.recurrent import recurrent_files
+from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 WIDTH = 90
@@ -222,10 +222,10 @@ def compile_recurrent(
 ) -> None:
     """Builds the weights, proves them, prints sizes and writes them."""
     if out is not None:
-        Folder(out).check_target(RECURRENT, (MODEL, recurrent_files.MEANING))
-    network = recurrent_files.RecurrentNetwork(WEIGHTS[architecture](automaton), automaton)
+        Folder(out).check_target(RECURRENT, (MODEL, recurrent_network.MEANING))
+    network = recurrent_network.RecurrentNetwork(WEIGHTS[architecture](automaton), automaton)
     if out is not None:
-        recurrent_files.save(network, out)
+        recurrent_network.save(network, out)
         note(f"written: {out / 'model.safetensors'}, {out / 'recurrent.json'}")
     payload = {
         "automaton": automaton.name,

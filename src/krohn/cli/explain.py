@@ -11,8 +11,8 @@ import numpy as np
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
 from krohn.folder import COMPILED, Folder
+from krohn.network.explanation import HeadView
 from krohn.network.meaning import meaning
-from krohn.network.picture import HeadView
 from krohn.network.storage import load
 from krohn.network.word_view import WordView, check_name, view_word, write_meaning, write_view
 

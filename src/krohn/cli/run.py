@@ -16,8 +16,8 @@ from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
 from krohn.network.storage import load
-from krohn.recurrent.recurrent_files import RecurrentNetwork
-from krohn.recurrent.recurrent_files import load as load_recurrent
+from krohn.recurrent.recurrent_network import RecurrentNetwork
+from krohn.recurrent.recurrent_network import load as load_recurrent
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 # Letters handled in one batch.

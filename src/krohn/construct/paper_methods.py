@@ -12,11 +12,10 @@ from krohn.algebra.permutation import prime_factors
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.lowering.assembly import Faults, longest
 from krohn.construct.paper.grid_heads import MOD_LOGIT_GAP, key_gap
-from krohn.construct.paper.grid_recognition import grid_run, recognise_grid
 from krohn.construct.paper.permutation_reset import ComponentCascade, component_cascade
 from krohn.construct.paper.theorem1 import Positions, build_scan, scan_gamma
 from krohn.construct.paper.theorem2 import build_paper, cascade_refusals
-from krohn.construct.paper.theorem3 import build_grid
+from krohn.construct.paper.theorem3 import build_grid, grid_run, recognise_grid
 from krohn.construct.request import Request
 from krohn.errors import Unsupported
 from krohn.nearest_float import FLOATS, cos, log

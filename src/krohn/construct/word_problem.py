@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permutation import Permutation, identity, inverse, order
-from krohn.automata.quotients import reachable
+from krohn.automata.quotients import reachable, word_along, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -90,7 +90,8 @@ def alphabet(given: Semiautomaton) -> Alphabet:
     by_length = sorted(core, key=lambda g: (len(words[g]), -order(g), g))
     factors = _commutators(by_length)
     accept = next(g for g in by_length if g in factors)
-    prefix = _path(automaton, [state for place, state in enumerate(states) if accept[place] != place])
+    moved = {state for place, state in enumerate(states) if accept[place] != place}
+    prefix = next(word for state, word in words_to_states(automaton).items() if state in moved)
     end = automaton.run(prefix)[-1] if prefix else automaton.start
     return Alphabet(automaton, states, words, pad, factors, prefix, states.index(end), accept)
 
@@ -146,7 +147,7 @@ def _images(
     while queue:
         node = queue.popleft()
         image = np.frombuffer(node[0], dtype=np.int64)
-        yield tuple(image.tolist()), _way(origin, node)
+        yield tuple(image.tolist()), word_along(origin, node)
         for letter, table in enumerate(letters):
             budget -= len(states)
             if budget < 0:
@@ -156,20 +157,10 @@ def _images(
             target = table[image]
             fresh = (target.tobytes(), (node[1] + 1) % modulus if modulus else 0)
             if not modulus and fresh == first:
-                yield states, (*_way(origin, node), letter)
+                yield states, (*word_along(origin, node), letter)
             if fresh not in origin and len(np.unique(target)) == len(target):
                 origin[fresh] = (node, letter)
                 queue.append(fresh)
-
-
-def _way(
-    origin: dict[tuple[bytes, int], tuple[tuple[bytes, int], int] | None], node: tuple[bytes, int]
-) -> Word:
-    letters = []
-    while (step := origin[node]) is not None:
-        node, letter = step
-        letters.append(letter)
-    return tuple(reversed(letters))
 
 
 def _commutators(elements: list[Permutation]) -> dict[Permutation, tuple[Permutation, Permutation]]:
@@ -214,18 +205,3 @@ def _multiplication(
     table = np.array([[number[tuple(b)] for b in rows[:, row[base]].tolist()] for row in rows])
     backwards = np.array([number[tuple(inverse(element)[point] for point in base)] for element in elements])
     return table, backwards
-
-
-def _path(automaton: Semiautomaton, targets: list[int]) -> Word:
-    """A shortest word from the start to one of the states."""
-    words: dict[int, Word] = {automaton.start: ()}
-    queue = deque([automaton.start])
-    while queue:
-        state = queue.popleft()
-        if state in targets:
-            return words[state]
-        for letter, target in enumerate(automaton.table[state].tolist()):
-            if target not in words:
-                words[target] = (*words[state], letter)
-                queue.append(target)
-    raise AssertionError("every state of the reachable part is reached")

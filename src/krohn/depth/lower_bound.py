@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.quotients import reachable
+from krohn.automata.quotients import reachable, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
 from krohn.depth.block_scheme import BlockScheme, Table, Word, check_block_scheme, state_after
@@ -98,18 +98,6 @@ def distinct_letters(automaton: Semiautomaton) -> list[int]:
     return list({action: letter for letter, action in reversed(list(enumerate(automaton.letters)))}.values())[
         ::-1
     ]
-
-
-def words_to_states(automaton: Semiautomaton, letters: list[int]) -> dict[int, Word]:
-    """A shortest word to every state reachable by these letters."""
-    words: dict[int, Word] = {automaton.start: ()}
-    for state in (queue := [automaton.start]):
-        for letter in letters:
-            target = automaton.step(state, letter)
-            if target not in words:
-                words[target] = (*words[state], letter)
-                queue.append(target)
-    return words
 
 
 class _BlockMaps:

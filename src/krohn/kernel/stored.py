@@ -20,7 +20,7 @@ from krohn.errors import InvalidFile, Unsupported
 from krohn.network.storage import MODEL
 from krohn.network.storage import load as load_compiled
 from krohn.network.transformer import Transformer
-from krohn.recurrent.recurrent_files import load
+from krohn.recurrent.recurrent_network import load
 
 Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}

@@ -19,7 +19,7 @@ from krohn.kernel.stored import StoredNetwork, StoredTransformer, stored_network
 from krohn.kernel.transformer_text import transformer_text
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save as save_compiled
-from krohn.recurrent.recurrent_files import RecurrentNetwork, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.strict_json import short
 
 

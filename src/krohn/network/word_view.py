@@ -11,9 +11,8 @@ from krohn.atomic import check_output, write_json, write_text, write_whole
 from krohn.automata.semiautomaton import letter_numbers
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.explanation import Array, Explanation
+from krohn.network.explanation import Array, Explanation, word_picture
 from krohn.network.meaning import Json, meaning
-from krohn.network.picture import word_picture
 from krohn.network.program import interpret_registers
 
 LONGEST = 256

@@ -18,7 +18,7 @@ from krohn.check.recurrent_rules import DTYPES as DTYPES
 from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidInput
-from krohn.recurrent.running import states_of
+from krohn.recurrent.recurrent_network import states_of
 
 SHORT_WORDS = 5_000
 """Words to run if a proof is refused."""

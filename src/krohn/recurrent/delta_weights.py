@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.algebra.permgroup import PermutationGroup, least_blocks
+from krohn.algebra.permgroup import PermutationGroup, block_images, least_blocks
 from krohn.algebra.permutation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
@@ -84,20 +84,12 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
                 labels = least_blocks(action, len(action[0]), point)
                 size = max(labels) + 1
                 if 1 < size < len(action[0]) and size not in result:
-                    smaller = tuple(on_blocks(letter, labels) for letter in action)
+                    smaller = tuple(block_images(letter, labels) for letter in action)
                     if PermutationGroup(smaller, size).order == order:
                         result[size] = smaller
         front = {size: result[size] for size in sorted(result, reverse=True)[-_KEPT:]}
         best = min([best, *front.values()], key=lambda action: len(action[0]))
     return best
-
-
-def on_blocks(letter: Permutation, labels: Sequence[int]) -> Permutation:
-    """The action of a letter on the blocks of a partition that it respects."""
-    images = [0] * (max(labels) + 1)
-    for point, label in enumerate(labels):
-        images[label] = labels[letter[point]]
-    return tuple(images)
 
 
 WIDE = 128.0
@@ -185,27 +177,15 @@ def _single(
 
 def _stacked(cascade: Cascade) -> Columns:
     """A layer for each level; a level that is not read is reset to its start."""
-    frame, most, start = cascade.skeleton, max(cascade.sizes), cascade.initial
+    most, start = max(cascade.sizes), cascade.initial
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
-        places = tuple(value[0] for value in values)
         actions: list[Action] = []
-        target, after = 0, []
-        for level, source in enumerate(cascade.stages(places)):
-            if frame.depth[target] == level:
-                change = cascade.update(source, letter, target)
-                action: Action = (
-                    ("reset", (change,))
-                    if isinstance(change, int)
-                    else ("move", (*change, *range(len(change), most)))
-                )
-                after.append(moved(values[level], action))
-                target = frame.tiles[target][after[-1][0]]
-            else:
-                action = ("reset", (start[level],))
-                after.append((start[level],))
-            actions.append(action)
-        return tuple(actions), tuple(after)
+        for change, first in zip(cascade.changes(tuple(v[0] for v in values), letter), start, strict=True):
+            to = first if change is None else change
+            padded = to if isinstance(to, int) else (*to, *range(len(to), most))
+            actions.append(("reset", (padded,)) if isinstance(padded, int) else ("move", padded))
+        return tuple(actions), tuple(map(moved, values, actions))
 
     machine = Cascaded(
         cascade.automaton,

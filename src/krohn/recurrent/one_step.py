@@ -5,11 +5,11 @@ done while the next block is read, one step at each letter. So each such layer b
 slots for what the letters of the block so far do, the *pending* work of the block before, and the places,
 which lag behind. The first layers count the letters modulo m in binary; m is a power of two.
 
-Where counters modulo 2 and 3 suffice there are no blocks: the levels of the cascade count
-(``counted_levels``), with a layer for each step of a series with sections C2 and C3. Modulo 2 a letter swaps
-two points or leaves them. Modulo 3 it must turn three points, which is two swaps; but −x + c is a single swap
-of three points. So the layer holds (−1)ᵗ r after t letters, and a letter that adds s sends x to −x − (−1)ᵗ s.
-The first layer holds t modulo 2.
+Where counters modulo 2 and 3 suffice there are no blocks: the levels of the cascade count (``Counted``), with
+a layer for each step of a series with sections C2 and C3. Modulo 2 a letter swaps two points or leaves them.
+Modulo 3 it must turn three points, which is two swaps; but −x + c is a single swap of three points. So the
+layer holds (−1)ᵗ r after t letters, and a letter that adds s sends x to −x − (−1)ᵗ s. The first layer holds t
+modulo 2.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,8 @@ from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.counted_levels import Counted, Held
 from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved, swaps_and_merges
-from krohn.recurrent.stack_weights import Action, Cascaded, Values, all_actions
+from krohn.recurrent.stack_weights import Action, Cascaded, Counted, Held, Values, all_actions
 
 
 def reflected(cascade: Cascade) -> Columns:

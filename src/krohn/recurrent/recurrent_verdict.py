@@ -35,7 +35,7 @@ from krohn.check.stacks import DiagonalStack
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
 from krohn.recurrent.closure import DTYPES, Closure, close, run_all
-from krohn.recurrent.recurrent_files import RecurrentNetwork
+from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 _NEAR = 0.25  # points within this distance of a reference of the same state are merged into it
 _RATIOS = (1e-1, 1e-2, 1e-3, 1e-4)  # allowed error of a memory relative to that of the next one

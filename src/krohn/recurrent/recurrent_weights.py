@@ -1,7 +1,7 @@
 """Explicit weights of recurrent networks that track an automaton on words of every length.
 
 Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level. A
-level of the cascade (``counted_levels``) is the tile of the last reset, a number p with its square p² that a
+level of the cascade (``Counted``) is the tile of the last reset, a number p with its square p² that a
 reset writes, and counters, the sections of the derived series; each counter is one number that a letter
 multiplies by a root of unity, and that the first letter sets to 1. Layers lag by a letter
 (``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
@@ -26,7 +26,6 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.cells import Cell, Gru, Lstm, Tensors
 from krohn.check.stacks import DiagonalStack, RankOneStack
 from krohn.errors import Unsupported
-from krohn.recurrent.counted_levels import Counted, Residues
 from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct, swaps_and_merges
 from krohn.recurrent.one_step import deltanet
 from krohn.recurrent.stack_weights import (
@@ -34,6 +33,8 @@ from krohn.recurrent.stack_weights import (
     Array,
     Cascaded,
     Code,
+    Counted,
+    Residues,
     Value,
     Values,
     check_size,

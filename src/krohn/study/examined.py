@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Counterexample
-from krohn.certify.examination import clopper_pearson
-from krohn.certify.search import first_wrong
+from krohn.certify.search import clopper_pearson, first_wrong
 from krohn.study.exact import Allowed, ExactCount, count, longest
-from krohn.tasks.input_distributions import feasible_letters
+from krohn.tasks.batches import feasible_letters
 from krohn.training.trained_states import TrainedStates
 
 Words = npt.NDArray[np.int64]

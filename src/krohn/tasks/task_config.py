@@ -15,7 +15,7 @@ class TaskConfig:
         reveal: probability that a label is shown during training.
         scratchpad: interleave inputs and states, σ₁ q₁ σ₂ q₂ … σ_T, and read step by step at test time.
         distribution: of the inputs: ``auto``, ``uniform``, ``feasible``, ``bernoulli:P``, ``ones:K`` or
-            ``periodic:WORD:P``; see ``krohn.tasks.input_distributions``.
+            ``periodic:WORD:P``; see ``krohn.tasks.batches``.
         bos: prepend a beginning-of-sequence token; it has no label.
     """
 

@@ -11,7 +11,7 @@ replicates, 7.3 ms at 790 TFLOP/s.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, pairwise
 from math import sqrt
@@ -94,7 +94,7 @@ class Muon(AdamW):
             for batch in batches(layout)
             for rows in shares(len(state.weight), len(batch.places))
         ]
-        self._others = [_part(state, slice(None), slice(*ends)) for ends in others(layout)]
+        self._others = [state.part(slice(None), slice(*ends)) for ends in others(layout)]
         self._lanes = _Lanes(state.weight.device)
 
     def update(self, scale: Tensor, *, average: bool) -> None:
@@ -159,7 +159,7 @@ class _InMemory:
     """
 
     def __init__(self, batch: Batch, state: TrainState, rows: slice) -> None:
-        self.batch, self.state, self._rows = batch, _part(state, rows, slice(None)), rows
+        self.batch, self.state, self._rows = batch, state.part(rows), rows
         shape = (len(self.state.weight), len(batch.places), batch.rows, batch.columns)
         self.updates = torch.zeros(shape, dtype=state.compute.dtype, device=state.weight.device)
         self._places = torch.tensor(batch.places, dtype=torch.int64, device=state.weight.device)
@@ -216,12 +216,3 @@ class _InMemory:
                 compute.copy_(weight)
             if keep is not None:
                 average.copy_(torch.where(alive, average.lerp(weight, 1.0 - keep), average))
-
-
-def _part(state: TrainState, rows: slice, columns: slice) -> TrainState:
-    """Some rows and columns of every buffer, sharing memory."""
-    names = ("weight", "compute", "gradient", "first", "second", "average", "best")
-    parts = {name: getattr(state, name)[rows, columns] for name in names}
-    if state.compute is state.weight:
-        parts["compute"] = parts["weight"]
-    return replace(state, **parts)

@@ -290,7 +290,7 @@ class Run:
         tokens = tokens_read(max(live), self.task.num_tokens)
         working = self.standing.slots.working
         if tokens not in self._steppers:
-            state = self.standing.state.rows(len(working))
+            state = self.standing.state.part(slice(len(working)))
             self._steppers[tokens] = Stepper(self.config, self.network, self.task, state, tokens, working)
         stepper = self._steppers[tokens]
         stepper.windows.copy_(torch.tensor([windows[replicate] for replicate in working]))

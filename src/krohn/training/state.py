@@ -57,19 +57,13 @@ class TrainState:
             alive=torch.ones(config.replicates, dtype=torch.bool, device=device),
         )
 
-    def rows(self, count: int) -> "TrainState":
-        """The first ``count`` rows, sharing memory with this state."""
-        weight = self.weight[:count]
-        return TrainState(
-            weight=weight,
-            compute=weight if self.compute is self.weight else self.compute[:count],
-            gradient=self.gradient[:count],
-            first=self.first[:count],
-            second=self.second[:count],
-            average=self.average[:count],
-            best=self.best[:count],
-            alive=self.alive[:count],
-        )
+    def part(self, rows: slice, columns: slice = slice(None)) -> "TrainState":
+        """Some rows and columns of every buffer, sharing memory with this state."""
+        names = ("weight", "compute", "gradient", "first", "second", "average", "best")
+        parts = {name: getattr(self, name)[rows, columns] for name in names}
+        if self.compute is self.weight:
+            parts["compute"] = parts["weight"]
+        return TrainState(**parts, alive=self.alive[rows])
 
     def reorder(self, rows: Sequence[int]) -> None:
         """Puts row ``rows[i]`` into place i; one buffer at a time, so that memory holds one copy at most."""

@@ -13,8 +13,19 @@ from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.cheapest_set import Annotated
-from krohn.construct.features.feature import Count, Feature, PlaceCount, Symbols, Value, folded
-from krohn.construct.features.one_head import Back, EndPlace, Latest, Place, place_register
+from krohn.construct.features.feature import (
+    Back,
+    Count,
+    EndPlace,
+    Feature,
+    Latest,
+    Place,
+    PlaceCount,
+    Symbols,
+    Value,
+    folded,
+    place_register,
+)
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
 

@@ -18,6 +18,7 @@ import numpy as np
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
+from krohn.cascade.splitting import sinks as sinks_of
 from krohn.construct.features.catalogue import (
     compared_positions,
     letter_classes,
@@ -31,14 +32,13 @@ from krohn.construct.features.cheapest_set import (
     Annotated,
     Choice,
     Determined,
+    FeatureLayers,
     Pairs,
     annotate,
     choose,
     determine,
 )
-from krohn.construct.features.feature import Count, Feature, PlaceCount
-from krohn.construct.features.one_head import Back, EndPlace, Latest, Place
-from krohn.construct.features.writing import FeatureLayers
+from krohn.construct.features.feature import Back, Count, EndPlace, Feature, Latest, Place, PlaceCount
 from krohn.errors import LimitExceeded
 
 MOST_PLACES = 64
@@ -50,7 +50,7 @@ Live = list[frozenset[int]]
 
 def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     """A clamped count of letters that lead every live state of their place into a sink."""
-    letters, sinks = range(automaton.num_letters), sinks_of(automaton)
+    letters, sinks = range(automaton.num_letters), set(sinks_of(automaton))
     live, early = _live(automaton, sinks)
     if early is None:
         return None
@@ -68,7 +68,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
     """Whether a letter of one kind occurs at a given place, for places that every word passes once."""
-    live, early = _live(automaton, sinks_of(automaton))
+    live, early = _live(automaton, set(sinks_of(automaton)))
     result = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):
         order = sorted(states)
@@ -91,7 +91,7 @@ def error_bit(
 
     What the features show after the fatal letter does not matter: the count stays.
     """
-    automaton, sinks = plain.automaton, sinks_of(plain.automaton)
+    automaton, sinks = plain.automaton, set(sinks_of(plain.automaton))
     if len(sinks) != 1:
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
@@ -104,12 +104,6 @@ def error_bit(
     features = (Count(fatal, 2, True, "fatal letters"),)
     proof = determine(noted, features, wanted)
     return FeatureLayers(noted, features, proof, letters) if isinstance(proof, Determined) else None
-
-
-def sinks_of(automaton: Semiautomaton) -> set[int]:
-    """States that no letter leaves."""
-    states, letters = range(automaton.num_states), range(automaton.num_letters)
-    return {q for q in states if all(automaton.step(q, x) == q for x in letters)}
 
 
 def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:

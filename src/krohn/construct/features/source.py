@@ -14,8 +14,8 @@ from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
+from krohn.construct.features.cheapest_set import FeatureLayers
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.writing import FeatureLayers
 from krohn.construct.request import Proposal, Request
 from krohn.depth.lower_bound import find_block_scheme
 from krohn.errors import Unsupported

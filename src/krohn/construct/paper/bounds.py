@@ -12,7 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.construct.paper.grid_heads import comparisons
-from krohn.construct.paper.grid_recognition import Grid, recognise_grid
+from krohn.construct.paper.theorem3 import Grid, recognise_grid
 from krohn.construct.request import DEFAULT_MAX_SETS
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName
 from krohn.network.compiled import CompiledNetwork
@@ -224,9 +224,8 @@ class RecipeSize:
     heads: int
 
 
-def paper_recipe_size(cascade: Cascade, length: int) -> RecipeSize | None:
-    """The recipe's sizes, the same for every ``length``; ``None`` if a group is not solvable."""
-    assert length >= 1
+def paper_recipe_size(cascade: Cascade) -> RecipeSize | None:
+    """The recipe's sizes, the same for every length; ``None`` if a group is not solvable."""
     if not cascade.is_solvable:
         return None
     depths = [0] * cascade.num_levels
@@ -312,7 +311,7 @@ def _recipe(network: CompiledNetwork) -> dict[str, Any]:
         cascade = holonomy_cascade(network.automaton, max_sets=DEFAULT_MAX_SETS, budget=Budget(UNITS / 4))
     except LimitExceeded:
         return {}
-    size = paper_recipe_size(cascade, network.length)
+    size = paper_recipe_size(cascade)
     return {} if size is None else asdict(size)
 
 

@@ -143,15 +143,9 @@ class _Explorer:
 
     def actions(self, place: Coordinates, letter: int, after: Coordinates) -> tuple[Update, ...]:
         """What the letter does to every class: a permutation or a reset."""
-        before, target, active = self.cascade.stages(place), self.cascade.stages(after), self.active(after)
-        result: list[Update] = []
-        for part in self.cascade.components:
-            level = part.level
-            if active[level] == part.number:
-                result.append(self.cascade.update(before[level], letter, target[level]))
-            else:
-                result.append(0)
-        return tuple(result)
+        changes, active = self.cascade.changes(place, letter), self.active(after)
+        held = ((changes[part.level], active[part.level] == part.number) for part in self.cascade.components)
+        return tuple(change if is_on and change is not None else 0 for change, is_on in held)
 
 
 def _components(

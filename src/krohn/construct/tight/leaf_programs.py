@@ -20,6 +20,7 @@ state, so the depth does not grow with the height, as that of the cascade does.
 from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan_leaves import POP, PUSH, REST, ClampedCounterPlan, Stack, StackPlan
+from krohn.construct.paper.theorem3 import padding_moves
 from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
 
@@ -33,10 +34,7 @@ def has_unit_steps(plan: ClampedCounterPlan) -> bool:
 
 def padding_steps(places: int, start: int) -> tuple[int, ...]:
     """Steps that visit every class and end at the start: against the farther wall, then back."""
-    last = places - 1
-    left = (-1,) * last + (1,) * start
-    right = (1,) * last + (-1,) * (last - start)
-    return (0, *(left if start <= last - start else right))
+    return (0, *padding_moves(places - 1, start))
 
 
 def clamped_track(
