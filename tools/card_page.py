@@ -1,5 +1,6 @@
 """The page of the table of stock layers: what each layer can and learned, and how far that holds."""
 
+import json
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -13,14 +14,12 @@ NOT_RUN = {
     "reference",
     "xLSTM": "not in flash-linear-attention 0.6.0; the row mLSTM is its matrix memory by the library's "
     "recurrence with one gate a head, with a normaliser and the input gate cut off at e⁵",
-    "The library's layers with their own kernels (`krohn card fla:GatedDeltaNet` and others)": "tried on an "
-    "H200 beside other work, 70 seconds each. Compiling and tuning their Triton kernels took longer, so "
-    "nothing is known from it",
 }
 """Layers that are not in the table, and why."""
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "cards" / "cards.jsonl"
+KERNELS = ROOT / "results" / "cards" / "kernels.jsonl"
 DOCS = ROOT / "docs" / "generated" / "card-table.md"
 
 _DELTA = "stock_layers:gated_delta"
@@ -44,10 +43,10 @@ One block of width 32 with an MLP (GPT: two), T = 16, 1,000 steps on 64 words ea
 all, on CPUs and a GPU, several at once (`settings` in the file says where, and which torch). The plan:
 three seeds with AdamW; three with Muon where none of these passes at 4T and no theorem forbids it; ten with
 AdamW where three disagree, at T or at 4T. Muon trains the matrices, AdamW the rest, both at AdamW's rate
-(0.003, falling linearly; Muon's steps are scaled to the same root mean square). Layers of flash-linear-attention 0.6.0 run in its reference form
-(`fla.ops.*.naive`, in float32) with the projections, gates and convolutions of its layers rewritten
-at this size (`tools/stock_layers.py`): a table of recurrences, not of kernels, and of short training, not of
-what a layer can learn at best. {cells} of {all_cells} cells have at least one finished network.
+(0.003, falling linearly; Muon's steps are scaled to the same root mean square). Layers of
+flash-linear-attention 0.6.0 run in its reference form (`fla.ops.*.naive`, in float32) with the projections,
+gates and convolutions of its layers rewritten at this size (`tools/stock_layers.py`): a table of recurrences,
+not of kernels, and of short training, not of what a layer can learn at best. {cells} of {all_cells} cells have at least one finished network.
 {left}
 
 ## Can, and learned
@@ -87,6 +86,15 @@ Siems et al. (2502.10297) that DeltaProduct with four steps learns S5 where Mamb
 Parity with 40 letters and 5,000 steps is among
 [the larger runs](../can-my-layer.md#larger-128-letters-on-an-h200).
 
+## With the library's own layers and kernels
+
+`python tools/card_kernels.py`: `krohn card fla:CLASS,…` on an H200 (torch 2.11, Triton 3.6), one seed, width
+64, 400 steps; kernels take the first of their configurations, where the library would search for the fastest.
+The row `deltaproduct` is ours by the library's kernel. Where a layer did not run, the last column has its
+message.
+
+{kernels}
+
 ## Not run
 
 {not_run}
@@ -117,6 +125,7 @@ def page_text() -> str:
         muon=_muon(rows),
         published=_published(rows),
         outcomes="\n\n".join((parity(rows), s5(rows))),
+        kernels=kernels(KERNELS),
         not_run="\n".join(f"- **{name}**: {why}." for name, why in NOT_RUN.items()),
     )
 
@@ -193,6 +202,20 @@ def _letters(held: dict[str, Any]) -> str:
     letters = f"{'' if held['first_wrong'] else '≥ '}{held['letters']:,}"
     certified = held.get("certified")
     return letters if certified is None else f"{letters} (proved {certified})"
+
+
+def kernels(path: Path) -> str:
+    """A row for each layer and automaton that was run, or tried, with the library's own kernels."""
+    shown = []
+    for card in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        for row in card.get("rows", [card]):
+            ran = bool(row.get("seeds"))
+            why = card.get("error") or card.get("stopped", "")
+            shares = [f"{row['accuracy'][length][0]:.1%}" for length in ("T", "4T")] if ran else ["–", "–"]
+            name = f"`{card['layer']}`"
+            shown.append([name, row["task"], *shares, _held(row) if ran else "–", " ".join(why.split())])
+    header = ("layer", "automaton", "letters right at T", "at 4T", "holds", "why not")
+    return _markdown(header, sorted(shown))
 
 
 def _published(rows: Rows) -> str:

@@ -251,5 +251,6 @@ def test_a_card_needs_a_folder(tmp_path, capsys) -> None:
     (tmp_path / "mine.py").write_text("mine")
     assert run(["card", "lstm", *TYPED, "--tasks", "C2", "--out", str(tmp_path / "mine.py")]) == 2
     line = capsys.readouterr().err
-    assert "written to a folder" in line and line.count("\n") == 1
+    assert "written to a folder" in line
+    assert line.count("\n") == 1
     assert (tmp_path / "mine.py").read_text() == "mine"
