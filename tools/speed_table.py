@@ -42,15 +42,15 @@ def table(known: dict[Size, dict[str, Any]]) -> str:
         f"{n} {'step' if n == 1 else 'steps'}: {part}" for n in steps for part in ("ours", "theirs", "ratio")
     ]
     rows = [["", "T", "memories", *heads], ["---"] * (3 + len(heads))]
-    places = sorted({size._replace(steps=0) for size in timed}, key=lambda size: (*_order(size), size.length))
+    places = sorted({size._replace(steps=0) for size in timed}, key=_order)
     for place in places:
         cells = [cell for n in steps for cell in _cells(timed.get(place._replace(steps=n)))]
         rows.append([_name(place), f"{place.length:,}", f"{place.rows:,}", *cells])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _order(size: Size) -> tuple[bool, bool]:
-    return size.what == "layer", size.kernel == "fla"
+def _order(size: Size) -> tuple[Any, ...]:
+    return size.what == "layer", size.kernel == "fla", size.length, size.rows
 
 
 def _name(size: Size) -> str:
