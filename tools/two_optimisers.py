@@ -165,10 +165,7 @@ def swapped() -> str:
     for (task, depth, sheet), cell in cells.items():
         if sheet != SWAPPED:
             continue
-        muon = {record.replicate: record for record in cells[task, depth, MUON].records}
-        pairs = [(muon[record.replicate], record) for record in cell.records]
-        equal = [pair for pair in pairs if rate(pair[0]) == rate(pair[1])]
-        others = [record for _, record in pairs if all(record is not other for _, other in equal)]
+        equal, others = by_rate(cells[task, depth, MUON], cell)
         rest = ", ".join(f"{percent(record)} at {rate(record):g}" for record in others)
         own = max(cells[task, depth, WHOLE].records, key=lambda record: record.metrics["accuracy"])
         for place, (one, other) in enumerate(equal):
@@ -176,6 +173,19 @@ def swapped() -> str:
             line = [task, str(depth), f"{rate(one):g}", percent(one), percent(other), gain]
             lines.append([*line, *([rest, percent(own)] if place == 0 else ["", ""])])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def by_rate(muon: Cell, adamw: Cell) -> tuple[list[tuple[Record, Record]], list[Record]]:
+    """The pairs of replicates of one index that have the same rate, and AdamW's other replicates."""
+    partners = {record.replicate: record for record in muon.records}
+    equal, others = [], []
+    for record in sorted(adamw.records, key=lambda record: record.replicate):
+        partner = partners[record.replicate]
+        if rate(partner) == rate(record):
+            equal.append((partner, record))
+        else:
+            others.append(record)
+    return equal, others
 
 
 def rate(record: Record) -> float:

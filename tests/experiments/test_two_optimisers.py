@@ -91,3 +91,15 @@ def test_where_both_pass_the_least_common_depth_counts_once_for_each_task(script
     assert "has read 4.0 times" in text
     assert f"interval {4 / math.exp(half):.1f} to {4 * math.exp(half):.1f}; smallest 2.0, largest 8.0" in text
     assert sentence({("C4", 1): pairs["C4", 1]}) == ""
+
+
+def test_only_replicates_of_one_index_and_one_rate_are_a_pair(script: dict[str, Any]) -> None:
+    def rated(method: str, *rates: float) -> Cell:
+        config = {"optimizer": {"batch": 64, "lr": list(rates), "method": method}}
+        records = [record(replicate=number, config=config, metrics={"accuracy": 0.5}) for number in range(6)]
+        return Cell(label={"task": "C2"}, records=tuple(reversed(records)))
+
+    pairs, others = script["by_rate"](rated("muon", 8e-4, 1.2e-3), rated("adamw", 8e-4, 1.2e-3, 3e-4, 4e-4))
+    assert [(one.replicate, other.replicate) for one, other in pairs] == [(0, 0), (1, 1), (4, 4), (5, 5)]
+    assert all(one.config["optimizer"]["method"] == "muon" for one, _ in pairs)
+    assert [record.replicate for record in others] == [2, 3]
