@@ -50,6 +50,12 @@ not of kernels, and of short training, not of what a layer can learn at best. {c
 have at least one finished network.
 {left}
 
+## In short
+
+Layers of which most seeds pass at T and at 4T, by AdamW, and those of which some do.
+
+{short}
+
 ## Can, and learned
 
 *can*: by theorem, for words of every length, under the assumptions of [its row](../can-my-layer.md#can-it); a
@@ -120,6 +126,7 @@ def page_text() -> str:
         cells=len({cell[:2] for cell in rows if cell.task in TASKS}),
         all_cells=len(LAYERS) * len(TASKS),
         left=_left(rows),
+        short=_markdown(("automaton", "most", "some"), [[task, *passing(rows, task)] for task in TASKS]),
         learned=_markdown(("layer", *TASKS, "plan"), learned),
         held=_markdown(("layer", *TASKS), held),
         conflicts=_conflicts(rows),
@@ -129,6 +136,18 @@ def page_text() -> str:
         kernels=kernels(KERNELS),
         not_run="\n".join(f"- **{name}**: {why}." for name, why in NOT_RUN.items()),
     )
+
+
+def passing(rows: Rows, task: str) -> list[str]:
+    """The layers of which most networks pass at both lengths, and those of which fewer do, but some."""
+    most, some = list[str](), list[str]()
+    for layer, title in LAYERS.items():
+        row = rows.get(Cell(layer, task))
+        if row is not None:
+            pairs = zip(*(row["accuracy"][length] for length in ("T", "4T")), strict=True)
+            count = sum(min(pair) >= 0.99 for pair in pairs)
+            (most if 2 * count > row["seeds"] else some).extend([title] if count else [])
+    return ["; ".join(names) or "none" for names in (most, some)]
 
 
 def _left(rows: Rows) -> str:

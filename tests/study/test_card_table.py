@@ -213,3 +213,16 @@ def test_mamba3_is_the_recurrence_of_its_authors() -> None:
         gate = functional.silu(layer.gate(x[:, t])).unflatten(-1, (2, 16))
         wanted = layer.back((read * gate).flatten(1))
         assert torch.allclose(layer(x)[:, t], wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shares", "names"),
+    [
+        ([(1, 1), (1, 1), (1, 0.5)], ["LSTM", "none"]),
+        ([(1, 1), (1, 0.5), (0.5, 1)], ["none", "LSTM"]),  # a network must pass at both lengths
+        ([(1, 0.5)] * 3, ["none", "none"]),
+    ],
+)
+def test_the_short_table_names_the_layers_that_pass(shares, names, tmp_path) -> None:
+    rows = card_plan.merged([written(tmp_path / "rows", row_of(*shares))])
+    assert card_page.passing(rows, "C2") == names
