@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from krohn.check.files import opened, parse_json, read_bytes, read_json, read_tensors, short, shown
+from krohn.check.files import opened, parse_json, read_bytes, read_json, read_tensors, short, shown, sizes_of
 from krohn.errors import InvalidFile
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "require_keys",
     "short",
     "shown",
+    "sizes_of",
     "with_sorted_metadata",
 ]
 

@@ -27,7 +27,8 @@ class Question:
     """What is asked about a network of any kind.
 
     Attributes:
-        dtype: the float format; by default float64 for compiled networks and float32 for others.
+        dtype: the float format; by default float64 for compiled networks, for exports the one that
+            config.json names, and float32 for others.
         length: the longest words; by default as long as the network was built for, or of every length.
         automaton: the automaton to verify against; by default the one that the files name.
         renamed: allow its names of states and letters to differ from the network's.
@@ -93,7 +94,7 @@ def verify(
         network: what ``compile`` returns, or the folder of a compiled network, of an export for
             ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate).
         dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
-            compiled networks and float32 for all others.
+            compiled networks, for exports the one that config.json names, and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
         automaton: the automaton to verify against (object, name or file); by default the one that the files
@@ -189,21 +190,23 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
         from krohn.recurrent.recurrent_verdict import net_of
 
         return net_of(network), network.automaton
-    replicate = certificate.claim.configuration.get("replicate", 0)
-    net = read_net(network, replicate if type(replicate) is int else 0)
+    if kind == TRAINED:
+        from krohn.training.trained_states import trained_states
+
+        trained = trained_states(
+            Path(network)
+        )  # the replicate that runs words, whatever the certificate says
+        return read_net(network, trained.replicate), trained.automaton
+    net = read_net(network)
     if kind == COMPILED:
         return net, _loaded(network).automaton
     if kind == EXPORT:
         from krohn.exporting.export_proof import named_automaton
 
         return net, named_automaton(Path(network))
-    if kind == RECURRENT:
-        from krohn.recurrent.recurrent_network import load
+    from krohn.recurrent.recurrent_network import load
 
-        return net, load(network).automaton
-    from krohn.training.trained_states import trained_states
-
-    return net, trained_states(Path(network)).automaton
+    return net, load(network).automaton
 
 
 def _recurrent(network: Any, question: Question) -> Verification:

@@ -99,7 +99,10 @@ class BoxCell:
 
 
 def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
-    """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors."""
+    """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors.
+
+    Padding must be 0: a row is multiplied by 0, and 0 times infinity is no number; a column is no answer.
+    """
     need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
     used = dict(tensors)
     names = {
@@ -110,6 +113,7 @@ def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, stat
     for name, part in names.items():
         need(name in used and used[name].ndim == len(part) + (name == "wte"), f"the cell must have {name}")
         used[name] = used[name][part]
+        need(np.count_nonzero(tensors[name]) == np.count_nonzero(used[name]), f"padding of {name} must be 0")
     return CELLS[kind](used)
 
 

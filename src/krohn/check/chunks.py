@@ -17,10 +17,8 @@ from krohn.check.cells import Cell
 from krohn.check.format import FORMATS
 from krohn.check.real import Array, ample, lowest_bit
 from krohn.check.stacks import DeltaStack, DiagonalStack
-from krohn.check.sums import MAX_STEPS, Notes
+from krohn.check.sums import CHUNK, MAX_STEPS, Notes
 
-CHUNK = 64
-"""Steps in a chunk of the training architectures."""
 MAX_ROWS = 4_000
 MEMORY = FORMATS["float32"].inner
 

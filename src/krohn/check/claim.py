@@ -7,6 +7,7 @@ proves such claims and the witness that these rules need. Nothing in it is trust
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files import read_json, short
+from krohn.check.files import read_json, short, shown
+from krohn.check.net import TRAINED
 from krohn.check.reader import MAX_OUTPUT, Automaton, need
 from krohn.errors import InvalidFile
 
@@ -85,19 +87,25 @@ class Claim:
             which += ", of those whose letters are allowed in the state before them"
         output = "state" if self.target == "state" else "observation"
         order = "with sums added in any order" if self.order == ANY else f"with sums added {self.order}"
+        named, read = ([_name(text) for text in names] for names in (self.states, self.letters))
         rows = [
-            f"{self.states[state]} -{self.letters[letter]}-> {self.states[table[state, letter]]}"
+            f"{named[state]} -{read[letter]}-> {named[table[state, letter]]}"
             for state in range(states)
             for letter in range(letters)
         ]
-        known = ", ".join(rows) if len(rows) <= SHOWN else f"{len(rows):,} transitions {self.table[:16]}"
+        if self.target != "state":
+            rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
+        known = ", ".join(rows) if len(rows) <= SHOWN else f"{table.size:,} transitions {self.table[:16]}"
+        network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
+        if self.kind == TRAINED:  # several networks in a file, whose heads are padded
+            network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
+            logit = f"the largest of its first {states} logits"
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )
         return (
-            f"On every word {which}, computed in {self.dtype} {order}, the {self.kind} network "
-            f"{self.network[:16]} has its largest logit, {where} "
-            f"that starts in {self.states[self.automaton.start]}: {known}."
+            f"On every word {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
+            f"that starts in {named[self.automaton.start]}: {known}."
         )
 
     @property
@@ -106,6 +114,11 @@ class Claim:
         parts = (self.automaton.table, self.automaton.shows, np.array([self.automaton.start]))
         data = b"".join(np.ascontiguousarray(part, dtype=np.int64).tobytes() for part in parts)
         return hashlib.sha256(data).hexdigest()
+
+
+def _name(text: str) -> str:
+    """A name in a sentence: in quotes where it could be taken for more than a name."""
+    return text if text and not set(text) & set(' ",') else json.dumps(text, ensure_ascii=False)
 
 
 def claim_from(payload: Any) -> Claim:

@@ -21,7 +21,8 @@ MAX_BYTES = 256_000_000
 MAX_ENTRIES = 5_000_000
 """Items of lists and objects in a JSON file; one takes at most about 150 bytes of memory."""
 MAX_TENSORS = 1 << 31
-MAX_HEADER = 1 << 26
+MAX_HEADER = 1 << 23
+"""Bytes of the header of a tensor file: about 80,000 tensors."""
 MAX_AXES = 4
 KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "BF16": "<u2"}
 
@@ -84,20 +85,25 @@ def parse_json(text: str | bytes) -> Any:
 def read_tensors(path: str | Path, limit: int = MAX_TENSORS) -> Tensors:
     """The tensors of a safetensors file: no gaps, no overlaps, as many bytes as the header says."""
     with opened(path) as stream:
-        total = os.fstat(stream.fileno()).st_size
-        if total > limit:
-            raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
-        size = int.from_bytes(stream.read(8), "little")
-        _need(8 + size <= total and 0 < size <= MAX_HEADER, path, "it must begin with the size of its header")
+        size, length = sizes_of(stream, path, limit)
         header = _header(stream.read(size), path)
-        _need(len(header) <= MAX_ENTRIES, path, "it must list fewer tensors")
-        length = total - 8 - size
         spans = sorted(_span(name, entry, length, path) for name, entry in header.items())
         ends = [0, *(end for _, end, _ in spans)]
         _need([first for first, _, _ in spans] + [length] == ends, path, "tensors must leave no gaps")
         body = memoryview(stream.read(length))
     _need(len(body) == length, path, "it must not change while it is read")
     return {name: _tensor(header[name], body[first:end]) for first, end, name in spans}
+
+
+def sizes_of(stream: IO[bytes], path: str | Path, limit: int = MAX_TENSORS) -> tuple[int, int]:
+    """Bytes of the header and of the numbers of an open tensor file, each bounded; only these are read."""
+    total = os.fstat(stream.fileno()).st_size
+    if total > limit:
+        raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
+    size = int.from_bytes(stream.read(8), "little")
+    _need(0 < size <= total - 8, path, "it must begin with the size of its header")
+    _need(size <= MAX_HEADER, path, f"its header must have at most {MAX_HEADER:,} bytes")
+    return size, total - 8 - size
 
 
 def _header(text: bytes, path: str | Path) -> dict[str, Any]:

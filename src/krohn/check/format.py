@@ -35,7 +35,8 @@ ROOT = 4.0  # error of a square root, or of one over it, in roundings
 MOMENTS = 12.0  # roundings of LayerNorm's variance, besides those of the sum
 ASSUMPTIONS = {
     "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
-    "sum": "sums and products are added in any order, fused or not; those of half types in float32",
+    "sum": "sums and products are added in any order, fused or not; those of half types in float32, without "
+    "reductions of lower precision",
     "half": "every tensor of a half type is rounded to it; scores and softmax are computed in float32",
     "exp": f"exp is off by at most {EXP:.0f} units in the last place; exp(0) is 1, and exp(-x) is 0 from "
     "x = 746 (float64) or 104 (float32) on",
@@ -47,6 +48,9 @@ ASSUMPTIONS = {
     "sigmoid": f"sigmoid is off by at most {BEND:.0f} roundings of 1, perhaps neither monotone nor in 0..1",
     "saturation": "tanh is 0 at 0 and the sigmoid 1/2; from |x| = 752 (float64) or 110 (float32) on tanh is "
     "exactly -1 or 1, and the sigmoid exactly 0 or 1",
+    "tokens": "the input is the prompt, then the token of each letter, by the numbers in the configuration; "
+    "no tokenizer is covered",
+    "loaded": "the network is loaded in the claim's float type; config.json names another one, or none",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
     "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly",
     "delta": "a key of length 0 or 1 is kept; exp(log sigmoid) is 0 or 1 where the sigmoid is, else as near",

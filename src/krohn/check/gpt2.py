@@ -81,19 +81,21 @@ class _Tensors:
         need(np.isfinite(tensor).all(), f"{name} must be finite")
         return tensor.astype(np.float64)
 
-    def nothing(self, name: str) -> None:
-        need(not self.take(name, 1).any(), f"{name} must be 0")
+    def nothing(self, name: str, size: int) -> None:
+        held = self.take(name, 1)
+        need(len(held) == size and not held.any(), f"{name} must be 0, {size} times")
 
     def gain(self, name: str) -> Array | None:
         if not self.normalized:
             return None
-        self.nothing(f"{name}.bias")
-        return self.take(f"{name}.weight", 1)
+        weight = self.take(f"{name}.weight", 1)
+        self.nothing(f"{name}.bias", len(weight))
+        return weight
 
     def heads(self, block: str, count: int) -> tuple[Head, ...]:
         together, written = self.take(f"{block}.c_attn.weight"), self.take(f"{block}.c_proj.weight")
-        self.nothing(f"{block}.c_attn.bias")
-        self.nothing(f"{block}.c_proj.bias")
+        self.nothing(f"{block}.c_attn.bias", together.shape[1])
+        self.nothing(f"{block}.c_proj.bias", written.shape[1])
         d, inside = len(together), len(written)
         fits = together.shape[1] == 3 * inside and inside % count == 0 and written.shape[1] == d
         need(fits and inside, f"{block}: the heads must fit")
@@ -225,19 +227,22 @@ def named_as_gpt2(tensors: Tensors) -> Tensors:
         need(name in left, f"the tensor {name} must be there")
         return left.pop(name)
 
-    need(not take("unembed.bias").any(), "unembed.bias must be 0")
     for theirs, ours in (
         ("embed", "transformer.wte"),
         ("pos_embed", "transformer.wpe"),
         ("unembed", "lm_head"),
     ):
         made[f"{ours}.weight"] = take(f"{theirs}.weight")
+    none, words = take("unembed.bias"), made["lm_head.weight"].shape[:1]
+    need(none.shape == words and not none.any(), "unembed.bias must be 0, one for each token")
     for index in count():
         block, name = f"blocks.{index}", f"transformer.h.{index}"
         if f"{block}.attn.q.weight" not in left:
             break
         weights, biases = ([take(f"{block}.attn.{p}.{part}") for p in "qkv"] for part in ("weight", "bias"))
-        need(all(w.ndim == 2 for w in weights) and all(b.ndim == 1 for b in biases), f"{block} must fit")
+        for parts, axes in ((weights, 2), (biases, 1)):
+            alike = len({(part.shape, part.dtype) for part in parts}) == 1 and parts[0].ndim == axes
+            need(alike, f"{block}: queries, keys and values must have one shape and one type")
         made[f"{name}.attn.c_attn.weight"] = np.concatenate([w.T for w in weights], axis=1)
         made[f"{name}.attn.c_attn.bias"] = np.concatenate(biases)
         for theirs, ours in (("attn.o", "attn.c_proj"), ("mlp.in", "mlp.c_fc"), ("mlp.out", "mlp.c_proj")):

@@ -13,6 +13,8 @@ from krohn.check.reader import Automaton, Network, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
 from krohn.errors import LimitExceeded
 
+RENEW = "renew it: krohn verify NETWORK --out CERTIFICATE"
+
 
 @dataclass(frozen=True)
 class RuleSet:
@@ -53,7 +55,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
     require(
         certificate.version == rules.version,
         f"the witness is for version {certificate.version} of the rules, which are {rules.version} now",
-        "renew it: krohn verify NETWORK --out CERTIFICATE",
+        RENEW,
     )
     require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
     require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
@@ -73,6 +75,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
     require(
         claim.assumptions == rules.assumptions(net, claim),
         "the claim must name the assumptions of its rules: " + ", ".join(rules.assumptions(net, claim)),
+        RENEW,
     )
     return rules
 
@@ -99,12 +102,21 @@ def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
 def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
     waves = any(name.endswith(".activation") and tensor.any() for name, tensor in net.tensors.items())
     only = {"half": claim.dtype in HALF, "sine": waves, "root": net.kind != COMPILED}
-    only["layer-norm"] = net.kind == "gpt2"
+    only["layer-norm"], only["tokens"] = net.kind == "gpt2", net.kind != COMPILED
+    only["loaded"] = net.kind != COMPILED and loaded_in(net) != claim.dtype
     used = ("rounding", "sum", "exp", "softmax", "softmax-kernel")
     return (*used, *(name for name, applies in only.items() if applies))
 
 
 HALF = ("bfloat16", "float16")
+
+
+def loaded_in(net: Net) -> str | None:
+    """The float type in which readers of an export load it, if its configuration names exactly one."""
+    if "dtype" not in net.configuration:
+        return "float32"  # TransformerLens's default
+    named = {net.configuration["dtype"], net.configuration["torch_dtype"]} - {None}
+    return named.pop() if len(named) == 1 else None
 
 
 def _recurrent(name: str) -> RuleSet:

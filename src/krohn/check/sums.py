@@ -15,7 +15,10 @@ from krohn.check.format import FORMATS, Format, whole
 from krohn.check.real import Array, Real, between, distinct, joined, lowest_bit, plain, point, total_of
 from krohn.check.verdict import require
 
-ANY, CHUNKS, LEFT = "any", "in any order, a letter at a time or in chunks", "from left to right, not fused"
+CHUNK = 64
+"""Most steps in a chunk, as in the training architectures."""
+ANY, LEFT = "any", "from left to right, not fused"
+CHUNKS = f"in any order, a letter at a time or in chunks of at most {CHUNK} steps"
 NO_UNIT = 1 / 1e300
 """The unit of numbers without a known one: smaller than every positive float32."""
 MAX_STEPS = 2_000

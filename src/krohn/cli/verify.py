@@ -71,7 +71,8 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
 @click.option(
     "--dtype",
     type=click.Choice(list(FORMATS)),
-    help="The float format.  [default: float64 for compiled networks, float32 for others]",
+    help="The float format.  [default: float64 for compiled networks, that of config.json for exports, "
+    "else float32]",
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")

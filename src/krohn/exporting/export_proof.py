@@ -26,8 +26,8 @@ from krohn.check.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_au
 from krohn.check.net import MODEL, Net
 from krohn.check.reader import Automaton, Head, Network
 from krohn.check.real import Array
-from krohn.check.rules import RULES, check_certificate, transformer_of
-from krohn.errors import InvalidInput, KrohnError
+from krohn.check.rules import HALF, RULES, check_certificate, loaded_in, transformer_of
+from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.exporting.reading import decoder_of_net
 from krohn.exporting.reference import logits
@@ -172,15 +172,20 @@ def verify_export(
     *,
     renamed: bool = False,
 ) -> Verification:
-    """Proves the export again from its files; tries the stored witness first."""
+    """Proves the export again from its files, by default in the float type that its readers load; tries the
+    stored witness first.
+    """
     net, named = read_net(folder), named_automaton(folder)
     identity = identify(named, meant, renamed=renamed)
     automaton = named if identity.mismatch else identity.automaton
-    longest = len(net.tensors[POSITIONS[net.kind]]) - len(net.configuration["tokens"]["prompt"])
+    positions = net.tensors.get(POSITIONS[net.kind])
+    if positions is None or positions.ndim != 2:
+        raise InvalidFile(f"{folder} must have the tensor {POSITIONS[net.kind]}, with 2 axes; it has not")
+    longest = len(positions) - len(net.configuration["tokens"]["prompt"])
     wanted = longest if length is None else length
     if not 1 <= wanted <= longest:
         raise InvalidInput(f"the length must lie in 1..{longest}, as built; got {wanted}")
-    claim = claim_about(net, automaton, wanted, dtype or DTYPE)
+    claim = claim_about(net, automaton, wanted, dtype or loaded_in(net) or DTYPE)
     certificate = Certificate(claim, RULE_SET, RULES[RULE_SET].version, _kept(folder))
     if identity.mismatch:
         return _outcome(net, certificate, identity, f"identity: {identity.mismatch}")
@@ -196,6 +201,8 @@ def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verific
         network, table = transformer_of(net, claim.automaton)
     except KrohnError as error:
         return _outcome(net, certificate, identity, str(error))
+    if network.gain is not None and claim.dtype in HALF:
+        return _outcome(net, certificate, identity, "LayerNorm is proved in float32 and float64 only")
     record, failure, _ = furthest(network, table, claim.up_to or 1, claim.dtype, without_norms(network))
     if failure is not None:
         return _outcome(
@@ -226,6 +233,7 @@ def _outcome(
 ) -> Verification:
     """The verdict, with tests on words; a wrong word refutes any proof."""
     claim, opinion, result = certificate.claim, None, None
+    layers = net.configuration[SIZES[net.kind][0]]
     if not identity.mismatch:
         opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
     if result is not None and not reason:
@@ -239,7 +247,7 @@ def _outcome(
         largest=0 if reason else claim.up_to or 0,
         reason=reason,
         second_opinion=opinion,
-        depth=int(net.configuration[SIZES[net.kind][0]]),
+        depth=layers if type(layers) is int else 0,
         identity=identity,
         certificate=None if reason else certificate,
     )

@@ -20,7 +20,7 @@ from krohn import atomic
 from krohn.check.folder import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.models.network import Layout
-from krohn.strict_json import opened, read_json
+from krohn.strict_json import opened, read_json, sizes_of
 from krohn.training.config import RunConfig
 from krohn.training.device import changes
 
@@ -186,7 +186,8 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
     """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
     files = weight_files(path) or [path / WEIGHTS]
     for file in files:
-        opened(file).close()  # a pipe or a device is refused
+        with opened(file) as stream:  # a pipe or a device is refused, and a huge header
+            sizes_of(stream, file)
     file = files[0]
     try:
         with ExitStack() as stack:
