@@ -14,7 +14,7 @@ import pytest
 
 import krohn
 from krohn.cli.app import COMMANDS, CommandTable, app
-from krohn.compilation import TransformerOptions
+from krohn.construct.request import TransformerOptions
 
 FUNCTIONS = {"bench": "card"}
 """Commands whose function has another name."""

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.recurrent.closure import close
 from krohn.recurrent.recurrent_network import logits_of
-from krohn.recurrent.recurrent_verdict import certified_horizon
+from krohn.recurrent.recurrent_verdict import certified_horizon, close
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.recurrent_modules import in_training
 

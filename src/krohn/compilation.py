@@ -1,38 +1,15 @@
 """``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture."""
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from krohn.automata.semiautomaton import Target
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.construct.compiling import compile as compile_transformer
-from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.paper.theorem1 import Gadget, Positions
-from krohn.construct.paper.theorem3 import Variant
-from krohn.construct.request import Method, Objective
+from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidInput, UnknownName
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Mask
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
-
-
-class TransformerOptions(TypedDict, total=False):
-    """Options of Transformers, as ``krohn.construct.compiling.compile`` explains them."""
-
-    method: Method
-    mask: Mask
-    activation: Activation
-    objective: Objective
-    target: Target
-    dtype: str | None
-    gadget: Gadget | None
-    positions: Positions | None
-    variant: Variant | None
-    effort: float
-    time_limit: float | None
-    max_sets: int
-    max_rows: int
 
 
 @overload

@@ -3,12 +3,16 @@
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import pytest
 
 from every import every
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.cascade.skeleton import Skeleton, skeleton
+from krohn.construct.compiling import compile
 from krohn.construct.paper.bounds import (
     RecipeSize,
     bounds_for,
@@ -16,6 +20,7 @@ from krohn.construct.paper.bounds import (
     component_recipe,
     paper_recipe_size,
     scan_bounds,
+    size_report,
     solvable_group_bounds,
 )
 from krohn.errors import LimitExceeded
@@ -113,3 +118,18 @@ def prime_factors(number: int) -> list[int]:
             number //= prime
         prime += 1
     return found
+
+
+def test_a_report_takes_the_cascade_that_the_network_was_built_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    decomposed = []
+
+    def counted(automaton: Semiautomaton, **limits: Any) -> Skeleton:
+        decomposed.append(automaton)
+        return skeleton(automaton, **limits)
+
+    monkeypatch.setattr("krohn.cascade.holonomy.skeleton", counted)
+    automaton = Semiautomaton.from_letters([(1, 2, 3, 0), (1, 0, 2, 3)], name="S4 in this test alone")
+    network = compile(automaton, 20, method="cascade")
+    before = decomposed.count(automaton)
+    assert size_report(network).recipe["depth"] == 12
+    assert decomposed.count(automaton) == before == 1

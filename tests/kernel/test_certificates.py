@@ -21,8 +21,8 @@ from krohn.kernel.coq import check_text, output_of
 from krohn.kernel.exploring import Exploration, explore
 from krohn.kernel.stored import StoredNetwork, stored_network, tensors_of_bytes
 from krohn.kernel.verdict import kernel_verdict
-from krohn.recurrent.closure import close
 from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.recurrent_modules import states_in_training
 

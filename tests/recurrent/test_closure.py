@@ -15,10 +15,10 @@ from krohn.check.real import point
 from krohn.check.sums import Notes
 from krohn.check.verdict import Budget
 from krohn.models.kernels import delta_scan
-from krohn.recurrent.closure import close
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_network import PlainSums, RecurrentNetwork, logits_of
+from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
 from krohn.study.recurrent_modules import in_training
 from recurrent.horizons import certified_horizon

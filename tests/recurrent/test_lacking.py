@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Cell, Gated
 from krohn.check.stacks import DeltaStack, DiagonalStack
-from krohn.recurrent.closure import close
+from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from recurrent.horizons import certified_horizon
 from recurrent.judge import gated_logits, right, stack_logits

@@ -23,9 +23,8 @@ from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.folder import Folder
 from krohn.network.storage import MODEL
-from krohn.recurrent.closure import Closure, close, run_all
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
-from krohn.recurrent.recurrent_verdict import horizon_of
+from krohn.recurrent.recurrent_verdict import Closure, close, horizon_of, run_all
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon
 

@@ -14,8 +14,8 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.recurrent.closure import run_all
 from krohn.recurrent.recurrent_network import MEANING, MODEL, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_verdict import run_all
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 KINDS = sorted(WEIGHTS)
@@ -135,3 +135,9 @@ def test_the_public_functions_save_and_load_recurrent_networks(tmp_path: Path) -
     assert krohn.verify(again).certified
     assert "lstm" in repr(again)
     assert repr(again).count("\n") == 0
+
+
+def test_a_name_that_is_too_long_for_a_file_is_left_out(tmp_path: Path) -> None:
+    long = Semiautomaton.from_letters([(1, 0), (0, 0)], name="a" * 300)
+    save(RecurrentNetwork(WEIGHTS["gru"](long), long), tmp_path)
+    assert (load(tmp_path).automaton, load(tmp_path).automaton.name) == (long, "")

@@ -13,9 +13,9 @@ from krohn.certify.certificate import Counterexample
 from krohn.check.cells import Gru, Lstm
 from krohn.check.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
-from krohn.recurrent.closure import close
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, logits_of
+from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
 from krohn.study.recurrent_modules import in_training
 from recurrent.horizons import certified_horizon

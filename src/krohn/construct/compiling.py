@@ -7,9 +7,10 @@ choice. ``SOURCES`` lists where plans come from.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from textwrap import shorten
+from typing import Unpack
 
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import Target, with_target
+from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.budget import Budget
 from krohn.construct.features.source import (
@@ -19,19 +20,13 @@ from krohn.construct.features.source import (
     two_layer_proposals,
 )
 from krohn.construct.lowering.assembly import longest, lower, precision_faults
-from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.paper.theorem1 import Gadget, Positions
-from krohn.construct.paper.theorem3 import Variant
 from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import (
-    DEFAULT_EFFORT,
-    DEFAULT_MAX_ROWS,
-    DEFAULT_MAX_SETS,
-    Method,
     Objective,
     Proposal,
     Request,
     Source,
+    TransformerOptions,
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
@@ -40,71 +35,25 @@ from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
 from krohn.network.program import Program
-from krohn.network.transformer import Mask, Transformer
+from krohn.network.transformer import Transformer
 from krohn.plugins import Plugins, instance_of
 
 MAX_OBSERVATIONS = 4_096
 
 
-def compile(
-    automaton: AutomatonLike,
-    length: int,
-    *,
-    method: Method = "auto",
-    mask: Mask = "causal",
-    activation: Activation = "relu",
-    objective: Objective = "depth",
-    target: Target = "state",
-    dtype: str | None = None,
-    gadget: Gadget | None = None,
-    positions: Positions | None = None,
-    variant: Variant | None = None,
-    effort: float = DEFAULT_EFFORT,
-    time_limit: float | None = None,
-    max_sets: int = DEFAULT_MAX_SETS,
-    max_rows: int = DEFAULT_MAX_ROWS,
-) -> CompiledNetwork:
+def compile(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> CompiledNetwork:
     """A network that outputs the states of ``automaton``, or what it shows, on words up to ``length``.
 
     Args:
         automaton: what to simulate, from its own start state: an object, a name or a file.
         length: the longest word.
-        method: ``scan``, ``paper`` and ``grid`` are Theorems 1, 2 and 3 as the paper builds them (corrected);
-            ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
-        mask: ``strict`` lets a head see only earlier positions, which saves layers.
-        activation: ``sin`` makes modular counters two units wide.
-        objective: what to minimise; ``blocks`` are those of a stock decoder, with one hidden layer each.
-        target: what it outputs; ``observation`` is what the automaton shows, with only the heads it needs.
-        dtype: the float format to support; words that are too long for it are refused. By default, and for
-            short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
-            units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
-        gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
-            ``hat`` (the width Theorem 1 states, no tolerance).
-        positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
-            long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
-        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.
-        effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
-        time_limit: seconds after which the search ends with an error; never with another network.
-        max_sets: largest family of image sets in a decomposition.
-        max_rows: most reachable rows of a table.
+        options: see ``TransformerOptions``.
     """
-    request = Request(
-        automaton=as_automaton(automaton),
-        length=length,
-        method=method,
-        mask=mask,
-        activation=activation,
-        objective=objective,
-        target=target,
-        dtype=dtype,
-        gadget=gadget,
-        positions=positions,
-        variant=variant,
-        effort=effort,
-        time_limit=time_limit,
-        max_sets=max_sets,
-        max_rows=max_rows,
-    )
+    unknown = sorted(set(options) - TransformerOptions.__annotations__.keys())
+    if unknown:
+        known = ", ".join(TransformerOptions.__annotations__)
+        raise InvalidInput(f"options of a Transformer must be among {known}; got {unknown[0]}")
+    request = Request(as_automaton(automaton), length, **options)
     return PRINTED.get(request.method, build)(_meant(request))
 
 

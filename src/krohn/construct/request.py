@@ -7,7 +7,7 @@ sources; the driver calls them all and chooses by the objective.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -44,6 +44,45 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "positions": (*get_args(Positions), None),
     "variant": (*get_args(Variant), None),
 }
+
+
+class TransformerOptions(TypedDict, total=False):
+    """Options of a compilation.
+
+    Attributes:
+        method: ``scan``, ``paper`` and ``grid`` are Theorems 1, 2 and 3 as the paper builds them (corrected);
+            ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
+        mask: ``strict`` lets a head see only earlier positions, which saves layers.
+        activation: ``sin`` makes modular counters two units wide.
+        objective: what to minimise; ``blocks`` are those of a stock decoder, with one hidden layer each.
+        target: what it outputs; ``observation`` is what the automaton shows, with only the heads it needs.
+        dtype: the float format to support; words that are too long for it are refused. By default, and for
+            short formats, MLPs have steps that are exact in every format and count wraps in two rounds (few
+            units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
+        gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
+            ``hat`` (the width Theorem 1 states, no tolerance).
+        positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
+            long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
+        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.
+        effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
+        time_limit: seconds after which the search ends with an error; never with another network.
+        max_sets: largest family of image sets in a decomposition.
+        max_rows: most reachable rows of a table.
+    """
+
+    method: Method
+    mask: Mask
+    activation: Activation
+    objective: Objective
+    target: Target
+    dtype: str | None
+    gadget: Gadget | None
+    positions: Positions | None
+    variant: Variant | None
+    effort: float
+    time_limit: float | None
+    max_sets: int
+    max_rows: int
 
 
 @dataclass(frozen=True)

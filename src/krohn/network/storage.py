@@ -13,7 +13,7 @@ from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.semiautomaton import Target, with_target
+from krohn.automata.semiautomaton import Semiautomaton, Target, with_target
 from krohn.automata.zoo import true_name
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.folder import COMPILED, KEYS, Folder
@@ -204,12 +204,8 @@ def load(directory: str | Path) -> CompiledNetwork:
     _must_exist(folder / MODEL)
     tensors = read_tensors(folder / MODEL)
     try:
-        automaton = automaton_from_payload(payload["automaton"], _name(payload.get("name", "")))
-        if automaton.digest != payload["digest"]:
-            raise InvalidFile("the automaton does not have the digest the file states; compile it again")
-        # A name that does not give this automaton is only the file's claim; it is dropped.
-        automaton = replace(automaton, name=true_name(automaton))
-        automaton = with_target(automaton, named("target", payload.get("target", "state"), Target))
+        target = named("target", payload.get("target", "state"), Target)
+        automaton = with_target(stored_automaton(payload), target)
         program = None if payload["program"] is None else program_from_json(payload["program"])
         network = transformer_from(tensors, payload["shape"], payload["mask"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
@@ -310,10 +306,15 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
     }
 
 
-def _name(given: object) -> str:
-    if not isinstance(given, str) or len(given) > MAX_NAME or not given.isprintable():
+def stored_automaton(payload: dict[str, Any]) -> Semiautomaton:
+    """The automaton that a network's file holds; a name that does not give this automaton is dropped."""
+    name = payload.get("name", "")
+    if not isinstance(name, str) or len(name) > MAX_NAME or not name.isprintable():
         raise InvalidFile(f"name must be a printable string of at most {MAX_NAME} characters")
-    return given
+    automaton = automaton_from_payload(payload["automaton"], name)
+    if automaton.digest != payload["digest"]:
+        raise InvalidFile("the automaton does not have the digest the file states; compile it again")
+    return replace(automaton, name=true_name(automaton))
 
 
 def _layout_json(layout: Layout) -> dict[str, Any]:

@@ -4,7 +4,7 @@ It runs in plain float32, in numpy's summation order; nothing is proved here. On
 ``model.safetensors`` (tensors) and ``recurrent.json`` (automaton and cell).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,17 @@ import numpy.typing as npt
 from safetensors.numpy import save as save_tensors
 
 from krohn.atomic import json_bytes, write_folder
-from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import checked_words
-from krohn.automata.zoo import true_name
-from krohn.check.cells import Cell, Gru, Lstm, Tensors
+from krohn.check.cells import Cell, Tensors
 from krohn.check.format import FORMATS
 from krohn.check.real import Array, Real
-from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
+from krohn.check.recurrent_rules import CELLS
 from krohn.check.sums import Sums
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.folder import KEYS, RECURRENT, Folder
-from krohn.network.storage import MODEL
+from krohn.network.storage import MAX_NAME, MODEL, stored_automaton
 from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 Floats = npt.NDArray[np.float32]
@@ -124,10 +123,6 @@ def _one(values: npt.NDArray[Any]) -> Real:
 
 MEANING = KEYS[RECURRENT]
 VERSION = 2
-MAX_NAME = 200
-CELLS: dict[str, type[Cell]] = {
-    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,11 +149,12 @@ def save(network: RecurrentNetwork, directory: str | Path) -> None:
     """Writes both files or none; an existing network is replaced."""
     folder = Path(directory)
     Folder(folder).check_target(RECURRENT, (MODEL, MEANING))
+    name = network.automaton.name
     meaning = {
         "krohn": VERSION,
         "architecture": network.cell.kind,
         "options": network.cell.options,
-        "name": network.automaton.name,
+        "name": name if len(name) <= MAX_NAME else "",
         "automaton": automaton_payload(network.automaton),
         "digest": network.automaton.digest,
     }
@@ -177,14 +173,8 @@ def load(directory: str | Path) -> RecurrentNetwork:
         kind = payload["architecture"]
         if not isinstance(kind, str) or kind not in CELLS:
             raise InvalidFile(f"architecture must be one of {', '.join(CELLS)}; got {shown(kind)}")
-        name = payload.get("name", "")
-        if not isinstance(name, str) or len(name) > MAX_NAME:
-            raise InvalidFile(f"name must be a string of at most {MAX_NAME} characters; got {shown(name)}")
-        automaton = automaton_from_payload(payload["automaton"], name)
-        if automaton.digest != payload["digest"]:
-            raise InvalidFile("the automaton does not have the digest the file states; compile it again")
         cell = _cell(kind, read_tensors(folder / MODEL), payload["options"])
-        return RecurrentNetwork(cell, replace(automaton, name=true_name(automaton)))
+        return RecurrentNetwork(cell, stored_automaton(payload))
     except InvalidInput as error:
         raise InvalidFile(f"{short(folder)}: not a recurrent network: {error}") from error
 
