@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -257,6 +258,12 @@ class Sample:
         return Sample(self.letters[:count], self.states[:count], seen)
 
 
+@lru_cache(maxsize=2)  # whoever draws a few words again and again would spend all time on tables
+def _tables_of(automaton: Semiautomaton, distribution: str) -> tuple[Source, BlockTables]:
+    origin = source(automaton, distribution)
+    return origin, BlockTables.of(origin, automaton.num_letters)
+
+
 @dataclass(frozen=True, eq=False)
 class Sampler:
     """Draws chunks of words of one length; chunk i is a function of (seed, i) alone."""
@@ -276,8 +283,7 @@ class Sampler:
             raise InvalidInput(f"the seed must be an integer ≥ 0; got {self.seed}")
         for name in ("length", "seed"):
             object.__setattr__(self, name, int(getattr(self, name)))  # numpy integers would overflow
-        origin = source(self.automaton, self.distribution)
-        tables = BlockTables.of(origin, self.automaton.num_letters)
+        origin, tables = _tables_of(self.automaton, self.distribution_name)
         object.__setattr__(self, "_source", origin)
         object.__setattr__(self, "_tables", tables)
         object.__setattr__(self, "_dice", BlockDice(origin.num_outcomes, tables.size, origin.die))
