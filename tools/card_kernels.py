@@ -24,6 +24,8 @@ LAYERS = (
     "fla:HGRN2Attention,expand_ratio=32",
     "fla:KimiDeltaAttention,num_heads=2,head_dim=32",
     "fla:RWKV7Attention,head_dim=32,layer_idx=0,num_hidden_layers=2",
+    "fla:RWKV7Attention,head_dim=64,layer_idx=0,num_hidden_layers=2",
+    "fla:PaTHAttention,num_heads=1",
     "fla:PaTHAttention,num_heads=2",
     "fla:Mamba3,head_dim=32,state_size=32",
     "fla:LogLinearMamba2,num_heads=4,head_dim=32,state_size=64",

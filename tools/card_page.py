@@ -97,8 +97,8 @@ Parity with 40 letters and S5 with all its letters, on words of 128 and for 5,00
 
 `python tools/card_kernels.py`: `krohn card fla:CLASS,…` on an H200 (torch 2.11, Triton 3.6), one seed, width
 64, 400 steps; kernels take the first of their configurations, where the library would search for the fastest.
-The row `deltaproduct` is ours by the library's kernel. Where a layer did not run, the last column has its
-message.
+The row `deltaproduct` is ours by the library's kernel; the library itself warns that its RWKV-7 may have
+faults. Where a layer did not run, the last column has its message.
 
 {kernels}
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import ClassVar
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from krohn.cli.card import task_names
 from krohn.errors import InvalidInput
 from krohn.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
+from krohn.study import card as card_module
 from krohn.study.card import Card, conflict, estimate, theorem
 from krohn.study.harness import Effort, made, trained
 from krohn.study.layers import find_layer
@@ -215,6 +217,21 @@ def test_time_is_estimated_before_the_start_and_limited() -> None:
     assert found.stopped == "the time limit of 0.005 minutes was reached"
     assert [row["seeds"] for row in found.rows] == [0, 0]
     assert "not run" in found.text()
+
+
+def test_an_interruption_is_not_taken_for_the_square_of_attention(monkeypatch) -> None:
+    effort, calls, plain = Effort(length=4, steps=1, seeds=1, width=4), [], card_module.logits_of
+
+    def interrupted(module, words, states):
+        calls.append(words.shape[1])
+        if words.shape[1] == 1024 and calls.count(1024) == 1:
+            time.sleep(1)
+        return plain(module, words, states)
+
+    monkeypatch.setattr(card_module, "logits_of", interrupted)
+    seconds = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
+    assert 1024 in calls
+    assert seconds < 110  # one second for 1,024 letters would be 112 for 100,000, and 10,900 as a square
 
 
 @pytest.mark.parametrize(("optimizer", "even"), [("adamw", False), ("muon", True)])

@@ -278,18 +278,22 @@ def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, de
 
 
 def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
-    """Estimated seconds for one automaton, from the median of a few steps and two timed passes."""
+    """Estimated seconds for one automaton, from the median of a few steps and timed passes of two lengths."""
     starts: list[float] = []
     few = replace(effort, steps=5, seeds=1, tested=1)
     tried = trained(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))
     step = median([after - before for before, after in pairwise(starts)] or [0.0])
-    passes, read = [], min(1024, layer.longest)
-    for letters in (read // 4, read):
+    read = min(1024, layer.longest)
+
+    def once(letters: int) -> float:
         begin = time.monotonic()
         with torch.no_grad():
             words = torch.zeros(16, letters, dtype=torch.long, device=device)
             logits_of(tried.module, words, automaton.num_states).cpu()
-        passes.append(time.monotonic() - begin)
+        return time.monotonic() - begin
+
+    # The least of three: an interruption would pass for attention's square.
+    passes = [min(once(letters) for _ in range(3)) for letters in (read // 4, read)]
     growth = 2 if passes[1] > 8 * passes[0] else 1  # four times the letters: four or sixteen times the time
     longest: float = passes[1] * (layer.longest / read) ** growth * 8 / 7  # includes the prefixes
     return effort.seeds * (effort.steps * step + longest)
