@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exporting": CORE | {"certify", "check", "models", "tasks", "training"},
     "study": CORE | {"bridge", "certify", "check", "models", "recurrent", "tasks", "training", "exporting"},
     "experiments": CORE | {"models", "recurrent", "tasks", "training", "study", "figures"},
-    "testbed": CORE | {"construct", "exporting", "study"},
+    "testbed": CORE | {"bridge", "construct", "exporting", "study"},
     "compilation": CORE | {"construct", "recurrent"},
     "verification": CORE
     | {"construct", "certify", "check", "exporting", "kernel", "recurrent", "study", "training"},

@@ -3,7 +3,7 @@
 The names in ``state_dict()`` are the names in ``model.safetensors``, so weights travel both ways.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import caster, float_name
 from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
+Matrices = Sequence[tuple[Tensor, Tensor]]
 # Score matrix entries held at once: long words are attended to in blocks of rows.
 SCORE_ENTRIES = 1 << 26
 
@@ -23,6 +24,35 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     """``left @ right``; half types accumulate in float32, however a device treats subnormal numbers."""
     wide = torch.promote_types(left.dtype, torch.float32)
     return (left.to(wide) @ right.to(wide)).to(left.dtype)
+
+
+def hidden_from(at: Tensor, count: int, *, strict: bool) -> Tensor:
+    """[…, key]: the positions, of ``count``, that queries at ``at`` must not see; the first sees itself."""
+    places = torch.arange(count, device=at.device)
+    unseen = places > at[..., None] - int(strict)
+    return unseen & ~((at[..., None] == 0) & (places == 0))
+
+
+def attention(query: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
+    """Weights [..., query, key]; half types keep scores and softmax in float32, as the certificate does."""
+    wide = torch.promote_types(query.dtype, torch.float32)
+    return (query.to(wide) @ keys.to(wide).mT).masked_fill(hidden, float("-inf")).softmax(-1)
+
+
+def transformed(x: Tensor, matrices: Matrices, activations: Sequence[str | Tensor]) -> Tensor:
+    """``x W + b`` and the activations, matrix after matrix; one matrix more than activations ends an MLP."""
+    for index, (weight, bias) in enumerate(matrices):
+        x = product(x, weight) + bias
+        if index < len(activations):
+            x = _activated(x, activations[index])
+    return x
+
+
+def _activated(x: Tensor, activation: str | Tensor) -> Tensor:
+    """ReLU, ``gelu_new``, or the sine of the units in a mask and ReLU of the others."""
+    if isinstance(activation, Tensor):
+        return torch.where(activation, x.sin(), x.relu())
+    return x.relu() if activation == "relu" else nn.functional.gelu(x, approximate="tanh")
 
 
 class TorchHead(nn.Module):
@@ -36,19 +66,13 @@ class TorchHead(nn.Module):
     def forward(self, stream: Tensor, strict: bool) -> Tensor:
         """Mixes values over the visible positions of ``stream [batch, position, channel]``."""
         query, key, value = (product(stream, matrix) for matrix in (self.W_Q, self.W_K, self.W_V))
-        wide = torch.promote_types(stream.dtype, torch.float32)
         batch, length, _ = stream.shape
         rows = max(1, SCORE_ENTRIES // max(1, batch * length))
         places = torch.arange(length, device=stream.device)
         mixed = []
         for first in range(0, length, rows):
-            here = places[first : first + rows, None]
-            hidden = places > here - int(strict)
-            if strict and first == 0:
-                hidden[0, 0] = False
-            # Half types keep scores and softmax in float32, as fused attention and the certificate do.
-            scores = query[:, first : first + rows].to(wide) @ key.to(wide).mT
-            weights = scores.masked_fill(hidden, float("-inf")).softmax(dim=-1)
+            here = places[first : first + rows]
+            weights = attention(query[:, first : first + rows], key, hidden_from(here, length, strict=strict))
             mixed.append(product(weights.to(stream.dtype), value))
         return product(torch.cat(mixed, dim=1), self.W_C) if mixed else stream
 
@@ -64,14 +88,16 @@ class TorchLinear(nn.Module):
             self.register_buffer("activation", torch.tensor(np.array(mlp.activations[index])))
             self.has_sine = bool((mlp.activations[index] == SIN).any())
 
+    @property
+    def activations(self) -> tuple[str | Tensor, ...]:
+        """What follows the matrix: nothing after the last one."""
+        if not self.is_hidden:
+            return ()
+        return (self.get_buffer("activation") == SIN if self.has_sine else "relu",)
+
     def forward(self, stream: Tensor) -> Tensor:
         """One layer of the MLP."""
-        out = product(stream, self.W) + self.b
-        if not self.is_hidden:
-            return out
-        if self.has_sine:
-            return torch.where(self.get_buffer("activation") == SIN, out.sin(), out.relu())
-        return out.relu()
+        return transformed(stream, ((self.W, self.b),), self.activations)
 
 
 class TorchLayer(nn.Module):

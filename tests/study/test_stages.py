@@ -30,6 +30,30 @@ def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str])
     assert (stages_of_transformer(network.transformer).run(drawn).said == network.run(drawn)).all()
 
 
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [("Grid4", {"mask": "strict"}), ("C3", {"activation": "sin"}), ("D6", {"method": "paper"})],
+)
+def test_logits_are_those_of_the_module(spec: str, options: dict[str, str]) -> None:
+    """The module computes head by head, the stages all heads of a layer at once."""
+    network = krohn.compile(spec, length=6, **options)
+    drawn = words(network.automaton.num_letters, 6)
+    stages, module = stages_of_transformer(network.transformer), network.to_torch()
+    assert torch.allclose(stages.logits(drawn), module(torch.from_numpy(drawn)), rtol=1e-9, atol=1e-9)
+
+
+def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> None:
+    network = krohn.compile("D6", length=6, method="paper")
+    stages = stages_of_transformer(network.transformer)
+    assert any(not len(block.query) for block in stages.blocks)
+    drawn, at = words(2, 6, 6), torch.arange(6) + len(stages.prompt)
+    passed = stages.run(drawn)
+    for layer in range(len(stages.blocks) + 1):
+        past = Past.of(passed, torch.arange(6), at)
+        found = stages.resume(layer, passed.streams[layer][torch.arange(6), at][:, None], past)[:, 0]
+        assert (found.numpy() == passed.said[np.arange(6), np.arange(6)]).all()
+
+
 def test_a_trained_run_gives_its_own_logits() -> None:
     from krohn.training.trained_states import trained_states
 

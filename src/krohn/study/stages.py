@@ -16,8 +16,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from krohn.bridge import TorchHead, TorchLayer, TorchLinear, attention, hidden_from, to_torch, transformed
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.network.transformer import SIN, Layer, Transformer
+from krohn.network.transformer import Transformer
 
 Norm = tuple[Tensor, Tensor] | None
 Tensors = dict[str, Tensor]
@@ -46,7 +47,7 @@ class Block:
     def attend(self, x: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
         """Attention weights [word, head, n, t] of the queries at ``x`` [word, n, d]."""
         query = _heads(normed(x, self.norms[0]), self.query, self.biases[0])
-        return (query @ keys.mT).masked_fill(hidden, float("-inf")).softmax(-1)
+        return attention(query, keys, hidden)
 
     def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block: n alternatives for one position, each of which sees itself.
@@ -75,8 +76,11 @@ class Block:
         heads, _, width = self.query.shape
         flat = torch.addmm(bias, normed(x, self.norms[0]).flatten(0, 1), matrix)
         ends = (0, heads * width, 2 * heads * width, len(bias))
-        parts = [flat[:, first:last] for first, last in pairwise(ends)]
-        return tuple(part.view(*x.shape[:2], heads, -1).transpose(1, 2) for part in parts)
+        parts = zip(pairwise(ends), (width, width, self.value.shape[2]), strict=True)
+        return tuple(
+            flat[:, first:last].view(*x.shape[:2], heads, size).transpose(1, 2)
+            for (first, last), size in parts
+        )
 
     def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
         """``x`` [word, n, d] after the block, given what its queries attend to."""
@@ -89,12 +93,7 @@ class Block:
 
     def transformed(self, x: Tensor) -> Tensor:
         """What the MLP writes at ``x``."""
-        out = normed(x, self.norms[1])
-        for index, (weight, bias) in enumerate(self.mlp):
-            out = out @ weight + bias
-            if index < len(self.activations):
-                out = _activated(out, self.activations[index])
-        return out
+        return transformed(normed(x, self.norms[1]), self.mlp, self.activations)
 
     @property
     def idle_heads(self) -> list[bool]:
@@ -133,9 +132,7 @@ class Stages:
 
     def hidden(self, at: Tensor, count: int) -> Tensor:
         """[…, key]: the positions that queries at ``at`` must not see."""
-        places = torch.arange(count, device=at.device)
-        unseen = places > at[..., None] - int(self.strict)
-        return unseen & ~((at[..., None] == 0) & (places == 0))
+        return hidden_from(at, count, strict=self.strict)
 
     def _hidden_from(self, first: int, stream: Tensor) -> Tensor:
         """[query, key], for the queries from ``first`` on."""
@@ -271,20 +268,17 @@ def stages_of_tensors(decoder: Decoder, tensors: Tensors) -> Stages:
 
 
 def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float64) -> Stages:
-    """A compiled network as the paper writes it."""
-
-    def tensor(matrix: npt.NDArray[np.float64]) -> Tensor:
-        return torch.tensor(matrix, dtype=dtype)
-
+    """A compiled network as the paper writes it: its module, with the heads of a layer side by side."""
+    module = to_torch(network, dtype=dtype).requires_grad_(False)
     return Stages(
-        embedding=tensor(network.embedding),
-        prompt=tensor(network.padding),
-        positions=tensor(network.positions),
-        blocks=tuple(_paper_block(layer, dtype) for layer in network.layers),
+        embedding=module.get_parameter("embedding"),
+        prompt=module.get_parameter("padding"),
+        positions=module.get_parameter("positions"),
+        blocks=tuple(_paper_block(layer) for layer in module.layers if isinstance(layer, TorchLayer)),
         last_norm=None,
-        readout=tensor(network.readout),
-        readout_bias=tensor(network.readout_bias),
-        strict=network.mask == "strict",
+        readout=module.get_parameter("readout"),
+        readout_bias=module.get_parameter("readout_bias"),
+        strict=module.strict,
     )
 
 
@@ -310,38 +304,36 @@ def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> Block:
     )
 
 
-def _paper_block(layer: Layer, dtype: torch.dtype) -> Block:
-    d = len(layer.keep_mlp)
-
-    def stacked(matrices: Sequence[npt.NDArray[np.float64]], axis: int) -> Tensor:
-        """Heads of different widths side by side, the narrow ones padded with zeros."""
-        width = max((m.shape[axis] for m in matrices), default=1)
-        shape = (len(matrices), d, width) if axis else (len(matrices), width, d)
-        out = torch.zeros(shape, dtype=dtype)
-        for number, matrix in enumerate(matrices):
-            out[number, : matrix.shape[0], : matrix.shape[1]] = torch.tensor(matrix, dtype=dtype)
-        return out
-
-    heads = layer.heads
-    query, key = stacked([h.query for h in heads], 1), stacked([h.key for h in heads], 1)
-    value, output = stacked([h.value for h in heads], 1), stacked([h.output for h in heads], 0)
-    none = torch.zeros(len(heads), query.shape[2], dtype=dtype)
-    kept = (torch.tensor(layer.keep_attention, dtype=dtype), torch.tensor(layer.keep_mlp, dtype=dtype))
+def _paper_block(layer: TorchLayer) -> Block:
+    keeps = layer.get_buffer("keep_attention"), layer.get_buffer("keep_mlp")
+    heads = [head for head in layer.heads if isinstance(head, TorchHead)]
+    linears = [linear for linear in layer.mlp if isinstance(linear, TorchLinear)]
+    query, key, value = (
+        _stacked([getattr(head, name) for head in heads], keeps[0], 1) for name in ("W_Q", "W_K", "W_V")
+    )
+    none = query.new_zeros(len(heads), query.shape[2])
     return Block(
         query=query,
         key=key,
         value=value,
-        output=output,
-        biases=(none, none, torch.zeros(len(heads), value.shape[2], dtype=dtype)),
-        output_bias=torch.zeros(d, dtype=dtype),
+        output=_stacked([head.W_C for head in heads], keeps[0], 0),
+        biases=(none, none, value.new_zeros(len(heads), value.shape[2])),
+        output_bias=torch.zeros_like(keeps[0]),
         norms=(None, None),
-        keeps=kept,
-        mlp=tuple(
-            (torch.tensor(w, dtype=dtype), torch.tensor(b, dtype=dtype))
-            for w, b in zip(layer.mlp.weights, layer.mlp.biases, strict=True)
-        ),
-        activations=tuple(torch.from_numpy(code == SIN) for code in layer.mlp.activations),
+        keeps=keeps,
+        mlp=tuple((linear.W, linear.b) for linear in linears),
+        activations=tuple(one for linear in linears for one in linear.activations),
     )
+
+
+def _stacked(matrices: Sequence[Tensor], channels: Tensor, axis: int) -> Tensor:
+    """Heads of different widths side by side, the narrow ones padded with zeros along ``axis``."""
+    width = max((matrix.shape[axis] for matrix in matrices), default=1)
+    shape = (len(channels), width) if axis else (width, len(channels))
+    made = channels.new_zeros(len(matrices), *shape)
+    for number, matrix in enumerate(matrices):
+        made[number, : matrix.shape[0], : matrix.shape[1]] = matrix
+    return made
 
 
 def _on(device: str, value: object) -> object:
@@ -377,9 +369,3 @@ def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
 def _small_product(one: Tensor, other: Tensor) -> Tensor:
     """Products [word, head, n, k] @ [word, head, k, m]; for a single row a sum, which is cheaper."""
     return (one.mT * other).sum(-2, keepdim=True) if one.shape[2] == 1 else one @ other
-
-
-def _activated(x: Tensor, activation: str | Tensor) -> Tensor:
-    if isinstance(activation, Tensor):
-        return torch.where(activation, x.sin(), x.relu())
-    return x.relu() if activation == "relu" else torch.nn.functional.gelu(x, approximate="tanh")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from krohn.bridge import attention, hidden_from
 from krohn.exporting.decoder import Decoder
 from krohn.study.stages import Block, normed, stages_of_decoder
 from krohn.testbed.graph import Flags, Graph
@@ -103,7 +104,7 @@ class EdgeModel:
             bias = torch.stack(block.biases)[:, :, None, None]
             query, key, value = torch.einsum("chbtd,chdw->chbtw", seen, split) + bias
         places = torch.arange(key.shape[2])
-        weights = (query @ key.mT).masked_fill(places > places[:, None], float("-inf")).softmax(-1)
+        weights = attention(query, key, hidden_from(places, len(places), strict=False))
         mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", weights @ value, block.output)
         return mixed
 
