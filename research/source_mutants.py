@@ -166,8 +166,8 @@ MUTANTS = [
     ),
     (
         "check/boxes.py",
-        "(boxes.low[0] <= 0) & (boxes",
-        "(boxes.low[0] <= 0) | (boxes",
+        "(low[0] <= 0) & (high[0] >= 0)",
+        "(low[0] <= 0) | (high[0] >= 0)",
         "tests/study/test_checker_inside.py",
     ),
     (
@@ -178,7 +178,7 @@ MUTANTS = [
     ),
     (
         "check/real.py",
-        "_stepped(high, ~plain, np.inf)",
+        "_stepped(high, ~exact, np.inf)",
         "high",
         "tests/check/test_real.py",
     ),
