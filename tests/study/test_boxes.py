@@ -21,7 +21,7 @@ from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.study.box_search import SHORT, contexts, proof_summary, search, shortened
 from krohn.study.examined import habitual, uniform
-from krohn.study.proving import NAME, Proof, cell_of, certificate_of, meant, tensors_of
+from krohn.study.proving import NAME, Proof, cell_of, certificate_of, claimed_words, tensors_of
 from krohn.training.trained_states import TrainedStates, trained_states
 from recurrent.judge import gated_logits, right
 from study.small_cells import cell as made_cell
@@ -36,7 +36,7 @@ def kept() -> tuple[TrainedStates, Boxes, Words]:
     return (
         trained,
         boxes_from(read_certificate(KEPT / NAME).witness),
-        meant(trained, trained.automaton, "all"),
+        claimed_words(trained, trained.automaton, "all"),
     )
 
 

@@ -23,7 +23,7 @@ from krohn.study.proving import (
     NAME,
     Proof,
     claim_boxes,
-    meant,
+    claimed_words,
     provable,
     prove,
     save_certificate,
@@ -319,7 +319,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     trained, net = trained_states(folder), read_net(folder)
     assert provable(trained)
     assert not provable(trained_states(NETWORKS / "c2-gpt"))
-    which = meant(trained, trained.automaton, "all")
+    which = claimed_words(trained, trained.automaton, "all")
     kept = boxes_from(read_certificate(folder / NAME).witness)
     spoiled = replace(kept, low=kept.low - 20.0)
     for name in ("config.json", "weights.safetensors", "result.json"):

@@ -172,7 +172,7 @@ def test_shares_of_a_trial_are_those_of_all_its_pairs(study: Study) -> None:
     nothing = pairs.where(np.zeros(20, dtype=bool))
     trial = Trial.of(study.tuning, Telling(pairs, predicted, False, nothing))
     options = [Chosen(random_directions(study.stages.dim, count, 1), "x", 0.0) for count in (1, 20)]
-    said = study.tuning.swapping(pairs).said(1, [one.basis for one in options])
+    said = study.tuning.swapping(pairs).answers(1, [one.basis for one in options])
     hits = said == predicted[:, None]
     first = trial.shares(1, options)
     assert first == pytest.approx(hits[:7].mean(axis=0).tolist())
@@ -301,7 +301,7 @@ def test_where_nothing_can_be_asked_nothing_is_claimed() -> None:
     network = krohn.compile(automaton, length=4)
     report = krohn.understand(network, effort=0.05)
     assert report.accuracy.value == 1.0
-    assert all(row.causal is None for _, rows in report.found for row in rows)
+    assert all(row.causal is None for _, rows in report.variables for row in rows)
     assert [row["state"].value for row in report.whole] == [0.0] * (report.layers + 1)
 
 
@@ -357,6 +357,6 @@ def test_pairs_that_are_none_say_nothing() -> None:
     subject = subject_of_compiled(network)
     bench = Bench(subject.stages, subject.stages.run(np.zeros((2, 4), dtype=np.int64)))
     none = np.zeros(0, dtype=np.int64)
-    assert bench.swapping(Pairs(none, none, none)).said(
+    assert bench.swapping(Pairs(none, none, none)).answers(
         0, [random_directions(subject.stages.dim, 1, 0)]
     ).shape == (0, 1)

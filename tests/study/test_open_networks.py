@@ -161,7 +161,7 @@ def test_a_swap_moves_the_base_to_the_source_along_the_subspace_only(bench: Benc
     pairs = Pairs(base, (base + rng.integers(1, 12, size=count)) % 12, rng.integers(LENGTH, size=count))
     one, two = random_directions(6, 2, seed=1), random_directions(6, 6, seed=2)
     for layer, stream in enumerate(bench.passed.streams):
-        said = bench.swapping(pairs).said(layer, [one, two])
+        said = bench.swapping(pairs).answers(layer, [one, two])
         for number in range(count):
             first, second, place = (int(part[number]) for part in (pairs.base, pairs.source, pairs.at))
             at = place + len(stages.prompt)

@@ -94,7 +94,7 @@ def test_the_chosen_subspace_is_the_channel_that_is_used() -> None:
     chosen = choose(1, spread.scatters(window.values(readings)), {"applied": Trial.of(bench, told)})
     assert chosen is not None
     assert chosen.basis.shape[1] <= DIMENSIONS[3]
-    said = bench.swapping(told.pairs).said(1, [chosen.basis])[:, 0]
+    said = bench.swapping(told.pairs).answers(1, [chosen.basis])[:, 0]
     assert (said == told.predicted).all()
 
 

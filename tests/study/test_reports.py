@@ -87,7 +87,7 @@ def made(*found: tuple[Variable, list[Finding]], whole: list[dict[str, Share]] |
         seed=3,
         effort=0.5,
         accuracy=Share(0.875, 0.8, 0.9),
-        found=tuple((one, tuple(rows)) for one, rows in found),
+        variables=tuple((one, tuple(rows)) for one, rows in found),
         whole=tuple(whole or [{"state": NEVER, "letter": SURE}] * 3),
         heads=(
             HeadReport(1, 2, "latest", "latest a<b", 0.9, 0.1),

@@ -48,7 +48,7 @@ def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedStates, 
     for word in words[::16].tolist():
         state, box = np.zeros((1, found.shape[1])), 0
         for letter in word:
-            state, box = step("lstm", tensors, letter, state), int(goal.found.follower[box, letter])
+            state, box = step("lstm", tensors, letter, state), int(goal.contexts.follower[box, letter])
             sums[box] += state[0]
             counts[box] += 1
     seen = counts > 30

@@ -20,7 +20,7 @@ class Goal:
     kind: str
     automaton: Semiautomaton
     words: Words
-    found: Contexts
+    contexts: Contexts
 
 
 @dataclass(frozen=True, eq=False)

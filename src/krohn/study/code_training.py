@@ -31,12 +31,12 @@ MAX_PAIRS = 800
 Code = npt.NDArray[np.bool_]
 
 
-def code_of(automaton: Semiautomaton, found: Contexts) -> Code:
+def code_of(automaton: Semiautomaton, contexts: Contexts) -> Code:
     """Which units are on in each context [contexts, units]; none for the empty word."""
-    count = len(found.state)
+    count = len(contexts.state)
     columns = [(np.arange(count) > 0)[:, None]]
     for labels in quotients(automaton):
-        pair = np.array(labels)[found.state[1:]] * automaton.num_letters + found.last[1:]
+        pair = np.array(labels)[contexts.state[1:]] * automaton.num_letters + contexts.last[1:]
         _, unit = np.unique(pair, return_inverse=True)
         on = np.zeros((count, int(unit.max()) + 1), dtype=bool)
         on[np.arange(1, count), unit] = True
@@ -114,7 +114,7 @@ def learn_code(
         if step % EVERY == 0 or step == steps:
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
-            result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.found))
+            result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.contexts))
             if best is None or result.verdict.proved or not best.verdict.proved:
                 best = result
             if result.verdict.proved and result.verdict.margin >= ENOUGH:
@@ -127,10 +127,10 @@ class CodeLoss:
     """Distance of the gates from saturation on the boxes of the code, and worst-case cross-entropy there."""
 
     def __init__(self, goal: Goal, code: Code, hidden: int) -> None:
-        source, letter = np.nonzero(goal.found.follower >= 0)
-        target = goal.found.follower[source, letter]
+        source, letter = np.nonzero(goal.contexts.follower >= 0)
+        target = goal.contexts.follower[source, letter]
         self._gates, self._source, self._letter = GATES[goal.kind], torch.tensor(source), torch.tensor(letter)
-        self._answer = torch.tensor(goal.found.state[1:])
+        self._answer = torch.tensor(goal.contexts.state[1:])
         on = np.zeros((len(code), hidden), dtype=bool)
         on[:, : code.shape[1]] = code
         self._middle, self._half = code_boxes(goal.kind, torch.tensor(on))

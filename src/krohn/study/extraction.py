@@ -201,7 +201,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
 
         def query(self, word: tuple[int, ...]) -> list[int]:
             self.num_queries += 1
-            return _asked(answers, levels, word)
+            return _answers_to(answers, levels, word)
 
         def pre(self) -> None: ...
 
@@ -225,7 +225,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
     return _machine(learned, len(letters))
 
 
-def _asked(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
+def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
     """Answers after each letter of a word, from the table if it is short enough."""
     if not word:
         return [answers.automaton.start]

@@ -102,14 +102,16 @@ def state_moved(
     states = np.concatenate([side.states for side in (result.base, result.source)])
     ridged = [one[:, :dimension] for one in directions(*Spread(stream).scatters(states), *RIDGES)]
     target = result.source.states[:, -1]
-    linear = max(ridged, key=lambda one: int((_said(stages, result, layer, positions, one) == target).sum()))
+    linear = max(
+        ridged, key=lambda one: int((_answers(stages, result, layer, positions, one) == target).sum())
+    )
     refined = _aligned(stages, result, layer, positions, linear.to(basis), steps, rate)
     everything = torch.eye(stages.dim, dtype=torch.float64)
     bases = {"das": learned, "refined": refined, "linear": linear, "everything": everything}
     bases["random"] = random_directions(stages.dim, dimension, seed + 1)
     before, wanted = (side.states[:, -1] for side in (judge.base, judge.source))
     asked = before != wanted
-    answers = {name: _said(stages, judge, layer, positions, one)[asked] for name, one in bases.items()}
+    answers = {name: _answers(stages, judge, layer, positions, one)[asked] for name, one in bases.items()}
     shares = {name: float((one == wanted[asked]).mean()) for name, one in answers.items()}
     chance = dealt(answers["refined"], wanted[asked], before[asked])
     return Moved(layer, positions, dimension, int(asked.sum()), chance=chance, **shares)
@@ -133,6 +135,6 @@ def _aligned(
 
 
 @torch.inference_mode()
-def _said(stages: Stages, side: Side, layer: int, positions: int, basis: Tensor) -> Any:
+def _answers(stages: Stages, side: Side, layer: int, positions: int, basis: Tensor) -> Any:
     wide = basis.to(stages.embedding)
     return side.logits(stages, layer, positions, wide).argmax(-1).cpu().numpy()

@@ -170,7 +170,7 @@ def judged(
     title: str,
     hybrids: Hybrids,
     kept: list[int],
-    said: Numbers,
+    answers_by_layer: Numbers,
     first_letters: tuple[Hybrids, list[int], Numbers] | None = None,
     seed: int = 0,
 ) -> PrefixReport:
@@ -183,9 +183,9 @@ def judged(
         own = by_mechanism.setdefault(stage.mechanism, list(by_mechanism[ONE_STEP]))
         own.append((stage.name, _predicted(stage, hybrids, kept)))
     group = classes(automaton)
-    prefixes, first = _first(first_letters, len(said))
+    prefixes, first = _first(first_letters, len(answers_by_layer))
     layers = []
-    for layer, answers in enumerate(said):
+    for layer, answers in enumerate(answers_by_layer):
         fits = {name: _best(stages, answers, asked) for name, stages in by_mechanism.items()}
         fits[SOME_CUT], cuts = _best_cuts(hybrids, kept, answers, asked)
         whole = _rows(answers == after, asked)

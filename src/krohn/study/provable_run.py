@@ -85,12 +85,12 @@ class TuningLoss:
     """Penalties: images that leave their boxes, wrong answers on boxes, gates that only keep."""
 
     def __init__(self, goal: Goal) -> None:
-        source, letter = np.nonzero(goal.found.follower >= 0)
+        source, letter = np.nonzero(goal.contexts.follower >= 0)
         self._kind = goal.kind
         self._source, self._letter = torch.tensor(source), torch.tensor(letter)
-        self._target = torch.tensor(goal.found.follower[source, letter])
-        self._answer = torch.tensor(goal.found.state[1:])
-        self._empty = (torch.arange(len(goal.found.state)) == 0)[:, None]
+        self._target = torch.tensor(goal.contexts.follower[source, letter])
+        self._answer = torch.tensor(goal.contexts.state[1:])
+        self._empty = (torch.arange(len(goal.contexts.state)) == 0)[:, None]
 
     def __call__(self, weights: Weights, centre: Tensor, radius: Tensor) -> tuple[Tensor, float]:
         """The loss of weights and boxes, and the largest violation of a box."""
@@ -122,14 +122,14 @@ def centres(goal: Goal, weights: Weights, seed: int) -> Array:
     cell = cell_of(goal, weights)
     words = np.concatenate([make(goal.automaton, 64, seed)[:128] for make in (uniform, habitual)])
     words = legal(goal.automaton, words, goal.words.allowed, seed)
-    total, count = np.zeros((len(goal.found.state), cell.size)), np.zeros(len(goal.found.state))
+    total, count = np.zeros((len(goal.contexts.state), cell.size)), np.zeros(len(goal.contexts.state))
     point, key = np.zeros((len(words), cell.size)), np.zeros(len(words), dtype=np.int64)
     for column in words.T:
         for letter in np.unique(column):
             rows = column == letter
             low, high = cell.image(point[rows], point[rows], int(letter))
             point[rows] = (low + high) / 2
-        key = goal.found.follower[key, column]
+        key = goal.contexts.follower[key, column]
         np.add.at(total, key, point)
         np.add.at(count, key, 1)
     return np.asarray(total / np.maximum(count, 1)[:, None])
@@ -141,9 +141,9 @@ def proof_of(
     """Boxes searched from these, with the checker's verdict; fallback: a search from no boxes."""
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
-    result = search(cell, goal.words, goal.found, (middle - half, middle + half), rounds=60)
+    result = search(cell, goal.words, goal.contexts, (middle - half, middle + half), rounds=60)
     if not result[1].proved and from_nothing:
-        return search(cell, goal.words, goal.found)
+        return search(cell, goal.words, goal.contexts)
     return result
 
 

@@ -138,14 +138,14 @@ def cell_of(trained: TrainedStates) -> BoxCell:
     return BoxCell(gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
 
 
-def meant(trained: TrainedStates, automaton: Semiautomaton, words: str) -> Words:
+def claimed_words(trained: TrainedStates, automaton: Semiautomaton, words: str) -> Words:
     """All words of the automaton, or those that training draws."""
     return words_of(automaton, words_of_training(trained) if words == "training" else None)
 
 
 def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
     """Boxes from the run's certificate if valid, otherwise by search."""
-    cell, which = cell_of(trained), meant(trained, automaton, words)
+    cell, which = cell_of(trained), claimed_words(trained, automaton, words)
     if near is not None and (near / NAME).exists():
         kept = _kept(trained, automaton, near)
         if kept is not None and (verdict := check(cell, kept, which)).proved:
@@ -177,7 +177,7 @@ def certificate_of(
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
-    which = meant(trained, automaton, proof.words)
+    which = claimed_words(trained, automaton, proof.words)
     for sides in SHORT:
         boxes = shortened(cell, proof.boxes, sides)
         if check(cell, boxes, which).proved:

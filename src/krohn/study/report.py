@@ -51,7 +51,7 @@ class Report:
     seed: int
     effort: float
     accuracy: Share
-    found: tuple[tuple[Variable, tuple[Finding, ...]], ...]
+    variables: tuple[tuple[Variable, tuple[Finding, ...]], ...]
     whole: tuple[dict[str, Share], ...]
     heads: tuple[HeadReport, ...]
     notes: tuple[str, ...]
@@ -70,7 +70,7 @@ class Report:
             **{name: getattr(self, name) for name in plain},
             "accuracy": asdict(self.accuracy),
             "verdict": verdict(self),
-            "variables": [_row(variable, finding) for variable, rows in self.found for finding in rows],
+            "variables": [_row(variable, finding) for variable, rows in self.variables for finding in rows],
             "whole": [{name: asdict(share) for name, share in row.items()} for row in self.whole],
             "heads": [asdict(head) for head in self.heads],
             "notes": list(self.notes),
@@ -139,9 +139,9 @@ def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
 
 def verdict(report: Report) -> str:
     """A sentence or two with numbers."""
-    held = [text for variable, rows in report.found for text in _held(variable, rows, "held")]
-    alike = [text for variable, rows in report.found for text in _held(variable, rows, "with the state")]
-    partly = [text for variable, rows in report.found for text in _held(variable, rows, "partly")]
+    held = [text for variable, rows in report.variables for text in _held(variable, rows, "held")]
+    alike = [text for variable, rows in report.variables for text in _held(variable, rows, "with the state")]
+    partly = [text for variable, rows in report.variables for text in _held(variable, rows, "partly")]
     parts = ["; ".join(held) if held else "nothing is held that the algebra names"]
     parts += [f"not told from the state: {'; '.join(alike)}"] if alike else []
     parts += [f"partly: {'; '.join(partly)}"] if partly else []
@@ -193,7 +193,7 @@ def _whole(report: Report) -> Iterator[str]:
 def _missing(report: Report) -> Iterator[str]:
     """For each family without a held variable, its best score, and whether a probe reads it."""
     for family, text in FAMILIES.items():
-        rows = [(v, row) for v, result in report.found if v.family == family for row in result]
+        rows = [(v, row) for v, result in report.variables if v.family == family for row in result]
         if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
             continue
         asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
@@ -237,7 +237,7 @@ def write_page(report: Report, path: Path) -> None:
 
 def picture(report: Report) -> str:
     """Causal shares as a heat map (the probe's accuracy small below), and the heads as coloured boxes."""
-    names = [variable.title for variable, _ in report.found]
+    names = [variable.title for variable, _ in report.variables]
     columns = report.layers + 1
     canvas = Canvas(NAME + CELL * columns + 30, TOP + ROW * 1.4 * len(names) + 40)
     canvas.text(12, 20, report.network, size=15, text_anchor="start", font_weight="bold")
@@ -246,7 +246,7 @@ def picture(report: Report) -> str:
     for layer in range(columns):
         title = f"layer {layer}" if layer else "start"
         canvas.text(NAME + CELL * (layer + 0.5), TOP - 12, title, size=11)
-    for place, (name, (_, rows)) in enumerate(zip(names, report.found, strict=True)):
+    for place, (name, (_, rows)) in enumerate(zip(names, report.variables, strict=True)):
         y = TOP + 1.4 * ROW * place
         shown, size = fitted(name, NAME - 24, 11)
         canvas.text(NAME - 8, y + 0.6 * ROW, shown, size=size, text_anchor="end")

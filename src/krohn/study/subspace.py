@@ -160,7 +160,7 @@ class Trial:
     def _hits(part: Swapping, layer: int, options: Sequence[Chosen], wanted: Numbers) -> list[float]:
         if not len(wanted):
             return [0.0] * len(options)
-        answers = part.said(layer, [one.basis for one in options])
+        answers = part.answers(layer, [one.basis for one in options])
         return list(map(float, (answers == wanted[:, None]).mean(axis=0)))
 
 

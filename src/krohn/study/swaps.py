@@ -102,7 +102,7 @@ class Swapping:
     groups: list[Numbers]
     pasts: list[Past]
 
-    def said(self, layer: int, bases: Sequence[Tensor]) -> Numbers:
+    def answers(self, layer: int, bases: Sequence[Tensor]) -> Numbers:
         """The network's answers [pair, basis] after swaps along each basis [d, k], after ``layer`` blocks."""
         stream = self.bench.passed.streams[layer]
         given = [basis.to(stream.dtype) for basis in bases]
@@ -141,12 +141,12 @@ def untrained(stages: Stages, seed: int) -> Stages:
     )
 
 
-def dealt(said: Numbers, predicted: Numbers, before: Numbers) -> float:
+def dealt(answers: Numbers, predicted: Numbers, before: Numbers) -> float:
     """The expected share of right answers after a random permutation within swaps from one state."""
     total = 0.0
     for state in np.unique(before):
-        answers, wanted = said[before == state], predicted[before == state]
-        total += float((answers[:, None] == wanted).mean()) * len(wanted)
+        own, wanted = answers[before == state], predicted[before == state]
+        total += float((own[:, None] == wanted).mean()) * len(wanted)
     return total / len(before)
 
 
@@ -168,7 +168,7 @@ def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> 
     swaps = bench.swapping(drawn.where(chosen))
     out = []
     for layer, later in enumerate(_later(bench, readings, seed)):
-        answers = swaps.said(layer, [everything])[:, 0]
+        answers = swaps.answers(layer, [everything])[:, 0]
         hits = {name: int((answers == states[chosen]).sum()) for name, states in brought.items()}
         out.append({**{name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()}, **later})
     return out

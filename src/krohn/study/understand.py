@@ -37,7 +37,7 @@ LEAST_PAIRS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Question:
     """The test pairs of one role: telling and quiet ones. Controls are evaluated on the first half."""
 
     telling: Telling
@@ -99,25 +99,25 @@ class Study:
             telling = telling_pairs(variable, predict, self.judge, rng, judged, against)
             if len(telling) >= LEAST_PAIRS:
                 tried = telling_pairs(variable, predict, self.tune, rng, tuned, against)
-                asked[role], trials[role] = self._asked(telling), Trial.of(self.tuning, tried)
+                asked[role], trials[role] = self._question(telling), Trial.of(self.tuning, tried)
         values = variable.values(self.fit)
         mixed = rng.permuted(values, axis=0)  # permutes words within each position
         return [
             self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
         ]
 
-    def _asked(self, telling: Telling) -> Asked:
+    def _question(self, telling: Telling) -> Question:
         first = np.arange(len(telling)) < -(-len(telling) // 2)
         halves = telling.pairs.where(first), telling.pairs.where(~first)
         one, other, quiet = (self.judging.swapping(pairs) for pairs in (*halves, telling.quiet))
-        return Asked(telling, one, other, quiet, self.blank.swapping(halves[0]))
+        return Question(telling, one, other, quiet, self.blank.swapping(halves[0]))
 
     def _finding(
         self,
         layer: int,
         values: Numbers,
         mixed: Numbers,
-        asked: dict[str, Asked],
+        asked: dict[str, Question],
         trials: dict[str, Trial],
     ) -> Finding:
         spread, blank = self._spreads[layer]
@@ -155,18 +155,20 @@ class Study:
         )
 
     def _hits(
-        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Asked
+        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Question
     ) -> tuple[Numbers, dict[str, Hits]]:
         """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
         telling, quiet = asked.telling, asked.telling.quiet
-        answers = asked.first.said(layer, [basis, *others.values()])
-        moved = np.concatenate([answers[:, 0], asked.second.said(layer, [basis])[:, 0]])
-        still = asked.quiet.said(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
+        answers = asked.first.answers(layer, [basis, *others.values()])
+        moved = np.concatenate([answers[:, 0], asked.second.answers(layer, [basis])[:, 0]])
+        still = asked.quiet.answers(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
         hits = {
             name: changed_as_predicted(self.judging, column, telling)
             for name, column in zip(("causal", *others), (moved, *answers.T[1:]), strict=True)
         }
-        hits["untrained"] = changed_as_predicted(self.blank, asked.blank.said(layer, [none])[:, 0], telling)
+        hits["untrained"] = changed_as_predicted(
+            self.blank, asked.blank.answers(layer, [none])[:, 0], telling
+        )
         return moved, {**hits, "stays": still}
 
     def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
@@ -185,11 +187,11 @@ class Study:
         return passed.streams[layer][:, len(self.stages.prompt) :]
 
 
-def changed_as_predicted(bench: Bench, said: Numbers, telling: Telling) -> Hits:
+def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hits:
     """Whether the answer is as predicted, and was not without the swap, on the first pairs."""
-    predicted = telling.predicted[: len(said)]
-    plain = bench.passed.said[telling.pairs.base, telling.pairs.at][: len(said)]
-    out: Hits = (said == predicted) & (plain != predicted)
+    predicted = telling.predicted[: len(answers)]
+    plain = bench.passed.said[telling.pairs.base, telling.pairs.at][: len(answers)]
+    out: Hits = (answers == predicted) & (plain != predicted)
     return out
 
 
@@ -243,7 +245,7 @@ def understand(
         seed=seed,
         effort=effort,
         accuracy=study.accuracy,
-        found=tuple(zip(study.variables, map(tuple, result), strict=True)),
+        variables=tuple(zip(study.variables, map(tuple, result), strict=True)),
         whole=tuple(study.whole()),
         heads=tuple(heads),
         notes=tuple(study.notes),
