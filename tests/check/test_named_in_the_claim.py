@@ -165,6 +165,22 @@ def test_the_size_of_a_chunk_is_part_of_the_claim() -> None:
     assert f"in chunks of at most {CHUNK} steps" in certificate.claim.sentence()
 
 
+def test_a_certificate_from_before_is_refused_with_the_command_that_renews_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    krohn.save(krohn.compile("C2", architecture="deltaproduct"), tmp_path / "net")
+    file = tmp_path / "own.json"
+    assert run(["verify", str(tmp_path / "net"), "--out", str(file)]) == 0
+    payload = json.loads(file.read_text())
+    order = "in any order, a letter at a time or in chunks"
+    file.write_text(json.dumps({**payload, "version": 1, "claim": {**payload["claim"], "order": order}}))
+    capsys.readouterr()
+    assert main([str(tmp_path / "net"), str(file)]) == 1
+    assert "renew it: krohn verify NETWORK --out CERTIFICATE" in capsys.readouterr().out
+    assert run(["verify", str(tmp_path / "net"), "--out", str(file)]) == 0
+    assert main([str(tmp_path / "net"), str(file)]) == 0
+
+
 def test_names_cannot_be_read_as_transitions() -> None:
     claim = krohn.verify(krohn.compile("C2", length=3), second_opinion=False).claim
     assert claim is not None

@@ -132,7 +132,8 @@ def _recurrent(name: str) -> RuleSet:
 
         return RULES[name](net, claim, witness, work)
 
-    return RuleSet(1, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
+    version = 2 if name == "closure" else 1  # since 2 the claim has the size of a chunk
+    return RuleSet(version, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
 
 
 RULES: dict[str, RuleSet] = {
