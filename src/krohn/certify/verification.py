@@ -162,8 +162,8 @@ def _looks(
             letters = letters[:, ~np.isnan(letters).all(axis=(0, 2))] if letters.size else letters
         spread = np.nanmax(letters, axis=2) - np.nanmin(letters, axis=2) if letters.size else np.zeros(1)
         return bool((spread < CLOSE).all())
-    asked = replace(operation, sources=(PLACE,), targets=(PLACE,))
-    target = asked.apply(places, program.mask)[PLACE][:, tau:, None]
+    at_places = replace(operation, sources=(PLACE,), targets=(PLACE,))
+    target = at_places.apply(places, program.mask)[PLACE][:, tau:, None]
     return bool((np.take_along_axis(weights, target, axis=2) > 0.5).all())
 
 

@@ -203,10 +203,10 @@ class _Lowering:
 
     def _matches(self, operation: LatestMatch, t: int) -> dict[int, int]:
         """For each position whose key may match the query at ``t``, the wire that says it does."""
-        asked = self._signal(operation.query, t) if operation.query else {0: TRUE}
+        query = self._signal(operation.query, t) if operation.query else {0: TRUE}
         where = self._where(operation.key)
         pairs: dict[int, list[tuple[int, int]]] = {}
-        for value, wire in asked.items():
+        for value, wire in query.items():
             for i, there in where.get((value + operation.shift) % operation.modulus, ()):
                 if i and i in self._visible(t):
                     pairs.setdefault(i, []).append((wire, there))
@@ -272,8 +272,8 @@ class _Lowering:
         function = [self._signal(name, t) for name in select.function]
         return {
             target: self._collect(
-                (value, self.gates.conjunction([asked, wire]))
-                for k, asked in self._signal(argument, t).items()
+                (value, self.gates.conjunction([selector, wire]))
+                for k, selector in self._signal(argument, t).items()
                 for value, wire in function[k].items()
             )
             for argument, target in zip(select.arguments, select.targets, strict=True)

@@ -281,8 +281,8 @@ class LatestMatch(_Copies):
     def apply(self, values: Registers, mask: str) -> dict[str, Values]:
         """The discrete meaning."""
         key = values[self.key].copy()
-        asked = values[self.query] if self.query else np.zeros_like(key)
-        wanted = (asked + self.shift) % self.modulus
+        query = values[self.query] if self.query else np.zeros_like(key)
+        wanted = (query + self.shift) % self.modulus
         key[:, 0] = -1
         where = np.zeros_like(key)
         for value in np.unique(wanted).tolist():

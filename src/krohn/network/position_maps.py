@@ -86,9 +86,9 @@ class Table:
         columns = [values[name] - shift for name, shift in zip(self.inputs, low, strict=True)]
         inside = np.all([(c >= 0) & (c < span) for c, span in zip(columns, spans, strict=True)], axis=0)
         clipped = [np.clip(c, 0, span - 1) for c, span in zip(columns, spans, strict=True)]
-        asked = np.ravel_multi_index(tuple(clipped), tuple(spans))
-        place = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
-        missing = np.argwhere((codes[place] != asked) | ~inside)
+        code = np.ravel_multi_index(tuple(clipped), tuple(spans))
+        place = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
+        missing = np.argwhere((codes[place] != code) | ~inside)
         if len(missing):
             word, position = missing[0]
             row = tuple(int(values[name][word, position]) for name in self.inputs)

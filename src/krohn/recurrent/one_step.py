@@ -228,7 +228,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
     while any(len(elementary(action)) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
-    lists = [[idle, *(budget for budget in layer if budget != idle)] for layer in works]
+    lists = [[idle, *(action for action in layer if action != idle)] for layer in works]
     return block, [_Level(actions, blocks) for actions, blocks in zip(result, lists, strict=True)]
 
 

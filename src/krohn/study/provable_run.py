@@ -27,7 +27,7 @@ from krohn.study.box_loss import IMAGES, FineTuned, Goal, Weights, cell_of, memo
 from krohn.study.box_search import contexts, proof_summary, search, words_of
 from krohn.study.code_training import code_of, learn_code
 from krohn.study.examined import habitual, kind_of, legal, uniform
-from krohn.study.proving import BEFORE, NAME, Proof, certificate_of, save_certificate
+from krohn.study.proving import EARLIER_NAME, NAME, Proof, certificate_of, save_certificate
 from krohn.training.config import RunConfig
 from krohn.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.training.metrics import HeldOut
@@ -256,7 +256,7 @@ def _write(
     built = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
     entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (NAME, BEFORE):
+    for name in (NAME, EARLIER_NAME):
         (folder / name).unlink(missing_ok=True)
     atomic.write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)

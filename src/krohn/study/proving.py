@@ -31,8 +31,8 @@ from krohn.study.examined import Examined, examine_run, kind_of, words_of_traini
 from krohn.training.trained_states import TrainedStates, trained_states
 
 NAME = "certificate.json"
-BEFORE = "boxes.safetensors"
-"""Where earlier versions kept boxes; they are looked for again."""
+EARLIER_NAME = "boxes.safetensors"
+"""The file of boxes that earlier versions wrote: removed, since a search finds the boxes again."""
 LETTERS = (1, 2)
 """Boxes for each state and last letter are tried first, then for the last two letters."""
 

@@ -269,9 +269,9 @@ class Task:
         """σ₁ q₁ σ₂ q₂ … σ_T; only the positions of letters carry a label."""
         blank = torch.zeros_like(shown)
         tokens = torch.stack((words, states + self.automaton.num_letters), -1).flatten(-2)[..., :-1]
-        asked = torch.stack((shown, blank), -1).flatten(-2)[..., :-1]
+        mask = torch.stack((shown, blank), -1).flatten(-2)[..., :-1]
         wanted = torch.stack((targets, blank), -1).flatten(-2)[..., :-1]
-        return Batch(tokens, wanted, asked)
+        return Batch(tokens, wanted, mask)
 
 
 def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:

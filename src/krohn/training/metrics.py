@@ -52,17 +52,17 @@ def right_answers(
     Only positions with a label count.
     """
     replicates, count = len(next(iter(weights.values()))), batch.tokens.shape[1]
-    asked = batch.shown[0, 0].bool()
+    labelled = batch.shown[0, 0].bool()
     right, losses = [], []
     for first in range(0, count, per_pass):
         part = slice(first, first + per_pass)
         tokens = batch.tokens[:, part].expand(replicates, -1, -1).contiguous()
-        wanted = batch.targets[:, part].expand(replicates, -1, -1)[..., asked].long()
-        logits = network.logits(weights, tokens)[..., asked, :]
+        wanted = batch.targets[:, part].expand(replicates, -1, -1)[..., labelled].long()
+        logits = network.logits(weights, tokens)[..., labelled, :]
         right.append(logits.argmax(-1) == wanted)
         chance = torch.log_softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), -1)
         losses.append(-chance.gather(-1, wanted[..., None]).sum((1, 2, 3)))
-    total = torch.stack(losses).sum(0) / (count * int(asked.sum()))
+    total = torch.stack(losses).sum(0) / (count * int(labelled.sum()))
     return torch.cat(right, 1), total
 
 

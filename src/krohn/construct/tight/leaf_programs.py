@@ -54,8 +54,8 @@ def clamped_track(
     if not draft.strict:
         return Track(after, after)
     then = counter.value([(total, 1)], "unclamped place before")
-    asked = counter.circle(then, [(total, 1)], "class before")
-    return Track(after, counter.place(then, asked, key, "place before"))
+    query = counter.circle(then, [(total, 1)], "class before")
+    return Track(after, counter.place(then, query, key, "place before"))
 
 
 def _steps(
