@@ -27,7 +27,7 @@ from krohn.check.boxes import Boxes, Words, boxes_from, check
 from krohn.check.claim import read_certificate
 from krohn.study.box_search import Contexts, contexts, search
 from krohn.study.examined import habitual, uniform
-from krohn.study.proving import NAME, cell_of, meant, tensors_of
+from krohn.study.proving import NAME, cell_of, claimed_words, tensors_of
 from krohn.training.trained_states import TrainedStates, trained_states
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
@@ -122,7 +122,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
     torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = trained_states(folder)
-    claim = meant(trained, trained.automaton, "all")
+    claim = claimed_words(trained, trained.automaton, "all")
     found = contexts(claim)
     assert found is not None
     boxes = boxes_from(read_certificate(folder / NAME).witness)

@@ -8,7 +8,7 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.recurrent.recurrent_network import logits_of
-from krohn.recurrent.recurrent_verdict import certified_horizon, close
+from krohn.recurrent.recurrent_verdict import close, horizon_of
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from krohn.study.recurrent_modules import in_training
 
@@ -38,7 +38,8 @@ def horizons() -> None:
     for name in ROUNDED:
         automaton = parse_spec(name)
         cell = WEIGHTS["diagonal"](automaton)
-        letters = [certified_horizon(cell, automaton, dtype) for dtype in ("float32", "bfloat16")]
+        horizons = [horizon_of(cell, automaton, dtype) for dtype in ("float32", "bfloat16")]
+        letters = [None if one is None else one.length for one in horizons]
         print(f"{name}: certified letters in float32 and bfloat16: {letters}", flush=True)
 
 

@@ -217,6 +217,9 @@ def test_weights_that_are_no_cell_are_refused(name: str, value: np.ndarray | Non
 
 def test_rows_and_columns_beyond_letters_and_states_are_padding() -> None:
     tensors = random_tensors("gru", 2, 1.0, 0, letters=4, states=8)
+    with pytest.raises(InvalidFile, match="padding of wte must be 0"):
+        gated("gru", tensors, 3, 5)
+    tensors["wte"][3:], tensors["head.weight"][:, 5:], tensors["head.bias"][5:] = 0, 0, 0
     made = gated("gru", tensors, 3, 5)
     assert (made.num_letters, made.num_states) == (3, 5)
     one_letter = cell("gru", {**tensors, "wte": tensors["wte"][:1]})
