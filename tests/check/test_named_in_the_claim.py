@@ -192,6 +192,13 @@ def test_names_cannot_be_read_as_transitions() -> None:
     )
 
 
+def test_letters_that_may_follow_are_in_the_sentence() -> None:
+    """A claim about no word at all is true of every network; its sentence must not hide that."""
+    claim = read_certificate(PROVED / "certificate.json").claim
+    assert replace(claim, allowed=((0,), ())).sentence().endswith("starts in 0: 0 -0-> 0.")
+    assert f"0 of the 4 transitions {claim.table[:16]}" in replace(claim, allowed=((), ())).sentence()
+
+
 def test_observations_are_in_the_sentence() -> None:
     network = krohn.compile("regex:(a|b)*b", length=3, target="observation")
     claim = krohn.verify(network, second_opinion=False).claim

@@ -84,7 +84,7 @@ class Claim:
         table, (states, letters) = self.automaton.table, self.automaton.table.shape
         which = "of every length" if self.up_to is None else f"of at most {self.up_to:,} letters"
         if self.allowed is not None:
-            which += ", of those whose letters are allowed in the state before them"
+            which += ", of those that take the transitions counted or listed here alone"
         output = "state" if self.target == "state" else "observation"
         order = "with sums added in any order" if self.order == ANY else f"with sums added {self.order}"
         named, read = ([_name(text) for text in names] for names in (self.states, self.letters))
@@ -92,10 +92,12 @@ class Claim:
             f"{named[state]} -{read[letter]}-> {named[table[state, letter]]}"
             for state in range(states)
             for letter in range(letters)
+            if self.allowed is None or letter in self.allowed[state]
         ]
+        some = f"{len(rows):,} of the {table.size:,} transitions {self.table[:16]}"
         if self.target != "state":
             rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
-        known = ", ".join(rows) if len(rows) <= SHOWN else f"{table.size:,} transitions {self.table[:16]}"
+        known = ", ".join(rows) if 0 < len(rows) <= SHOWN else some
         network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
         if self.kind == TRAINED:  # several networks in a file, whose heads are padded
             network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
