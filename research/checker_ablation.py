@@ -141,7 +141,7 @@ PARTS: dict[str, Part] = {
     "errors of the left number that cancel": ((composition.Adding, "added", no_slope),),
     "exact sums": ((formats.Format, "_exact", none_exact["_exact"]),),
     "grain of sums that are cut": ((affine.Affine, "grain", lambda self, weight: np.zeros(weight.shape[1])),),
-    "strands run as one": ((mlp.Block, "gathered", lambda self, chain, found: found),),
+    "strands run as one": ((mlp.Block, "gathered", lambda self, found: found),),
     "units cut by counters": ((mlp.Block, "cut", refuse),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),
     "sums over some letters": ((head_rules, "counted_by", every_letter),),

@@ -17,7 +17,7 @@ from krohn.check.machine import Moment, Rows, Setting
 from krohn.check.mlp import Block, tabulate
 from krohn.check.reader import Head, Layer, Network, stored
 from krohn.check.real import Flags, Integers, Real
-from krohn.check.strands import Chain, Strand, chain_of, entries_of, strands
+from krohn.check.strands import Strand, chain_of, strands, untouched
 from krohn.check.supposed import middles_of
 from krohn.check.verdict import Budget, inside, require
 from krohn.check.witness import (
@@ -76,11 +76,10 @@ def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
     """How many blocks to run as one: the first and those after it without heads, if the work allows."""
     count, work = _without_heads(layers), 0.0
     plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
-    chain = chain_of(layers[:count], plain)
-    for strand in strands(chain):
+    for strand in strands(chain_of(layers[:count], plain), untouched(layers[:count])):
         read = (moment.wide[strand.inputs] != 0).any(axis=0)
         rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
-        work += rows * entries_of(chain, strand)[0]
+        work += rows * strand.entries()[0]
     return count if work <= MOST_JOINED else 1
 
 
@@ -127,14 +126,14 @@ class Walk:
 class Middles(Block):
     """For the search alone: MLPs run on the middles of boxes."""
 
-    def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
+    def run(self, strand: Strand) -> tuple[Rows | None, Real]:
         """The outputs of a strand in plain float64; strands that are cut are run as the checker does."""
         read = self.counters_of(strand)
         if self.step.cut and read.sum() > 1:
-            return super().run(chain, strand)
+            return super().run(strand)
         rows = self.rows(read)
-        values = middles_of(chain, strand, middle(self.entered(rows, strand)))
-        return strand.units[-1], rows, Real(values, values)
+        values = middles_of(strand, middle(self.entered(rows, strand)))
+        return rows, Real(values, values)
 
 
 def without_errors(moment: Moment) -> Moment:

@@ -148,7 +148,6 @@ class Affine:
         """Adds the residual stream: it has the same symbols as these sums, so shared errors can cancel."""
         if not keep.any():
             return self
-        place = np.where(keep > 0, place, 0)
         kept = Real(stream.box.lo[:, place] * keep, stream.box.hi[:, place] * keep)
         box = fmt.add(whole(kept), whole(self.box)).part
         off = fmt.off_sum(kept.size, self.box.size)
@@ -156,7 +155,7 @@ class Affine:
         tied[: len(stream.tied)] += stream.tied[:, :, place] * keep
         centre = self.centre + stream.centre[:, place] * keep
         old = self.own + stream.own[:, place] * keep
-        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(place))
+        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(keep))
         return Affine(box, centre, tied, old + 2 * off + own).shared()
 
     def opened(self) -> "Affine":

@@ -130,7 +130,7 @@ class Adding:
             rows.hi,
             weight,
             np.searchsorted(strand.inputs, part.kept),
-            *numbers_of(chain, strand),
+            *numbers_of(strand),
         ]
         key = (tuple(axes), tuple(left), *((side.shape, side.tobytes()) for side in parts))
         if key not in self.numbers:
@@ -151,7 +151,7 @@ class Adding:
         """What units add, row by row, and how that moves with the left number's error: the symbol of its
         channel, among those of the channels that are not known.
         """
-        form = form_of(self.setting, self.chain, strand, box, terms)
+        form = form_of(self.setting, strand, box, terms)
         slope = point(np.zeros((len(box), terms[2].shape[1])))
         unsure = (~box.known).sum(axis=0) > 0
         if len(left) == 1 and unsure[left[0]]:
@@ -180,17 +180,12 @@ class Adding:
         return total.widened(ample(slopes.size)).widened(off)
 
 
-def numbers_of(chain: Chain, strand: Strand) -> Iterator[npt.NDArray[Any]]:
+def numbers_of(strand: Strand) -> Iterator[npt.NDArray[Any]]:
     """All parameters that the units of a strand are computed from."""
-    columns = strand.inputs
-    for stage, units in zip(chain, strand.units, strict=False):
-        yield from (stage.weight[np.ix_(columns, units)], stage.bias[units])
-        if stage.sine is not None:
-            yield stage.sine[units]
+    for stage in strand.stages:
+        yield from (part for part in (stage.weight, stage.bias, stage.sine) if part is not None)
         if stage.norm is not None:
-            norm = stage.norm[columns]
-            yield from (norm.scale, norm.alike, norm.own, norm.faint)
-        columns = units
+            yield from (stage.norm.scale, stage.norm.alike, stage.norm.own, stage.norm.faint)
 
 
 def _picked(part: Real, left: int, own: tuple[tuple[int, int], ...], shape: tuple[int, int]) -> Real:

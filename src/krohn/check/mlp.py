@@ -15,18 +15,7 @@ from krohn.check.layer_norm import Norm, normed
 from krohn.check.machine import Moment, Rows, Setting, counted_anew, follow_folds, lifted, rows_of
 from krohn.check.reader import Layer
 from krohn.check.real import Array, Flags, Integers, Real, distinct, hull, joined, lowest_bit, point
-from krohn.check.strands import (
-    Chain,
-    Strand,
-    chain_held,
-    chain_of,
-    entries_of,
-    held_at_once,
-    reaches,
-    strand_to,
-    strands,
-    untouched,
-)
+from krohn.check.strands import Strand, chain_of, reaches, strand_to, strands, untouched
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Tabulate
 
@@ -48,13 +37,12 @@ def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
         lo[:, channels], hi[:, channels] = part.lo, part.hi
     if layers:
         chain = chain_of(layers, *norms_between(block, layers))
-        found = block.gathered(chain, strands(chain))
+        found = block.gathered(strands(chain, quiet))
         for strand in found:
-            outputs, rows, values = block.run(chain, strand)
-            part = block.collected(rows, values, outputs)
-            lo[:, outputs], hi[:, outputs] = part.lo, part.hi
+            part = block.collected(*block.run(strand), strand.outputs)
+            lo[:, strand.outputs], hi[:, strand.outputs] = part.lo, part.hi
         # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
-        pads = run_block(setting, layers, chain, found, moment.pads)
+        pads = run_block(setting, quiet, found, moment.pads)
         made = replace(made, places=moment.places * quiet, pads=pads)
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
@@ -87,10 +75,10 @@ def supposed_after(block: "Block", layers: tuple[Layer, ...], norms: list[Norm])
     """A guess of the bounds on the stream after some blocks; it is checked afterwards."""
     from krohn.check.supposed import supposed  # lazy import: only needed between LayerNorms
 
-    chain = chain_of(layers, norms)
-    found = block.gathered(chain, strands(chain))
+    quiet = untouched(layers)
+    found = block.gathered(strands(chain_of(layers, norms), quiet))
     given = ((strand, box) for strand in found for box in block.some_rows(strand))
-    return supposed(block.moment.anywhere, untouched(layers), chain, given)
+    return supposed(block.moment.anywhere, quiet, given)
 
 
 class Block:
@@ -129,73 +117,67 @@ class Block:
 
     def counters_of(self, strand: Strand) -> Flags:
         """The counters that a strand depends on, or that keep a worth in its outputs."""
-        parts = self.moment.wide[strand.inputs], self.step.wide[strand.units[-1]]
+        parts = self.moment.wide[strand.inputs], self.step.wide[strand.outputs]
         read: Flags = np.any([(part != 0).any(axis=0) for part in parts], axis=0)
         return read
 
-    def gathered(self, chain: Chain, found: list[Strand]) -> list[Strand]:
+    def gathered(self, found: list[Strand]) -> list[Strand]:
         """Joins strands that have the same rows, where this is less work because they share units."""
         made: list[Strand] = []
-        for strand in sorted(found, key=lambda one: -entries_of(chain, one)[1]):
+        for strand in sorted(found, key=lambda one: -one.entries()[1]):
             for at, other in enumerate(made):
                 if (self.counters_of(other) == self.counters_of(strand)).all():
-                    both = strand_to(chain, len(chain), np.union1d(other.units[-1], strand.units[-1]))
-                    (most, work), apart = entries_of(chain, both), (other, strand)
-                    if most <= MOST_HELD and work <= sum(entries_of(chain, one)[1] for one in apart):
+                    outputs = np.union1d(other.outputs, strand.outputs)
+                    both = strand_to(strand.chain, len(strand.chain), outputs)
+                    (most, work), apart = both.entries(), (other, strand)
+                    if most <= MOST_HELD and work <= sum(one.entries()[1] for one in apart):
                         made[at] = both
                         break
             else:
                 made.append(strand)
         return made
 
-    def run(self, chain: Chain, strand: Strand) -> tuple[Integers, Rows | None, Real]:
+    def run(self, strand: Strand) -> tuple[Rows | None, Real]:
         """The outputs of a strand on all its rows; or, if it is cut, for every situation."""
-        outputs, read = strand.units[-1], self.counters_of(strand)
-        if 0 < self.step.cut < strand.ends and read.sum() > 1:
-            return outputs, None, self.cut(chain, strand)
+        read = self.counters_of(strand)
+        if 0 < self.step.cut < len(strand.stages) and read.sum() > 1:
+            return None, self.cut(strand)
         rows = self.rows(read)
-        return outputs, rows, run_strand(self.setting, chain, strand, self.entered(rows, strand))
+        return rows, run_strand(self.setting, strand, self.entered(rows, strand))
 
     def entered(self, rows: Rows, strand: Strand) -> Real:
         """The inputs of a strand, position codes included."""
         return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
 
-    def cut(self, chain: Chain, strand: Strand) -> Real:
+    def cut(self, strand: Strand) -> Real:
         """Runs the units before stage ``cut`` in groups, by the counters they read, and adds the parts."""
         at, fmt = self.step.cut, self.setting.fmt
-        stage, nexts = chain[at], strand.units[at]
-        keeps = [(part.keep, units) for part, units in zip(chain, strand.units, strict=False)][at:]
-        keep, after = next((keep, units) for keep, units in keeps if keep is not None)
-        lost = stage.keep is None and keep[after].any()
+        stage, held, units = strand.stages[at], strand.held(at), strand.units[at - 1]
+        keep = next(other.keep for other in strand.stages[at:] if other.keep is not None)
+        lost = stage.keep is None and keep.any()
         require(stage.norm is None and not lost, "witness: cut")  # no older stream is added after the cut
-        held, units = chain_held(chain, strand, at), strand.units[at - 1]
-        weight, bias = stage.weight[np.ix_(units, nexts)], stage.bias[nexts]
-        kept = np.zeros((len(held), len(nexts)))
+        width = len(stage.bias)
+        kept = np.zeros((len(held), width))
         if stage.keep is not None:
-            kept[np.searchsorted(held, nexts), np.arange(len(nexts))] = stage.keep[nexts]
-        reach, stream = reaches(chain, at)
+            kept[stage.place, np.arange(width)] = stage.keep
+        reach, stream = reaches(strand.chain, at)
         counters = self.moment.wide != 0
         reads = (np.concatenate([reach[:, units], stream[:, held]], axis=1).T @ counters) > 0
-        shape = (len(self.situations.table), len(nexts))
-        total, size, grain = (
-            point(bias).spread(*shape),
-            np.broadcast_to(np.abs(bias), shape),
-            lowest_bit(bias),
-        )
-        grain = np.broadcast_to(grain, shape)
-        both = np.concatenate([weight, kept])
+        shape = (len(self.situations.table), width)
+        total, size = point(stage.bias).spread(*shape), np.broadcast_to(np.abs(stage.bias), shape)
+        grain = np.broadcast_to(lowest_bit(stage.bias), shape)
+        both = np.concatenate([stage.weight, kept])
         for kind in distinct(reads)[0]:
             chosen = (reads == kind).all(axis=1)
             own, old = units[chosen[: len(units)]], held[chosen[len(units) :]]
-            part = strand_to(chain, at, own, old)
+            part = strand_to(strand.chain, at, own, old)
             rows = self.rows(kind)
-            made = run_strand(self.setting, chain, part, self.entered(rows, part), (own, old, both[chosen]))
+            made = run_strand(self.setting, part, self.entered(rows, part), (own, old, both[chosen]))
             made = hull(made[rows.back], rows.names)[rows.where]
-            width = len(nexts)
             total, size = total + made[:, :width], size + made.hi[:, width : 2 * width]
             grain = np.minimum(grain, made.lo[:, 2 * width :])
         sums = total.widened(fmt.any_sum(size, (both != 0).sum(axis=0) + 1.0, grain))
-        return run_strand(self.setting, chain, strand, sums, first=at + 1)
+        return run_strand(self.setting, strand, sums, first=at + 1)
 
     def some_rows(self, strand: Strand) -> Iterator[Real]:
         """Padding and the rows of all counters; if the strand would be cut, those of each counter alone."""
@@ -206,15 +188,12 @@ class Block:
             yield self.entered(self.rows(chosen), strand)
 
 
-def run_block(
-    setting: Setting, layers: tuple[Layer, ...], chain: Chain, found: list[Strand], box: Real
-) -> Real:
-    """All blocks on rows of boxes."""
-    quiet = untouched(layers)
+def run_block(setting: Setting, quiet: Flags, found: list[Strand], box: Real) -> Real:
+    """All blocks on rows of boxes; ``quiet`` channels stay as they are."""
     lo, hi = box.lo * quiet, box.hi * quiet
     for strand in found:
-        made = run_strand(setting, chain, strand, box[:, strand.inputs])
-        lo[:, strand.units[-1]], hi[:, strand.units[-1]] = made.lo, made.hi
+        made = run_strand(setting, strand, box[:, strand.inputs])
+        lo[:, strand.outputs], hi[:, strand.outputs] = made.lo, made.hi
     return Real(lo, hi)
 
 
@@ -223,66 +202,57 @@ Terms = tuple[Integers, Integers, Array]
 
 
 def run_strand(
-    setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
+    setting: Setting, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
 ) -> Real:
     """The outputs of a strand for rows of boxes: equal rows are run once, in batches.
 
     With ``first``, the boxes are the sums of the stage before it, not yet activated.
     """
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
-    half, more = box.lo.shape[1], 0 if terms is None else terms[2].shape[1]
-    held = held_at_once(chain[first:], half, [*(len(units) for units in strand.units[first:]), more])[0]
+    half = box.lo.shape[1]
+    held, _ = strand.entries(first, 0 if terms is None else terms[2].shape[1])
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(boxes), 1), rows):
         part, left = boxes[start : start + rows], setting.budget.left
-        form = form_of(setting, chain, strand, Real(part[:, :half], part[:, half:]), terms, first)
+        form = form_of(setting, strand, Real(part[:, :half], part[:, half:]), terms, first)
         parts.append(form.box if terms is None else form.summary(terms[2]))
         more = max(0, len(boxes) - start - rows) / max(1, len(part))
         setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
     return joined(parts)[back]
 
 
-def form_of(
-    setting: Setting, chain: Chain, strand: Strand, box: Real, terms: Terms | None, first: int = 0
-) -> Affine:
+def form_of(setting: Setting, strand: Strand, box: Real, terms: Terms | None, first: int = 0) -> Affine:
     """The outputs of a strand for rows of boxes, as affine forms; or the units and channels in ``terms``."""
-    fmt, columns = setting.fmt, strand.units[first - 1] if first else strand.inputs
-    form, held = entering(box), columns
+    fmt, form, ends = setting.fmt, entering(box), len(strand.stages)
     form, stream = form.trimmed(form)
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
         """The units of a hidden stage, from its sums."""
-        sine, chosen, end = chain[index].sine, strand.units[index], index + 1 == strand.ends
-        if sine is None or (end and terms is None):
+        stage, end = strand.stages[index], index + 1 == ends
+        if stage.sine is None or (end and terms is None):
             return form, stream
-        after = terms[2][: len(chosen)] if end and terms is not None else chain[index + 1].weight[chosen]
-        pairs = mirrors(chain[index].weight[:, chosen], after)
-        return form.activated(fmt, sine[chosen], pairs).trimmed(stream)
+        after = strand.stages[index + 1].weight if terms is None or not end else terms[2][: len(stage.bias)]
+        return form.activated(fmt, stage.sine, mirrors(stage.weight, after)).trimmed(stream)
 
     if first:
         form, stream = activated(first - 1, form, stream)
-    for index in range(first, strand.ends):
-        stage, chosen = chain[index], strand.units[index]
-        weight, bias = stage.weight[np.ix_(columns, chosen)], stage.bias[chosen]
+    for index in range(first, ends):
+        stage = strand.stages[index]
         with inside(f"MLP matrix {index + 1}"):
-            norm = None if stage.norm is None else stage.norm[columns]
             if stage.within is not None:
-                there = stage.within[columns]
-                inside_it = (there.lo <= form.box.lo) & (form.box.hi <= there.hi)
+                inside_it = (stage.within.lo <= form.box.lo) & (form.box.hi <= stage.within.hi)
                 require(inside_it, "the stream between two blocks leaves what LayerNorm was bounded for")
-            form = form if norm is None else form.normed(norm)
-            each = 4 * (1 + len(form.tied)) + len(columns) / 4  # products are cheaper than the rest
-            setting.budget.spend(each * len(box) * len(chosen), "MLP rows")
-            form = form.linear(fmt, weight, bias, norm)
+            form = form if stage.norm is None else form.normed(stage.norm)
+            each = 4 * (1 + len(form.tied)) + len(stage.weight) / 4  # products are cheaper than the rest
+            setting.budget.spend(each * len(box) * len(stage.bias), "MLP rows")
+            form = form.linear(fmt, stage.weight, stage.bias, stage.norm)
             if stage.keep is not None:
-                form = form.plus(fmt, stream, np.searchsorted(held, chosen), stage.keep[chosen])
-                if index + 1 < strand.ends or terms is not None:
+                form = form.plus(fmt, stream, stage.place, stage.keep)
+                if index + 1 < ends or terms is not None:
                     form = stream = form.opened()
-                    held = chosen
             form, stream = activated(index, form, stream)
-        columns = chosen
     if terms is None:
         return form
-    own, old, _ = terms
-    return beside(form.chosen(np.searchsorted(columns, own)), stream.chosen(np.searchsorted(held, old)))
+    units, channels = np.searchsorted(strand.outputs, terms[0]), np.searchsorted(strand.held(ends), terms[1])
+    return beside(form.chosen(units), stream.chosen(channels))

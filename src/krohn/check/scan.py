@@ -9,7 +9,7 @@ An MLP that composes more than two windows does it in pairs, pairs of pairs and 
 some hidden units hold the maps as channels do, and nothing else of that layer is read.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from krohn.check.mlp import run_block, run_strand
 from krohn.check.reader import Automaton, Layer, Network
 from krohn.check.readout import decode
 from krohn.check.real import Array, Integers, Real, hull
-from krohn.check.strands import Chain, Stage, Strand, chain_of, strand_to, strands, untouched
+from krohn.check.strands import Chain, chain_of, strand_to, strands, untouched
 from krohn.check.verdict import inside, require
 from krohn.check.witness import Scan
 
@@ -139,14 +139,14 @@ def _in_rounds(
     sources = _named(held, range(len(coded.lo[0])), 0, windows)
     if not first:
         made_box = composed(setting, coded, chain, channels, sources, alone=windows == 1)
-        padding = run_block(setting, (layer,), chain, strands(chain), pads)
+        padding = run_block(setting, quiet, strands(chain, quiet), pads)
     else:
         require(quiet | (kept_by(chain[-1]) == 0), "a map is added to what its channel held before")
         rest, ends = (*chain[first:-1], replace(chain[-1], keep=None)), np.flatnonzero(~quiet)
         made_box = composed(setting, coded, rest, channels, sources, alone=windows == 1)
         strand = strand_to(rest, len(rest), ends)
         lo, hi = moment.pads.lo * quiet, moment.pads.hi * quiet
-        padding = run_strand(setting, rest, strand, pads[:, strand.inputs])
+        padding = run_strand(setting, strand, pads[:, strand.inputs])
         lo[:, ends], hi[:, ends] = padding.lo, padding.hi
         padding = Real(lo, hi)
     kept = moment.box.over(0).spread(*made_box.lo.shape)
@@ -179,29 +179,17 @@ def _one_window(
 ) -> tuple[Real, Real]:
     """The boxes of the units ``ends``, one per point of a window, after a round; also those of padding."""
     strand = strand_to(chain, len(chain), ends)
-    (coded, pads, held), columns, places = before, strand.inputs, np.searchsorted(strand.units[-1], ends)
+    (coded, pads, held), columns, places = before, strand.inputs, np.searchsorted(strand.outputs, ends)
     sources = _named(held, columns, *own)
-    parts = [*numbers_of(chain, strand), coded.lo[:, columns], coded.hi[:, columns], pads.lo[:, columns]]
+    parts = [*numbers_of(strand), coded.lo[:, columns], coded.hi[:, columns], pads.lo[:, columns]]
     parts += [pads.hi[:, columns], places]
     key = (tuple(sorted(sources.items())), *((part.shape, part.tobytes()) for part in parts))
     if key not in known:
-        small = tuple(_stages(chain, strand))
         alone = own[0] + 1 == own[1]
-        box = composed(setting, coded[:, columns], small, places, sources, alone=alone)
-        whole_strand = strand_to(small, len(small), np.arange(len(places)))
-        padding = run_strand(setting, small, whole_strand, pads[:, columns])
+        box = composed(setting, coded[:, columns], strand.stages, places, sources, alone=alone)
+        padding = run_strand(setting, strand, pads[:, columns])
         known[key] = box[:, places].positive(), padding[:, places].positive()
     return known[key]
-
-
-def _stages(chain: Chain, strand: Strand) -> Iterator[Stage]:
-    """The stages of a chain with the units of one strand alone."""
-    columns = strand.inputs
-    for stage, units in zip(chain, strand.units, strict=True):
-        norm = None if stage.norm is None else stage.norm[columns]
-        sine = None if stage.sine is None else stage.sine[units]
-        yield Stage(stage.weight[np.ix_(columns, units)], stage.bias[units], norm, sine, None)
-        columns = units
 
 
 def _side_by_side(parts: list[Real], units: Integers, width: int) -> Real:

@@ -1,7 +1,7 @@
 """Consecutive MLP blocks as stages, split by dependence into strands, which are run one by one."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,6 +20,7 @@ class Stage:
     sine: Flags | None
     keep: Array | None
     within: Real | None = None  # bounds on the stream that ``norm`` relies on, to be proved
+    place: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # in the stream before
 
 
 Chain = tuple[Stage, ...]
@@ -48,11 +49,34 @@ def untouched(layers: tuple[Layer, ...]) -> Flags:
 
 @dataclass(frozen=True)
 class Strand:
-    """Outputs (or units of a hidden layer) that depend on the same inputs, with the units in between."""
+    """Outputs (or units of a hidden layer) that depend on the same inputs: a chain of their own."""
 
+    chain: Chain
     inputs: Integers
-    units: tuple[Integers, ...]  # per stage: those that the ends depend on
-    ends: int  # how many stages it passes
+    units: tuple[Integers, ...]  # of each stage: those that the outputs depend on
+    stages: Chain  # the first stages of the chain, with these units alone
+
+    @property
+    def outputs(self) -> Integers:
+        """The units of the last stage."""
+        return self.units[-1] if self.units else self.inputs
+
+    def held(self, at: int) -> Integers:
+        """The channels of the stream before stage ``at``."""
+        pairs = zip(self.stages[:at], self.units, strict=False)
+        return [self.inputs, *(units for stage, units in pairs if stage.keep is not None)][-1]
+
+    def entries(self, first: int = 0, more: int = 0) -> tuple[int, int]:
+        """Entries of the largest affine form, and of all forms together, for one row, from a stage on.
+
+        There is a symbol for each input, and for each channel of a stream; ``more``: columns besides.
+        """
+        symbols, most, together = len(self.units[first - 1] if first else self.inputs), 1, 0
+        for stage in (*self.stages[first:], None):
+            width = more if stage is None else len(stage.bias)
+            most, together = max(most, (1 + symbols) * width), together + (1 + symbols) * width
+            symbols += width if stage is not None and stage.keep is not None else 0
+        return most, together
 
 
 def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
@@ -66,12 +90,8 @@ def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
     return reach, stream
 
 
-def strands(chain: Chain) -> list[Strand]:
-    """All outputs except channels that stay unchanged: adding 0 to a finite number is exact."""
-    quiet = np.ones(len(chain[0].weight), dtype=bool)
-    for stage in chain:
-        if stage.keep is not None:
-            quiet &= (stage.keep > 0) & ~(stage.weight != 0).any(axis=0) & (stage.bias == 0)
+def strands(chain: Chain, quiet: Flags) -> list[Strand]:
+    """All outputs except the ``quiet`` channels: adding 0 to a finite number is exact."""
     outputs = np.flatnonzero(~quiet)
     kinds, which = distinct(reaches(chain, len(chain))[0].T[outputs])
     return [strand_to(chain, len(chain), outputs[which == number]) for number in range(len(kinds))]
@@ -93,27 +113,20 @@ def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = 
             before = max(other for other in streams if other < index)
             wanted[before] |= wanted[index] & (stage.keep > 0)
     inputs, *units = (np.flatnonzero(flags) for flags in wanted)
-    return Strand(inputs, tuple(units), depth)
+    return Strand(chain, inputs, tuple(units), tuple(_narrowed(chain, inputs, units)))
 
 
-def chain_held(chain: Chain, strand: Strand, at: int) -> Integers:
-    """The channels of the stream that a strand holds before stage ``at``."""
-    streams = [index for index, stage in enumerate(chain[:at]) if stage.keep is not None]
-    return strand.units[streams[-1]] if streams else strand.inputs
-
-
-def held_at_once(chain: Chain, inputs: int, widths: list[int]) -> tuple[int, int]:
-    """Entries of the largest affine form, and of all forms together, for one row.
-
-    There is a symbol for each input, and for each channel of a stream.
-    """
-    symbols, most, together = inputs, 1, 0
-    for width, stage in zip(widths, (*chain, None), strict=False):
-        most, together = max(most, (1 + symbols) * width), together + (1 + symbols) * width
-        symbols += width if stage is not None and stage.keep is not None else 0
-    return most, together
-
-
-def entries_of(chain: Chain, strand: Strand) -> tuple[int, int]:
-    """The same for a whole strand."""
-    return held_at_once(chain, len(strand.inputs), [len(units) for units in strand.units])
+def _narrowed(chain: Chain, inputs: Integers, units: Sequence[Integers]) -> Iterator[Stage]:
+    """The first stages of a chain, with these inputs and units alone."""
+    columns = stream = inputs
+    for stage, chosen in zip(chain, units, strict=False):
+        weight, bias = stage.weight[np.ix_(columns, chosen)], stage.bias[chosen]
+        norm = None if stage.norm is None else stage.norm[columns]
+        within = None if stage.within is None else stage.within[columns]
+        if stage.keep is None:
+            yield Stage(weight, bias, norm, None if stage.sine is None else stage.sine[chosen], None, within)
+        else:
+            keep, place = stage.keep[chosen], np.searchsorted(stream, chosen)
+            yield Stage(weight, bias, norm, None, keep, within, np.where(keep > 0, place, 0))
+            stream = chosen
+        columns = chosen
