@@ -126,13 +126,8 @@ def no_slope(self: Any, strand: Any, box: Any, terms: Any, left: Any) -> Any:
     return ADDED(self, strand, box, terms, [])
 
 
-def long_gains(*given: Any) -> Any:
-    with patch.object(layer_norm, "replace", lambda own, bits: own):
-        return SCALED(*given)
-
-
 READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
-ADDED, SCALED = composition.Adding.added, layer_norm.scaled
+ADDED = composition.Adding.added
 none_exact = {"_exact": lambda self, box, weight, offset, size: np.zeros(size.shape, dtype=bool)}
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
@@ -151,7 +146,6 @@ PARTS: dict[str, Part] = {
     "races": ((race, "race", refuse),),
     "rounds of a scan": ((scan, "_require_cut", refuse),),
     "LayerNorm: few large squares": ((layer_norm, "positive_sum", any_moments),),
-    "LayerNorm: short gains": ((layer_norm, "scaled", long_gains),),
     "states of a layer merged": ((closure.Mealy, "forgetting", lambda self: self),),
     "chunks": ((chunks, "_fits", lambda size, unit: False),),
 }

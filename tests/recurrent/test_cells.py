@@ -153,7 +153,7 @@ def test_options_are_those_of_the_tensors(kind: str) -> None:
         ),
         (lambda: RankOneStack.of({}, {"heads": True}), "heads must be a number from 1 to 1,024; got 'True'"),
         (lambda: RankOneStack.of({}, {"heads": 0}), "from 1 to 1,024; got '0'"),
-        (lambda: DeltaStack({}), "deltaproduct needs the tensors"),
+        (lambda: DeltaStack({}), "deltaproduct needs the tensor h.0.mix.query"),
     ],
 )
 def test_options_that_are_none_are_refused(make: object, says: str) -> None:
@@ -170,9 +170,12 @@ def test_tensors_that_do_not_fit_are_named(kind: str) -> None:
         wider = np.concatenate([value, value[..., :1]], axis=-1)
         with pytest.raises(InvalidInput, match=r"must fit together|finite float32"):
             replace(cell, tensors={**cell.tensors, name: wider})
-        for wrong in (value.astype(np.float64), value[None], np.full_like(value, np.inf)):
-            with pytest.raises(InvalidInput, match=f"{name} must be finite float32 with {value.ndim} axes"):
+        for wrong in (value.astype(np.float64), value[None, None], np.full_like(value, np.inf)):
+            with pytest.raises(InvalidInput, match=f"{name} must be finite float32 with one axis or two"):
                 replace(cell, tensors={**cell.tensors, name: wrong})
+        other = value[0] if value.ndim == 2 else value[None]
+        with pytest.raises(InvalidInput, match=r"must fit together|must have two axes"):
+            replace(cell, tensors={**cell.tensors, name: other})
     assert HEADS == 2
 
 

@@ -270,7 +270,7 @@ def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
         lstm(parse_spec("C100"))
     with pytest.raises(InvalidInput, match="3 letters and 3 states; it has 2 and 2"):
         close(lstm(parse_spec("C2")), parse_spec("C3"))
-    with pytest.raises(InvalidInput, match="lstm needs the tensors"):
+    with pytest.raises(InvalidInput, match="lstm needs the tensor weight_hh"):
         Lstm({})
     tensors = gru(parse_spec("C2")).tensors
     with pytest.raises(InvalidInput, match="bias_ih does not"):

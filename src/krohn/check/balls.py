@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.closure import leads
+from krohn.check.files import need, whole_numbers
 from krohn.check.format import FORMATS
-from krohn.check.reader import Automaton, need
+from krohn.check.reader import Automaton
 from krohn.check.real import Array, Integers, Real, ample, lowest_bit, point
 from krohn.check.stacks import DiagonalStack
 from krohn.check.verdict import Budget, require
@@ -205,14 +206,12 @@ def references_of(
     )
     states, right = [balls.start()], [automaton.start]
     for origin in origins:
-        fits = isinstance(origin, list) and len(origin) == 2 and all(type(n) is int for n in origin)
-        need(fits and 0 <= origin[0] < len(states) and 0 <= origin[1] < letters, "witness: no such reference")
+        fits = whole_numbers(origin, len(states) + letters, 2) and origin[0] < len(states)
+        need(fits and origin[1] < letters, "witness: no such reference")
         budget.spend(balls.cell.num_parameters, "references")
         states.append(points(balls.step(states[origin[0]], origin[1])[0]))
         right.append(int(automaton.table[right[origin[0]], origin[1]]))
-    fits = isinstance(follow, list) and len(follow) == len(right)
-    fits = fits and all(isinstance(row, list) and len(row) == letters for row in follow)
-    fits = fits and all(type(n) is int and 0 <= n < len(right) for row in follow for n in row)
+    fits = whole_numbers(follow, len(right), len(right), letters)
     need(fits, "witness: follow must have a reference for each reference and letter")
     targets, states_of = np.array(follow, dtype=np.int64).reshape(len(right), letters), np.array(right)
     answers = automaton.table[states_of]

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.cells import Gated, Gru, Lstm
+from krohn.check.files import need, whole_numbers
 from krohn.check.format import FORMATS
-from krohn.check.reader import Automaton, need
+from krohn.check.reader import Automaton
 from krohn.check.real import Array, Flags, Integers, Real, point, terms_of
 from krohn.check.sums import Sums
 from krohn.check.verdict import Budget, Refused, inside, require
@@ -202,10 +203,9 @@ def boxes_from(witness: Any) -> Boxes:
     wanted = {"state", "follower", "sides", "width", "low", "high"}
     need(isinstance(witness, dict) and set(witness) == wanted, f"boxes must have {', '.join(sorted(wanted))}")
     state, follower, width = witness["state"], witness["follower"], witness["width"]
-    fits = isinstance(state, list) and 0 < len(state) <= MAX_BOXES and all(type(n) is int for n in state)
-    fits = fits and isinstance(follower, list) and len(follower) == len(state)
-    fits = fits and all(isinstance(row, list) and len(row) == len(follower[0]) for row in follower)
-    fits = fits and all(type(n) is int and abs(n) <= MAX_BOXES for row in (state, *follower) for n in row)
+    fits = whole_numbers(state, MAX_BOXES, None) and 0 < len(state) <= MAX_BOXES
+    fits = fits and whole_numbers(follower, MAX_BOXES, len(state), None, least=-1)
+    fits = fits and all(len(row) == len(follower[0]) for row in follower)
     need(fits, f"boxes must be at most {MAX_BOXES}, each with a state and followers")
     need(witness["sides"] in SIDES and type(width) is int and width > 0, "boxes: sides must be f2, f4 or f8")
     low, high = (_decoded(witness[name], witness["sides"], len(state), width) for name in ("low", "high"))

@@ -37,30 +37,36 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Cell(ABC):
-    """A recurrent layer with its linear read-out; ``ranks`` says which tensors there must be."""
+    """A recurrent layer with its linear read-out; ``shapes`` says which tensors there must be."""
 
     kind: ClassVar[str]
     orders: ClassVar[tuple[str, ...]] = (ANY,)
     tensors: Tensors
 
     def __post_init__(self) -> None:
-        wanted = self.ranks()
+        for name, array in self.tensors.items():
+            if array.dtype != np.single or array.ndim not in (1, 2) or not np.isfinite(array).all():
+                raise InvalidInput(f"{name} must be finite float32 with one axis or two; it is not")
+        try:
+            wanted = self.shapes()
+        except KeyError as error:
+            raise InvalidInput(f"{self.kind} needs the tensor {error.args[0]}; it is not there") from error
+        except IndexError as error:
+            raise InvalidInput(f"a tensor of {self.kind} must have two axes; it has one") from error
         if set(self.tensors) != set(wanted):
             raise InvalidInput(f"{self.kind} needs the tensors {', '.join(sorted(wanted))}")
-        for name, array in self.tensors.items():
-            if array.dtype != np.single or array.ndim != wanted[name] or not np.isfinite(array).all():
-                raise InvalidInput(f"{name} must be finite float32 with {wanted[name]} axes; it is not")
-        wrong = [name for name, shape in self.shapes().items() if self.tensors[name].shape != shape]
+        wrong = [name for name, shape in wanted.items() if self.tensors[name].shape != shape]
         if wrong:
             raise InvalidInput(f"the tensors of {self.kind} must fit together; {wrong[0]} does not")
 
     @abstractmethod
-    def ranks(self) -> dict[str, int]:
-        """The tensors and their numbers of axes."""
-
-    @abstractmethod
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Sizes that tensors must have, given those of the others."""
+        """All tensors, and the sizes that each must have, given those of the others."""
+
+    def ends(self, embedding: int, hidden: int) -> dict[str, tuple[int, ...]]:
+        """The same for the embedding and the read-out."""
+        read_out = {"head.weight": (hidden, self.num_states), "head.bias": (self.num_states,)}
+        return {"wte": (self.num_letters, embedding), **read_out}
 
     @abstractmethod
     def stages(self, sums: Sums) -> list[Stage]:
@@ -116,20 +122,13 @@ class Gated(Cell):
     gates: ClassVar[int]
     biases: ClassVar[tuple[str, ...]]
 
-    def ranks(self) -> dict[str, int]:
-        """See ``Cell``."""
-        return {
-            **dict.fromkeys(("wte", "weight_ih", "weight_hh", "head.weight"), 2),
-            **dict.fromkeys((*self.biases, "head.bias"), 1),
-        }
-
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """See ``Cell``."""
         width, embedding = self.gates * self.hidden, self.tensors["wte"].shape[1]
         return {
+            **self.ends(embedding, self.hidden),
             "weight_hh": (self.hidden, width),
             "weight_ih": (embedding, width),
-            "head.weight": (self.hidden, self.num_states),
             **dict.fromkeys(self.biases, (width,)),
         }
 

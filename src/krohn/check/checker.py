@@ -207,16 +207,11 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
     rows, labels = _distinct(new, parts)
     total, wide = _assembled(setting, moment, keep, rows, parts, [box for box, _ in sums])
     added = [rule for _, rule in sums if isinstance(rule, Sum)]
-    steps = np.concatenate([new.steps, *(rule.steps[new.own] for rule in added)], axis=2)
-    wide = np.concatenate([wide, *(rule.wide for rule in added)], axis=1)
-    machine = replace(
-        moment.machine, follow=step.lift.follow, shown=step.lift.shown, steps=steps, letter=new.letter
-    )
     after = replace(
         moment,
-        machine=machine,
+        machine=new.machine(*(rule.steps[new.own] for rule in added)),
         box=hull(total, labels),
-        wide=wide,
+        wide=np.concatenate([wide, *(rule.wide for rule in added)], axis=1),
         places=moment.places * keep,
         pads=setting.fmt.gathered(pads).part,
     )

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files import read_json, short, shown
+from krohn.check.files import need, read_json, short, shown, whole_numbers
 from krohn.check.net import TRAINED
-from krohn.check.reader import MAX_OUTPUT, Automaton, need
+from krohn.check.reader import MAX_OUTPUT, Automaton
 from krohn.errors import InvalidFile
 
 VERSION = 2
@@ -156,18 +156,12 @@ def _automaton(payload: Any, target: str) -> tuple[Automaton, tuple[str, ...], t
         fits = _texts(payload[key]) and payload[key] and len(set(payload[key])) == len(payload[key])
         need(fits, f"claim: {key} must be different printable names")
     states, letters = len(payload["states"]), len(payload["letters"])
-    rows = payload["next"]
-    fits = isinstance(rows, list) and len(rows) == states
-    fits = fits and all(isinstance(row, list) and len(row) == letters for row in rows)
-    fits = fits and all(type(n) is int and 0 <= n < states for row in rows for n in row)
+    rows, start, shows = payload["next"], payload["start"], payload.get("observe", list(range(states)))
+    fits = whole_numbers(rows, states, states, letters)
     need(fits, "claim: next must have a state for every state and letter")
-    start, shows = payload["start"], payload.get("observe", list(range(states)))
-    need(type(start) is int and 0 <= start < states, "claim: start must be the number of a state")
-    fits = isinstance(shows, list) and len(shows) == states
-    fits = fits and all(type(n) is int and 0 <= n < MAX_OUTPUT for n in shows)
-    need(fits, "claim: observe must have a number for every state")
-    numbers = (np.array(values, dtype=np.int64) for values in (rows, shows))
-    table, outputs = numbers
+    need(whole_numbers(start, states), "claim: start must be the number of a state")
+    need(whole_numbers(shows, MAX_OUTPUT, states), "claim: observe must have a number for every state")
+    table, outputs = (np.array(values, dtype=np.int64) for values in (rows, shows))
     return Automaton(table, start, outputs), tuple(payload["letters"]), tuple(payload["states"])
 
 
@@ -175,8 +169,7 @@ def _allowed(words: Any, automaton: Automaton) -> tuple[tuple[int, ...], ...] | 
     if words == "all":
         return None
     states, letters = automaton.table.shape
-    fits = isinstance(words, list) and len(words) == states and all(isinstance(row, list) for row in words)
-    fits = fits and all(type(n) is int and 0 <= n < letters for row in words for n in row)
+    fits = whole_numbers(words, letters, states, None)
     need(fits, "claim: words must be all, or the letters that may follow in each state")
     return tuple(tuple(row) for row in words)
 

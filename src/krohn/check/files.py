@@ -144,6 +144,20 @@ def _need(condition: object, path: str | Path, text: str) -> None:
         raise InvalidFile(f"{short(path)} must be a safetensors file; {text}")
 
 
+def need(condition: object, text: str) -> None:
+    """Raises an error with this one line unless the condition holds."""
+    if not condition:
+        raise InvalidFile(text)
+
+
+def whole_numbers(value: Any, below: float, *lengths: int | None, least: int = 0) -> bool:
+    """Whether it is a number from ``least`` to below ``below``, or lists of such numbers of these lengths."""
+    if not lengths:
+        return type(value) is int and least <= value < below
+    fits = isinstance(value, list) and lengths[0] in (None, len(value))
+    return fits and all(whole_numbers(item, below, *lengths[1:], least=least) for item in value)
+
+
 def shown(value: Any) -> str:
     """A value for a message: short, and without terminal control characters."""
     if isinstance(value, dict) or (isinstance(value, list) and not _is_plain(value)):

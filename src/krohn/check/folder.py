@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files import Tensors, read_json, read_tensors, short
+from krohn.check.files import Tensors, need, read_json, read_tensors, short
 from krohn.check.net import COMPILED, MODEL, RECURRENT, TRAINED, Net, listed
-from krohn.check.reader import names_of, need
+from krohn.check.reader import names_of
 from krohn.errors import InvalidFile
 
 

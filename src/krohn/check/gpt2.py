@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.files import Tensors, read_json, read_tensors
+from krohn.check.files import Tensors, need, read_json, read_tensors, whole_numbers
 from krohn.check.net import MODEL, Net, listed
-from krohn.check.reader import Automaton, Head, Layer, Network, names_of, need, network_that_fits
+from krohn.check.reader import Automaton, Given, Head, Layer, Network, names_of, network_that_fits
 from krohn.check.real import Array
 from krohn.check.verdict import require
 
@@ -68,18 +68,12 @@ BESIDE = ("adapter_config.json", "model.safetensors.index.json")
 """Files that make ``from_pretrained`` load other weights too."""
 
 
-class _Tensors:
-    """Takes tensors by name, each once; a tensor left over is an error."""
+class _Tensors(Given):
+    """Tensors with GPT-2's names."""
 
     def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], normalized: bool) -> None:
-        self.left, self.normalized = dict(tensors), normalized
-
-    def take(self, name: str, axes: int = 2) -> Array:
-        need(name in self.left, f"the tensor {name} must be there")
-        tensor = self.left.pop(name)
-        need(tensor.ndim == axes and tensor.dtype == "<f4", f"{name} must be single precision, {axes} axes")
-        need(np.isfinite(tensor).all(), f"{name} must be finite")
-        return tensor.astype(np.float64)
+        super().__init__(tensors, "<f4")
+        self.normalized = normalized
 
     def nothing(self, name: str, size: int) -> None:
         held = self.take(name, 1)
@@ -134,7 +128,8 @@ def decoder_of(
     layers: list[Layer] = []
     while f"transformer.h.{len(layers)}.attn.c_attn.weight" in given.left:
         layers.append(given.layer(f"transformer.h.{len(layers)}", heads))
-    need(not given.left and layers, f"unknown tensor {next(iter(given.left), '')}")
+    given.done()
+    need(layers, "there must be a layer")
     width = layers[0].heads[0].query.shape[1]
     need(all(one.heads[0].query.shape[1] == width for one in layers), "all heads must have one width")
     made = Network(
@@ -163,8 +158,7 @@ def export_net(
     marks: dict[str, list[int]] = {}
     for part in ("prompt", "letters", "states"):
         marks[part] = tokens.get(part)  # type: ignore[assignment]
-        fits = isinstance(marks[part], list) and all(type(n) is int and n >= 0 for n in marks[part])
-        need(fits, f"export.json must list the tokens of {part}")
+        need(whole_numbers(marks[part], np.inf, None), f"export.json must list the tokens of {part}")
     names = names_of(automaton, target)
     need(len(marks["letters"]) == len(names["letters"]), "every letter must have one token")
     return Net(kind, {**found, "tokens": marks, **names}, tensors)
@@ -221,12 +215,8 @@ def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) ->
 
 def named_as_gpt2(tensors: Tensors) -> Tensors:
     """TransformerLens keeps queries, keys and values apart, and linear maps out × in."""
-    left, made = dict(tensors), dict[str, npt.NDArray[Any]]()
-
-    def take(name: str) -> npt.NDArray[Any]:
-        need(name in left, f"the tensor {name} must be there")
-        return left.pop(name)
-
+    given, made = Given(tensors), dict[str, npt.NDArray[Any]]()
+    take = given.pop
     for theirs, ours in (
         ("embed", "transformer.wte"),
         ("pos_embed", "transformer.wpe"),
@@ -237,7 +227,7 @@ def named_as_gpt2(tensors: Tensors) -> Tensors:
     need(none.shape == words and not none.any(), "unembed.bias must be 0, one for each token")
     for index in count():
         block, name = f"blocks.{index}", f"transformer.h.{index}"
-        if f"{block}.attn.q.weight" not in left:
+        if f"{block}.attn.q.weight" not in given.left:
             break
         weights, biases = ([take(f"{block}.attn.{p}.{part}") for p in "qkv"] for part in ("weight", "bias"))
         for parts, axes in ((weights, 2), (biases, 1)):
@@ -248,5 +238,5 @@ def named_as_gpt2(tensors: Tensors) -> Tensors:
         for theirs, ours in (("attn.o", "attn.c_proj"), ("mlp.in", "mlp.c_fc"), ("mlp.out", "mlp.c_proj")):
             made[f"{name}.{ours}.weight"] = take(f"{block}.{theirs}.weight").T
             made[f"{name}.{ours}.bias"] = take(f"{block}.{theirs}.bias")
-    need(not left, f"unknown tensor {next(iter(left), '')}")
+    given.done()
     return made

@@ -59,10 +59,15 @@ class Look:
         # Values without their counters, which are worth ``value_wide`` in them.
         exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
         self.value_wide = exact.lo.T
-        left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
-        values = norm.linear(Box(moment.box + moment.codes, moment.counted), head.value)
-        self.values = Box(values.part + left, values.beyond)
+        self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
+        self.values = self.valued(moment.box + moment.codes)
         self.carries = (self.value_wide != 0).any(axis=0)
+
+    def valued(self, rows: Real) -> Box:
+        """The values of rows that are given without their counters."""
+        beyond = np.broadcast_to(self.moment.counted, rows.lo.shape)
+        made = self.norm.linear(Box(rows, beyond), self.head.value)
+        return Box(made.part + self.left, made.beyond)
 
     def _projected(self, groups: Integers, weight: Array) -> Real:
         """[group, t, k]: only the channels that the matrix reads matter."""

@@ -7,7 +7,7 @@ readers that subtract a channel which is always 0, the mean drops out, and all i
 gain there is no LayerNorm: y is x, and all errors are 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -111,19 +111,14 @@ def scaled(
     deviation; the rounding error, per size of x − mean; the loss to underflow; and a bound on what is
     subtracted from x: mean · inverse / (the number chosen for inverse).
 
-    Any number may be chosen for ``inverse``; one that makes the gains short keeps integers integers.
+    Any number may be chosen for ``inverse``; it is the middle.
     (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
     """
     most = size + mean
     most = most * inverse.hi * (1 + np.abs(gain)) + most
     require(most < fmt.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
-    top, brief = float(np.abs(gain).max()), replace(OWN, bits=12)
-    short = float(brief.cast(np.asarray(top * (inverse.lo + inverse.hi) / 2))) if top else 0.0
-    inside = bool((top * inverse.lo <= short) & (short <= top * inverse.hi)) and top > 0
-    chosen = short / top if inside else float(inverse.lo + inverse.hi) / 2
+    chosen = float(inverse.lo + inverse.hi) / 2
     scale = gain * chosen
-    near = np.abs(brief.cast(scale) - scale) <= 8 * OWN.unit * np.abs(scale)
-    scale = np.where(near, brief.cast(scale), scale)
     alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
     own = 5 * (fmt.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
     faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * fmt.inner.tiny, 0.0)

@@ -164,6 +164,11 @@ class Lifted:
     letter: Integers
     choices: int
 
+    def machine(self, *more: Integers) -> Machine:
+        """The new machine, with ``more`` counters besides those of the claim's."""
+        steps = np.concatenate([self.steps, *more], axis=2)
+        return Machine(self.step.follow, self.step.shown, steps, self.letter)
+
     @property
     def rows(self) -> Flags:
         """The (state, letter) pairs that occur."""

@@ -26,10 +26,7 @@ BLOCK = 1 << 20
 def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
     """The claim after ``x ← keep x + mlp(x)`` of each layer; without any, counters are only written out."""
     setting, moment, step, new = block.setting, block.moment, block.step, block.new
-    machine = replace(
-        moment.machine, follow=step.lift.follow, shown=step.lift.shown, steps=new.steps, letter=new.letter
-    )
-    made = replace(moment, machine=machine, wide=step.wide)
+    made = replace(moment, machine=new.machine(), wide=step.wide)
     quiet = np.broadcast_to(untouched(layers), len(moment.wide))
     lo = np.zeros((int(step.lift.shown[new.rows].max()) + 1, len(quiet)))
     hi = lo.copy()
@@ -42,7 +39,7 @@ def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
             part = block.collected(*block.run(strand), strand.outputs)
             lo[:, strand.outputs], hi[:, strand.outputs] = part.lo, part.hi
         # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
-        pads = run_block(setting, quiet, found, moment.pads)
+        pads = run_block(setting, found, moment.pads, moment.pads)
         made = replace(made, places=moment.places * quiet, pads=pads)
     return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
 
@@ -188,9 +185,9 @@ class Block:
             yield self.entered(self.rows(chosen), strand)
 
 
-def run_block(setting: Setting, quiet: Flags, found: list[Strand], box: Real) -> Real:
-    """All blocks on rows of boxes; ``quiet`` channels stay as they are."""
-    lo, hi = box.lo * quiet, box.hi * quiet
+def run_block(setting: Setting, found: list[Strand], box: Real, stream: Real) -> Real:
+    """All outputs of some strands for rows of boxes; other channels of the ``stream`` stay as they are."""
+    lo, hi = stream.lo.copy(), stream.hi.copy()
     for strand in found:
         made = run_strand(setting, strand, box[:, strand.inputs])
         lo[:, strand.outputs], hi[:, strand.outputs] = made.lo, made.hi

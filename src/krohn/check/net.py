@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files import Tensors, shown
-from krohn.check.reader import need
+from krohn.check.files import Tensors, need, shown
 
 COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
 MODEL = "model.safetensors"

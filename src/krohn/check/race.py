@@ -126,11 +126,7 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
         moment.classes * length * d * (1 + look.head.value.shape[1]), "values along positions"
     )
     rows = moment.box.shaped(moment.classes, 1, d) + point(moment.places).shaped(1, length, d)
-    beyond = np.broadcast_to(moment.counted, (moment.classes * length, d))
-    values = look.norm.linear(Box(rows.shaped(-1, d), beyond), look.head.value).part
-    exact = (point(moment.wide.T) * point(look.norm.scale)) @ look.head.value
-    values = values + moment.remainder(Real(exact.lo.T, exact.hi.T), look.value_wide)
-    values = joined([look.pad_values, values])
+    values = joined([look.pad_values, look.valued(rows.shaped(-1, d)).part])
     place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]
     value_of = memory.rule.value_of
     value = np.r_[value_of[moment.classes :], value_of[: moment.classes].repeat(length)]

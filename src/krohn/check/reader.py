@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.files import need
 from krohn.check.format import Format
 from krohn.check.real import Array, Flags, Integers
-from krohn.errors import InvalidFile
 
 MAX_LAYERS = 10_000
 MAX_OUTPUT = 1 << 31
@@ -70,55 +70,60 @@ class Automaton:
     shows: Integers
 
 
-def need(condition: object, text: str) -> None:
-    """Raises an error with this one line unless the condition holds."""
-    if not condition:
-        raise InvalidFile(text)
+class Given:
+    """Tensors that are taken by name, each once; one that is left over is an error."""
+
+    def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], kind: str = "<f8") -> None:
+        self.left, self.kind = dict(tensors), kind
+
+    def pop(self, name: str) -> npt.NDArray[Any]:
+        """A tensor as it is."""
+        need(name in self.left, f"the tensor {name} must be there")
+        return self.left.pop(name)
+
+    def take(self, name: str, axes: int = 2, kind: str = "") -> npt.NDArray[Any]:
+        """A finite tensor of so many axes; floats become double precision."""
+        tensor, wanted = self.pop(name), np.dtype(kind or self.kind)
+        need(tensor.ndim == axes and tensor.dtype == wanted, f"{name} must have {axes} axes of {wanted}")
+        need(np.isfinite(tensor).all(), f"{name} must be finite")
+        return tensor.astype(np.int64 if wanted.kind == "i" else np.float64, copy=False)
+
+    def done(self) -> None:
+        """Refuses what is left over."""
+        need(not self.left, f"unknown tensor {next(iter(self.left), '')}")
 
 
 def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object) -> Network:
     """The network with layers ``shape = [[heads, MLP matrices], …]``; every matrix must fit."""
     need(mask in ("causal", "strict"), "mask must be causal or strict")
     need(isinstance(shape, list) and len(shape) <= MAX_LAYERS, "shape must be a list of layers")
-    left = dict(tensors)
-
-    def take(name: str, axes: int, kind: str = "f") -> npt.NDArray[Any]:
-        need(name in left, f"the tensor {name} must be there")
-        matrix = left.pop(name)
-        need(
-            matrix.ndim == axes and matrix.dtype == f"{kind}8",
-            f"{name} must have {axes} axes of {'float64' if kind == 'f' else 'int64'}",
-        )
-        need(np.isfinite(matrix).all(), f"{name} must be finite")
-        return matrix.astype(np.float64 if kind == "f" else np.int64, copy=False)
-
-    layers = []
+    given, layers = Given(tensors), []
     for index, sizes in enumerate(shape):
         pair = isinstance(sizes, list) and len(sizes) == 2 and all(type(n) is int for n in sizes)
         need(
-            pair and 0 <= sizes[0] <= len(left) and 1 <= sizes[1] <= len(left),
+            pair and 0 <= sizes[0] <= len(given.left) and 1 <= sizes[1] <= len(given.left),
             "shape must list [heads, matrices]",
         )
-        layers.append(_layer(f"layers.{index}", sizes[0], sizes[1], take))
-    outer: dict[str, Any] = {name: take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
-    need(not left, f"unknown tensor {next(iter(left), '')}")
+        layers.append(_layer(f"layers.{index}", sizes[0], sizes[1], given))
+    outer: dict[str, Any] = {name: given.take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
+    given.done()
     return network_that_fits(Network(**outer, layers=tuple(layers), strict=mask == "strict"))
 
 
-def _layer(prefix: str, heads: int, depth: int, take: Any) -> Layer:
+def _layer(prefix: str, heads: int, depth: int, given: Given) -> Layer:
     def head(number: int) -> Head:
         names = (f"{prefix}.heads.{number}.{part}" for part in ("W_Q", "W_K", "W_V", "W_C"))
-        return Head(*(take(name, 2) for name in names))
+        return Head(*map(given.take, names))
 
-    codes = [take(f"{prefix}.mlp.{m}.activation", 1, "i") for m in range(depth - 1)]
+    codes = [given.take(f"{prefix}.mlp.{m}.activation", 1, "<i8") for m in range(depth - 1)]
     need(all(((code == 0) | (code == SINE)).all() for code in codes), f"{prefix}: activations must be 0 or 1")
     return Layer(
         heads=tuple(map(head, range(heads))),
-        weights=tuple(take(f"{prefix}.mlp.{m}.W", 2) for m in range(depth)),
-        biases=tuple(take(f"{prefix}.mlp.{m}.b", 1) for m in range(depth)),
+        weights=tuple(given.take(f"{prefix}.mlp.{m}.W") for m in range(depth)),
+        biases=tuple(given.take(f"{prefix}.mlp.{m}.b", 1) for m in range(depth)),
         sine=tuple(code == SINE for code in codes),
-        keep_attention=take(f"{prefix}.keep_attention", 1),
-        keep_mlp=take(f"{prefix}.keep_mlp", 1),
+        keep_attention=given.take(f"{prefix}.keep_attention", 1),
+        keep_mlp=given.take(f"{prefix}.keep_mlp", 1),
     )
 
 

@@ -137,18 +137,12 @@ def _in_rounds(
         first, windows = stage, len(units)
     require(windows <= 2, f"{windows} windows are composed at once")
     sources = _named(held, range(len(coded.lo[0])), 0, windows)
-    if not first:
-        made_box = composed(setting, coded, chain, channels, sources, alone=windows == 1)
-        padding = run_block(setting, quiet, strands(chain, quiet), pads)
-    else:
+    rest = chain
+    if first:
         require(quiet | (kept_by(chain[-1]) == 0), "a map is added to what its channel held before")
-        rest, ends = (*chain[first:-1], replace(chain[-1], keep=None)), np.flatnonzero(~quiet)
-        made_box = composed(setting, coded, rest, channels, sources, alone=windows == 1)
-        strand = strand_to(rest, len(rest), ends)
-        lo, hi = moment.pads.lo * quiet, moment.pads.hi * quiet
-        padding = run_strand(setting, strand, pads[:, strand.inputs])
-        lo[:, ends], hi[:, ends] = padding.lo, padding.hi
-        padding = Real(lo, hi)
+        rest = (*chain[first:-1], replace(chain[-1], keep=None))
+    made_box = composed(setting, coded, rest, channels, sources, alone=windows == 1)
+    padding = run_block(setting, strands(rest, quiet), pads, moment.pads)
     kept = moment.box.over(0).spread(*made_box.lo.shape)
     box = kept.where(np.broadcast_to(quiet, made_box.lo.shape), made_box)
     return replace(moment, box=box, pads=padding, places=moment.places * quiet)

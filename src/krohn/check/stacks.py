@@ -25,14 +25,11 @@ class StackCell(Cell):
     """Blocks of a mixer and an MLP around a stream of ``dim`` channels."""
 
     orders: ClassVar[tuple[str, ...]] = (CHUNKS, ANY)
-
-    @abstractmethod
-    def mixer_ranks(self) -> dict[str, int]:
-        """Tensors of one mixer and their numbers of axes, without the prefix; a matrix comes first."""
+    reader: ClassVar[str]  # a matrix of the mixer that reads windows
 
     @abstractmethod
     def mixer_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
-        """Their sizes."""
+        """Tensors of one mixer and their sizes, without the prefix."""
 
     @property
     @abstractmethod
@@ -66,15 +63,8 @@ class StackCell(Cell):
     @property
     def conv(self) -> int:
         """Letters in a window."""
-        rows = len(self.tensors[f"h.0.mix.{next(iter(self.mixer_ranks()))}"])
+        rows = len(self.tensors[f"h.0.mix.{self.reader}"])
         return rows // self.dim if self.dim and rows % self.dim == 0 else 0
-
-    def ranks(self) -> dict[str, int]:
-        """See ``Cell``."""
-        mixer = {f"mix.{name}": rank for name, rank in self.mixer_ranks().items()} | {"mix.out": 2}
-        bent = {"mlp.in": 2, "mlp.in_bias": 1, "mlp.out": 2} if "h.0.mlp.out" in self.tensors else {}
-        blocks = {f"h.{i}.{name}": rank for i in range(self.layers) for name, rank in (mixer | bent).items()}
-        return {"wte": 2, **blocks, "head.weight": 2, "head.bias": 1}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """See ``Cell``."""
@@ -88,8 +78,8 @@ class StackCell(Cell):
                 "mlp.in_bias": (self.mlp,),
                 "mlp.out": (self.mlp, self.dim),
             }
-        wanted = {f"h.{i}.{name}": shape for i in range(self.layers) for name, shape in sizes.items()}
-        return {**wanted, "head.weight": (self.dim, self.num_states)}
+        blocks = {f"h.{i}.{name}": shape for i in range(self.layers) for name, shape in sizes.items()}
+        return {**self.ends(self.dim, self.dim), **blocks}
 
     @property
     def stack_options(self) -> dict[str, Any]:
@@ -102,9 +92,8 @@ class StackCell(Cell):
         """For mixer and MLP of each block: the channels of the previous letter that some weight reads."""
         found = []
         for i in range(self.layers):
-            mixers = [
-                self.tensors[f"h.{i}.mix.{name}"] for name, rank in self.mixer_ranks().items() if rank == 2
-            ]
+            names = [name for name in self.tensors if name.startswith(f"h.{i}.mix.")]
+            mixers = [w for w in (self.tensors[n] for n in names if not n.endswith(".out")) if w.ndim == 2]
             groups = (mixers, [self.tensors[f"h.{i}.mlp.in"]] if self.mlp else [])
             seen = [np.any([(w[self.dim :] != 0).any(axis=1) for w in group], axis=0) for group in groups]
             mixer, mlp = (np.flatnonzero(channels) if self.conv == 2 else _NONE for channels in seen)
@@ -167,17 +156,12 @@ _NONE = np.zeros(0, dtype=np.int64)
 class DeltaStack(StackCell):
     """Gated DeltaProduct with keys of length one and β in [0, 2]; with one step it is DeltaNet."""
 
-    kind = "deltaproduct"
+    kind, reader = "deltaproduct", "query"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """See ``Cell``."""
         return ("sigmoid", "delta")
-
-    def mixer_ranks(self) -> dict[str, int]:
-        """See ``StackCell``."""
-        biases = {"beta.weight": 2, "beta.bias": 1, "gate.weight": 2, "gate.bias": 1}
-        return {"query": 2, "key": 2, "value": 2, **biases}
 
     @property
     def sizes_of_heads(self) -> tuple[int, int, int, int]:
@@ -263,10 +247,6 @@ class RankOneStack(DeltaStack):
             raise InvalidInput(f"heads must be a number from 1 to 1,024; got {str(heads)[:20]!r}")
         return cls(tensors, heads=heads)
 
-    def mixer_ranks(self) -> dict[str, int]:
-        """See ``StackCell``."""
-        return {"query": 2, "key": 2, "value": 2, "rate.weight": 2, "rate.bias": 1}
-
     @property
     def sizes_of_heads(self) -> tuple[int, int, int, int]:
         """See ``DeltaStack``."""
@@ -300,7 +280,7 @@ class RankOneStack(DeltaStack):
 class DiagonalStack(StackCell):
     """Channels h ← a·h + b; ``gate`` says how a is made from its inputs, as in the training architecture."""
 
-    kind = "diagonal"
+    kind, reader = "diagonal", "gate.weight"
     orders = (CHUNKS, ANY, LEFT)
     gate: str = "complex"
 
@@ -311,10 +291,6 @@ class DiagonalStack(StackCell):
         if gate not in GATES:
             raise InvalidInput(f"gate must be one of {', '.join(GATES)}; got {str(gate)[:20]!r}")
         return cls(tensors, gate=gate)
-
-    def mixer_ranks(self) -> dict[str, int]:
-        """See ``StackCell``."""
-        return {"gate.weight": 2, "gate.bias": 1, "write": 2}
 
     @property
     def assumptions(self) -> tuple[str, ...]:
