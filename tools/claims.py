@@ -39,6 +39,7 @@ from krohn.experiments.recipes.generalization import (
     SCRATCHPAD,
     SHIFTED_BOS,
 )
+from krohn.experiments.recipes.incomplete import MUON
 from krohn.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
@@ -263,6 +264,7 @@ def labels_may_be_few(records: Records) -> Verdict:
     ]
     words = [weigh([part]) for part in parts]
     text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {told(s5)}: {words[0]}. "
+    text += f"At T = 100 by Muon: {told(longer)}. " if (longer := of("S5", MUON)) else ""
     text += f"GPT on C2 (T = 100): {told(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
     text += f"LSTM on C2: {told(lstm_c2)}; on S5: {told(lstm_s5)}: {words[2]}"
     return weigh(parts), text
