@@ -28,7 +28,7 @@ def right_states(folder: Path) -> list[tuple[int, int, float]]:
     ends = [round(share * trained) for share in SHARES]
     subject = subject_of_run(folder, ends[-1])
     letters = sample(subject.automaton, length=ends[-1], count=WORDS, seed=SEED).letters.astype(np.int64)
-    answers = [subject.stages.run(part).said for part in np.split(letters, WORDS // AT_ONCE)]
+    answers = [subject.stages.run(part).answers for part in np.split(letters, WORDS // AT_ONCE)]
     right = np.concatenate(answers) == Readings(subject.automaton, letters).states
     return [(start + 1, end, float(right[:, start:end].mean())) for start, end in pairwise(ends)]
 

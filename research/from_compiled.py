@@ -42,7 +42,9 @@ KEYS = ("network", "noise", "seed")
 def right(decoder: Decoder, automaton: Semiautomaton) -> list[float]:
     """Shares of right states in the first half and in the second half of 2,000 words."""
     letters = np.random.default_rng(99).integers(automaton.num_letters, size=(2000, LONG))
-    good = stages_of_decoder(decoder, torch.float64).run(letters).said == krohn.simulate(automaton, letters)
+    good = stages_of_decoder(decoder, torch.float64).run(letters).answers == krohn.simulate(
+        automaton, letters
+    )
     return [round(float(good[:, :SHORT].mean()), 4), round(float(good[:, SHORT:].mean()), 4)]
 
 

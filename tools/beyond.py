@@ -45,7 +45,7 @@ def beyond(subject: Subject, trained: int) -> Beyond:
     """Measures a network that takes words up to four times the ``trained`` length."""
     stages, longest = subject.stages, round(LENGTHS[-1] * trained)
     letters = sample(subject.automaton, length=longest, count=WORDS, seed=SEED).letters.astype(np.int64)
-    answers = np.concatenate([stages.run(part).said for part in np.split(letters, 4)])
+    answers = np.concatenate([stages.run(part).answers for part in np.split(letters, 4)])
     states = Readings(subject.automaton, letters).states
     right = answers == states
     ends = [round(part * trained) for part in LENGTHS]
@@ -66,7 +66,7 @@ def later_positions(
     for shift in shifts:
         rest = stages.positions[prompt + shift : prompt + shift + letters.shape[1]]
         later = replace(stages, positions=torch.cat([stages.positions[:prompt], rest]))
-        rows.append({"shift": shift, **_explained(subject, letters, later.run(letters).said)})
+        rows.append({"shift": shift, **_explained(subject, letters, later.run(letters).answers)})
     return rows
 
 

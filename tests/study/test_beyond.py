@@ -47,7 +47,7 @@ def test_what_shifted_positions_do_is_told_apart() -> None:
         start = len(whole.stages.prompt) + row["shift"]
         rest = whole.stages.positions[start : start + 8]
         positions = torch.cat([whole.stages.positions[: len(whole.stages.prompt)], rest])
-        answers = replace(whole.stages, positions=positions).run(letters).said.tolist()
+        answers = replace(whole.stages, positions=positions).run(letters).answers.tolist()
         hits = dict.fromkeys(("right", "twice", "without", "follow"), 0)
         for word, said in zip(letters.tolist(), answers, strict=True):
             for t in range(8):
@@ -65,7 +65,7 @@ def test_a_shorter_subject_is_the_same_network() -> None:
     short = whole.until(5)
     assert short.length == 5
     words = short.draw(3, 20, 5)
-    assert (short.stages.run(words).said == whole.stages.run(words).said).all()
+    assert (short.stages.run(words).answers == whole.stages.run(words).answers).all()
 
 
 def test_every_tensor_moves() -> None:

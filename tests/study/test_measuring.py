@@ -212,7 +212,7 @@ def test_a_finding_is_what_swaps_of_words_for_judging_give(study: Study) -> None
 
 def test_a_swap_that_changes_nothing_is_no_hit(study: Study) -> None:
     pairs = draw_pairs(study.judge, np.random.default_rng(4), 30)
-    plain = study.judging.passed.said[pairs.base, pairs.at]
+    plain = study.judging.passed.answers[pairs.base, pairs.at]
     predicted = np.where(np.arange(30) % 3 == 0, plain, (plain + 1) % 6)
     said = np.where(np.arange(30) % 2 == 0, predicted, (predicted + 2) % 6)[:20]
     hits = changed_as_predicted(study.judging, said, Telling(pairs, predicted, False, pairs))
@@ -349,7 +349,7 @@ def test_a_run_draws_words_of_its_own_task() -> None:
     assert (words != subject.draw(1, 50, 12)).any()
     assert subject.kind == "trained"
     readings = Readings(subject.automaton, words)
-    assert (subject.stages.run(words).said == readings.states).mean() > 0.95
+    assert (subject.stages.run(words).answers == readings.states).mean() > 0.95
 
 
 def test_pairs_that_are_none_say_nothing() -> None:

@@ -30,7 +30,7 @@ def test_a_compiled_network_is_the_one_of_the_paper(mask: str, padding: int) -> 
     naive = np.array([naive_logits(network, word) for word in words().tolist()])
     assert np.allclose(found, naive, atol=1e-12)
     passed = stages.run(words(), attention=True)
-    assert (passed.said == naive.argmax(-1)).all()
+    assert (passed.answers == naive.argmax(-1)).all()
     assert stages.length == LENGTH
     places = np.arange(padding + LENGTH)
     seen = places <= np.maximum(places[:, None] - (mask == "strict"), 0)

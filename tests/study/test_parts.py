@@ -75,7 +75,7 @@ def test_an_untrained_network_has_the_same_entries_in_other_places() -> None:
         assert torch.equal(one.query.flatten().sort()[0], other.query.flatten().sort()[0])
         assert not torch.equal(one.query, other.query)
     letters = np.random.default_rng(0).integers(3, size=(50, 8))
-    assert (mixed.run(letters).said != krohn.simulate("C3", letters)).mean() > 0.3
+    assert (mixed.run(letters).answers != krohn.simulate("C3", letters)).mean() > 0.3
 
 
 def test_answers_dealt_out_score_by_chance() -> None:

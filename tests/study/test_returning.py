@@ -19,7 +19,7 @@ def compiled() -> Decoder:
 
 def share_right(decoder: Decoder) -> float:
     letters = np.random.default_rng(5).integers(2, size=(300, 8))
-    said = stages_of_decoder(decoder, torch.float64).run(letters).said
+    said = stages_of_decoder(decoder, torch.float64).run(letters).answers
     return float((said == krohn.simulate("C2", letters)).mean())
 
 

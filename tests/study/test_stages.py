@@ -27,7 +27,7 @@ def words(letters: int, length: int, count: int = 40) -> np.ndarray:
 def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str]) -> None:
     network = krohn.compile(spec, length=6, **options)
     drawn = words(network.automaton.num_letters, 6)
-    assert (stages_of_transformer(network.transformer).run(drawn).said == network.run(drawn)).all()
+    assert (stages_of_transformer(network.transformer).run(drawn).answers == network.run(drawn)).all()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> Non
     for layer in range(len(stages.blocks) + 1):
         past = Past.of(passed, torch.arange(6), at)
         found = stages.resume(layer, passed.streams[layer][torch.arange(6), at][:, None], past)[:, 0]
-        assert (found.numpy() == passed.said[np.arange(6), np.arange(6)]).all()
+        assert (found.numpy() == passed.answers[np.arange(6), np.arange(6)]).all()
 
 
 def test_a_trained_run_gives_its_own_logits() -> None:
@@ -59,7 +59,7 @@ def test_a_trained_run_gives_its_own_logits() -> None:
 
     run = KEPT / "grid9-gpt"
     drawn = words(2, 40, 64)
-    same = subject_of(run).stages.run(drawn).said == trained_states(run).forward(drawn)
+    same = subject_of(run).stages.run(drawn).answers == trained_states(run).forward(drawn)
     assert same.mean() > 0.999  # ties may fall otherwise
 
 
@@ -72,7 +72,7 @@ def hidden() -> tuple[krohn.CompiledNetwork, Stages]:
 def test_a_disguise_changes_no_state(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:
     network, stages = hidden
     drawn = words(2, 6)
-    assert (stages.run(drawn).said == network.run(drawn)).all()
+    assert (stages.run(drawn).answers == network.run(drawn)).all()
     plain = stages_of_transformer(network.transformer)
     assert stages.dim > plain.dim
     assert len(stages.blocks[0].query) > len(plain.blocks[0].query)
@@ -85,8 +85,8 @@ def test_running_on_from_the_middle_is_the_pass_itself(hidden: tuple[krohn.Compi
     for layer, stream in enumerate(passed.streams):
         place = at + len(stages.prompt)
         said = stages.resume(layer, stream[rows, place][:, None], Past.of(passed, rows, place))[:, 0]
-        assert (said.numpy() == passed.said[rows, at]).all()
-        assert (stages.finish(layer, stream).numpy() == passed.said).all()
+        assert (said.numpy() == passed.answers[rows, at]).all()
+        assert (stages.finish(layer, stream).numpy() == passed.answers).all()
 
 
 def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_attended_to_any_more(
@@ -98,14 +98,14 @@ def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_a
     other = rows.flip(0)
     last = len(stages.blocks)
     said = stages.resume(last, passed.streams[last][other, at][:, None], Past.of(passed, rows, at))[:, 0]
-    assert (said.numpy() == passed.said[other, 5]).all()
+    assert (said.numpy() == passed.answers[other, 5]).all()
 
 
 def test_an_export_is_read_back(tmp_path: Path) -> None:
     network = krohn.compile("C3", length=6)
     krohn.export(network, tmp_path / "hf")
     drawn = words(3, 6)
-    assert (subject_of(tmp_path / "hf").stages.run(drawn).said == network.run(drawn)).all()
+    assert (subject_of(tmp_path / "hf").stages.run(drawn).answers == network.run(drawn)).all()
     (tmp_path / "hf" / "config.json").write_text('{"model_type": "gpt2", "n_layer": 99}')
     with pytest.raises(InvalidFile, match="must have the field"):
         read_export(tmp_path / "hf")

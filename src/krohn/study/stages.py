@@ -220,7 +220,7 @@ class Passed:
     streams: tuple[Tensor, ...]
     offered: tuple[tuple[Tensor, Tensor], ...]
     attention: tuple[Tensor, ...]
-    said: npt.NDArray[np.int64]
+    answers: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class Study:
     @property
     def accuracy(self) -> Share:
         """Accuracy of the network on the test words."""
-        right = self.judging.passed.said == self.judge.states
+        right = self.judging.passed.answers == self.judge.states
         return Share.of(int(right.sum()), right.size)
 
     def heard(self, count: int) -> Readings:
@@ -190,7 +190,7 @@ class Study:
 def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hits:
     """Whether the answer is as predicted, and was not without the swap, on the first pairs."""
     predicted = telling.predicted[: len(answers)]
-    plain = bench.passed.said[telling.pairs.base, telling.pairs.at][: len(answers)]
+    plain = bench.passed.answers[telling.pairs.base, telling.pairs.at][: len(answers)]
     out: Hits = (answers == predicted) & (plain != predicted)
     return out
 
