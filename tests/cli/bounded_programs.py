@@ -1,14 +1,20 @@
 """Programs that must refuse within bounds of time and memory, each in a process of its own or together."""
 
-import os
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 SECONDS, KILOBYTES = 10, 1_000_000
 
+# A small process between: a process starts with the peak memory of its parent, and pytest's is large.
+WATCH = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+open("used.txt", "w").write(f"{used.ru_utime} {used.ru_maxrss}")
+sys.exit(done.returncode)
+"""
 
 SEVERAL = """
 import sys
@@ -38,16 +44,16 @@ def survived_each(commands: Sequence[tuple[str, ...]], folder: Path) -> list[str
 
 def bounded(words: Sequence[str], folder: Path, *, status: int, out: str = "") -> str:
     """What Python prints as errors, in bounded time and memory."""
-    streams = {name: (folder / name).open("w+") for name in ("out.txt", "err.txt")}
-    with streams["out.txt"] as stdout, streams["err.txt"] as stderr:
-        process = subprocess.Popen([sys.executable, *words], cwd=folder, stdout=stdout, stderr=stderr)
-        alarm = threading.Timer(12 * SECONDS, process.kill)  # what waits for ever uses no processor
-        alarm.start()
-        _, ended, used = os.wait4(process.pid, 0)  # of this process alone
-        process.returncode = os.waitstatus_to_exitcode(ended)
-        alarm.cancel()
-        texts = [stream.seek(0) or stream.read() for stream in (stdout, stderr)]
-    assert (process.returncode, texts[0]) == (status, out), texts
-    assert used.ru_utime < SECONDS
-    assert used.ru_maxrss < KILOBYTES
-    return texts[1]
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH, sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=12 * SECONDS,  # what waits for ever uses no processor
+    )
+    seconds, kilobytes = map(float, (folder / "used.txt").read_text().split())
+    (folder / "used.txt").unlink()
+    assert (done.returncode, done.stdout) == (status, out), done
+    assert seconds < SECONDS
+    assert kilobytes < KILOBYTES
+    return done.stderr

@@ -52,7 +52,7 @@ def test_a_file_that_is_no_safetensors_is_refused(
     file = folder / "weights.safetensors"
     file.write_bytes(file.read_bytes()[:500] if junk is None else junk)
     for line in refused(capsys, folder, "verify", "export"):
-        assert "weights.safetensors must be the weights of a run" in line
+        assert "weights.safetensors must be a safetensors file; " in line
     assert "krohn compile" in refused(capsys, folder, "run")[0]
 
 

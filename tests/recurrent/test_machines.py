@@ -202,7 +202,7 @@ def test_a_witness_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
         ({"options": []}, "options must be an object"),
         ({"options": {"hidden": 3}}, "options must be those of the tensors"),
         ({"digest": "0"}, "does not have the digest"),
-        ({"name": "x" * 201}, "name must be a string of at most 200"),
+        ({"name": "x" * 201}, "name must be a printable string of at most 200"),
         ({"automaton": {}}, "not a recurrent network"),
         ({"extra": 1}, "must have the keys"),
     ],

@@ -20,7 +20,6 @@ of all coordinates above, which is what makes the cascade small. All sets are nu
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from threading import Lock
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import identity
@@ -327,7 +326,6 @@ class Cascade:
         return [(tile, below[change]) for tile in sources]
 
 
-_lock = Lock()
 _LAST = 8
 _MOST_KEPT = 2_000
 _kept: dict[tuple[Semiautomaton, str, str], tuple[Cascade, int]] = {}
@@ -344,8 +342,7 @@ def holonomy_cascade(
     """
     budget = unlimited() if budget is None else budget
     key = automaton, automaton.name, automaton.target  # equal automata may have several names
-    with _lock:
-        cascade, units = _kept.pop(key, (None, 0))
+    cascade, units = _kept.pop(key, (None, 0))
     if cascade is not None and cascade.skeleton.num_sets <= max_sets and units <= budget.left:
         budget.spend(units)
     else:
@@ -353,8 +350,7 @@ def holonomy_cascade(
         cascade = Cascade(skeleton(automaton, max_sets=max_sets, budget=budget), budget)
         units = budget.done - before
     if cascade.skeleton.num_sets <= _MOST_KEPT:
-        with _lock:
-            _kept[key] = cascade, units
-            if len(_kept) > _LAST:
-                del _kept[next(iter(_kept))]  # the one used longest ago
+        _kept[key] = cascade, units
+        for oldest in list(_kept)[:-_LAST]:  # another thread may have dropped it already
+            _kept.pop(oldest, None)
     return cascade
