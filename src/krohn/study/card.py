@@ -301,10 +301,10 @@ def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -
 
 def _promise(seconds: float, automata: Sequence[object], effort: Effort, minutes: float | None) -> str:
     count = len(automata) * effort.seeds
-    limit = "" if minutes is None else f"; no longer than {minutes:g} minutes"
+    limit = "" if minutes is None else f"; no longer than {minutes:g} minute{'s' * (minutes != 1)}"
     return (
-        f"{count} networks of {effort.steps:,} steps: about {in_time(seconds)} if all of them learn, "
-        f"less if some do not{limit}"
+        f"{count} network{'s' * (count != 1)} of {effort.steps:,} steps: "
+        f"about {in_time(seconds)} if all of them learn, less if some do not{limit}"
     )
 
 
