@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from krohn.study.exact import count
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 NETWORKS = Path(__file__).parents[1] / "results" / "networks"
@@ -44,7 +44,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for case in cases:
         name, length = case.split(":")
-        trained = trained_states(NETWORKS / name, device)
+        trained = read_run(NETWORKS / name, device)
         if device != "cpu":
             count(trained, trained.automaton, 8)  # the first use of a GPU takes seconds
         found = count(trained, trained.automaton, int(length))

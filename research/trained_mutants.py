@@ -28,7 +28,7 @@ from krohn.check.claim import read_certificate
 from krohn.study.box_search import Contexts, contexts, search
 from krohn.study.examined import habitual, uniform
 from krohn.study.proving import NAME, cell_of, claimed_words, tensors_of
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 LONG, SHORT = 200, 30
@@ -107,7 +107,7 @@ CHANGES: tuple[Change, ...] = (weight, noise, read_out, cut, exchanged, letter, 
 
 
 def outcome(
-    mutant: TrainedStates, boxes: Boxes, claim: Words, found: Contexts, words: np.ndarray, wanted: np.ndarray
+    mutant: TrainedNetwork, boxes: Boxes, claim: Words, found: Contexts, words: np.ndarray, wanted: np.ndarray
 ) -> str:
     cell = cell_of(mutant)
     proved = check(cell, boxes, claim).proved
@@ -121,7 +121,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
     """So many mutants of each kind of one network, by change and outcome."""
     torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
-    trained = trained_states(folder)
+    trained = read_run(folder)
     claim = claimed_words(trained, trained.automaton, "all")
     found = contexts(claim)
     assert found is not None
@@ -136,7 +136,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
             used["head.bias"] = whole["head.bias"][:states]
             change({**whole, **used}, rng)  # parts of the arrays themselves, without padding
             weights = {name: torch.tensor(value)[None] for name, value in whole.items()}
-            mutant = TrainedStates(trained.network, weights, trained.task, 0)
+            mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
             tally[change.__name__][outcome(mutant, boxes, claim, found, words, wanted)] += 1
     return tally
 

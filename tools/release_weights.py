@@ -22,7 +22,7 @@ from krohn.experiments.text_form import parse_text
 from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
 from krohn.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
-from krohn.training.trained_states import best_replicate
+from krohn.training.trained_network import best_replicate
 
 RESULTS = Path(__file__).parents[1] / "results"
 MOST_BYTES = 16_000_000

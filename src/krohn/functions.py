@@ -29,7 +29,7 @@ from krohn.web.page_data import LENGTH, build_machine, render_page
 if TYPE_CHECKING:
     from krohn.experiments.reproduction import Reproduction
     from krohn.study.extraction import Extracted
-    from krohn.training.trained_states import TrainedStates
+    from krohn.training.trained_network import TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -43,7 +43,7 @@ def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> 
         recurrent_network.save(network, directory)
 
 
-def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | TrainedStates":
+def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | TrainedNetwork":
     """The compiled, recurrent or trained network in a directory; nothing in it is executed.
 
     Of a training run it is the replicate with the highest validation accuracy.
@@ -52,9 +52,9 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
     if kind == RECURRENT:
         return recurrent_network.load(directory)
     if kind == TRAINED:
-        from krohn.training.trained_states import trained_states
+        from krohn.training.trained_network import read_run
 
-        return trained_states(Path(directory))
+        return read_run(Path(directory))
     return storage.load(directory)
 
 

@@ -191,11 +191,9 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
 
         return net_of(network), network.automaton
     if kind == TRAINED:
-        from krohn.training.trained_states import trained_states
+        from krohn.training.trained_network import read_run
 
-        trained = trained_states(
-            Path(network)
-        )  # the replicate that runs words, whatever the certificate says
+        trained = read_run(Path(network))  # the replicate that runs words, whatever the certificate says
         return read_net(network, trained.replicate), trained.automaton
     net = read_net(network)
     if kind == COMPILED:

@@ -23,7 +23,7 @@ from krohn.check.sums import CHUNK, CHUNKS
 from krohn.cli.app import run
 from krohn.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
 from krohn.models.kernels.plain import one_hot
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm-proved"
 
@@ -70,7 +70,7 @@ def test_the_replicate_is_the_one_that_runs(tmp_path: Path) -> None:
     for scores, best in (((1.0, 0.5), 0), ((0.5, 1.0), 1)):
         result["replicates"] = [{**result["replicates"][0], "accuracy": score} for score in scores]
         (folder / "result.json").write_text(json.dumps(result))
-        right = trained_states(folder).run([[1, 0, 1]]).tolist() == [[1, 1, 0]]
+        right = read_run(folder).run([[1, 0, 1]]).tolist() == [[1, 1, 0]]
         assert right == (best == 0)
         assert run(["verify", str(folder), "--recheck", own]) == best
     assert "(replicate 0)" in read_certificate(own).claim.sentence()

@@ -9,7 +9,7 @@ import torch
 from krohn.automata.zoo import zoo
 from krohn.cli.app import run
 from krohn.errors import Unsupported
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 SMALL = ["--length", "6", "--steps", "2", "--batch", "4", "--warmup", "1"]
 GPT = ["--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16"]
@@ -59,4 +59,4 @@ def test_a_run_without_its_result_is_bad_input(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="cuda needs a GPU that torch can see"):
-        trained_states(tmp_path, "cuda")
+        read_run(tmp_path, "cuda")

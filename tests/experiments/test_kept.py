@@ -13,7 +13,7 @@ from krohn.training.directory import read_config, read_weights
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
 from krohn.training.sections import TEST_SEED
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 
 def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_pa
     for name, value in result.replicate(result.best).items():
         assert torch.equal(read[name], value.to(torch.bfloat16).to(torch.float32))
     words = HeldOut(result.task, seed=TEST_SEED, count=64)
-    share = (trained_states(folder).forward(words.words[0].numpy()) == words.batch.targets[0].numpy()).mean()
+    share = (read_run(folder).forward(words.words[0].numpy()) == words.batch.targets[0].numpy()).mean()
     assert share == pytest.approx(result.replicates[result.best]["test"]["accuracy"], abs=0.05)
 
 

@@ -9,21 +9,21 @@ from krohn.automata.zoo import parse_spec
 from krohn.models.architectures.gpt import Gpt, GptConfig
 from krohn.models.architectures.lstm import LstmConfig
 from krohn.models.network import ModelConfig, Noise, Weights
-from krohn.study.evaluation import Trained
 from krohn.tasks.batches import Task
 from krohn.tasks.task_config import TaskConfig
+from krohn.training.trained_network import TrainedNetwork
 
 TINY = GptConfig(layers=2, dim=16, heads=2, mlp=16)
 
 
-def untrained(task: TaskConfig, model: ModelConfig = TINY, replicates: int = 2) -> Trained:
+def untrained(task: TaskConfig, model: ModelConfig = TINY, replicates: int = 2) -> TrainedNetwork:
     automaton = parse_spec(task.spec)
     shape = Task(task, automaton, torch.device("cpu"))
     network = model.build(shape.vocabulary, shape.classes)
     keys = random_streams.replicate_keys(5, replicates, device=torch.device("cpu"))
     # Large weights, so that predictions differ from word to word.
     weights = network.layout.views(network.layout.initial(keys) * 8)
-    return Trained(network=network, weights=weights, task=task, automaton=automaton)
+    return TrainedNetwork(network, weights, shape)
 
 
 class Knowing(Gpt):
@@ -49,10 +49,11 @@ class Knowing(Gpt):
         return torch.zeros(len(tokens))
 
 
-def knowing(task: TaskConfig, reach: int) -> Trained:
+def knowing(task: TaskConfig, reach: int) -> TrainedNetwork:
     automaton = parse_spec(task.spec)
     weights = {"none": torch.zeros(2, 1)}
-    return Trained(network=Knowing(automaton, reach), weights=weights, task=task, automaton=automaton)
+    shape = Task(task, automaton, torch.device("cpu"))
+    return TrainedNetwork(Knowing(automaton, reach), weights, shape)
 
 
 LSTM = LstmConfig(embedding=8, hidden=8)

@@ -22,7 +22,7 @@ from krohn.cli.app import run
 from krohn.study.box_search import SHORT, contexts, proof_summary, search, shortened
 from krohn.study.examined import habitual, uniform
 from krohn.study.proving import NAME, Proof, cell_of, certificate_of, claimed_words, tensors_of
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 from recurrent.judge import gated_logits, right
 from study.small_cells import cell as made_cell
 from study.small_cells import words_about
@@ -31,8 +31,8 @@ KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def kept() -> tuple[TrainedStates, Boxes, Words]:
-    trained = trained_states(KEPT)
+def kept() -> tuple[TrainedNetwork, Boxes, Words]:
+    trained = read_run(KEPT)
     return (
         trained,
         boxes_from(read_certificate(KEPT / NAME).witness),
@@ -116,7 +116,7 @@ def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_pa
 
 @pytest.mark.parametrize("name", ["f2", "f4"])
 def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
-    name: str, kept: tuple[TrainedStates, Boxes, Words]
+    name: str, kept: tuple[TrainedNetwork, Boxes, Words]
 ) -> None:
     trained, boxes, claim = kept
     cell = cell_of(trained)
@@ -131,7 +131,7 @@ def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
 
 
 def test_a_written_certificate_has_the_shortest_floats_that_prove(
-    kept: tuple[TrainedStates, Boxes, Words],
+    kept: tuple[TrainedNetwork, Boxes, Words],
 ) -> None:
     trained, boxes, _ = kept
     made = certificate_of(KEPT, trained, trained.automaton, Proof("all", boxes, BoxVerdict("")))
@@ -141,7 +141,7 @@ def test_a_written_certificate_has_the_shortest_floats_that_prove(
     assert set(made.claim.assumptions) == {"rounding", "sum", "saturation", "sigmoid", "tanh"}
 
 
-def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Words]) -> None:
+def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
     trained, boxes, _ = kept
     words, w = habitual(trained.automaton, 200), {n: torch.tensor(v) for n, v in tensors_of(trained).items()}
     key = np.zeros(len(words), dtype=np.int64)
@@ -155,7 +155,7 @@ def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedStates, Boxes, Words
         assert ((state >= boxes.low[key]) & (state <= boxes.high[key])).all()
 
 
-def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Words]) -> None:
+def test_broken_certificates_are_refused(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
     trained, boxes, claim = kept
     cell, b = cell_of(trained), boxes
     assert proved(cell, b, claim)
@@ -180,7 +180,7 @@ def test_broken_certificates_are_refused(kept: tuple[TrainedStates, Boxes, Words
     assert not proved(cell, b, other)
 
 
-def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedStates, Boxes, Words]) -> None:
+def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
     trained, boxes, claim = kept
     rng, original = np.random.default_rng(3), tensors_of(trained)
     found = contexts(claim)
@@ -199,7 +199,7 @@ def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedStates, Boxes, Wo
         place = tuple(rng.integers(0, size) for size in sizes)
         tensors[name][place] += np.float32(rng.normal(0, [1.0, 30.0, 300.0][number % 3]))
         weights = {part: torch.tensor(value)[None] for part, value in tensors.items()}
-        mutant = TrainedStates(trained.network, weights, trained.task, 0)
+        mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
         cell = cell_of(mutant)
         certified = proved(cell, boxes, claim) or search(cell, claim, found, rounds=60)[1].proved
         right = bool((mutant.forward(words) == wanted).all())
@@ -267,7 +267,7 @@ def unread_letter_sum(w: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.parametrize("spoil", [large_read_out, no_number_in_a_silent_unit, unread_letter_sum])
 def test_boxes_need_every_number_to_be_finite(
-    spoil: Callable[[dict[str, np.ndarray]], None], kept: tuple[TrainedStates, Boxes, Words]
+    spoil: Callable[[dict[str, np.ndarray]], None], kept: tuple[TrainedNetwork, Boxes, Words]
 ) -> None:
     """torch's own cell answers wrongly, or with no number; neither the old boxes nor new ones prove it."""
     trained, boxes, claim = kept

@@ -13,7 +13,7 @@ from krohn.study import certified_letters as module_under_test
 from krohn.study.certified_letters import certified_letters
 from krohn.study.harness import Effort, trained
 from krohn.study.layers import Alone, find_layer
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 NETWORKS = Path(__file__).parents[2] / "results" / "networks"
 
@@ -57,7 +57,7 @@ def test_every_word_of_the_proved_length_is_right(kind, task, longest, boxes, le
 
 def kept(name: str) -> tuple[Alone, Semiautomaton]:
     """A kept network as a module, and its automaton."""
-    states = trained_states(NETWORKS / name)
+    states = read_run(NETWORKS / name)
     module = Alone(states.network)
     for own, value in states.weights.items():
         module.get_parameter(module.names[own]).data = value[0]

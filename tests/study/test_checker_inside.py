@@ -29,7 +29,7 @@ from krohn.study.proving import (
     save_certificate,
     witness_of,
 )
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 from krohn.verification import verify
 from study.small_cells import (
     KINDS,
@@ -319,9 +319,9 @@ def test_a_witness_that_is_none_is_named(change: dict[str, object], says: str) -
 
 def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -> None:
     folder = NETWORKS / "grid4-lstm-proved"
-    trained, net = trained_states(folder), read_net(folder)
+    trained, net = read_run(folder), read_net(folder)
     assert provable(trained)
-    assert not provable(trained_states(NETWORKS / "c2-gpt"))
+    assert not provable(read_run(NETWORKS / "c2-gpt"))
     which = claimed_words(trained, trained.automaton, "all")
     kept = boxes_from(read_certificate(folder / NAME).witness)
     spoiled = replace(kept, low=kept.low - 20.0)

@@ -22,7 +22,7 @@ from krohn.study.examined import HABITUAL, Examined, Sample, examine_run, habitu
 from krohn.study.extraction import Answers, answers_of, automaton_of, extract, first_difference, first_mistake
 from krohn.study.provable_run import provable_reasons
 from krohn.training.config import RunConfig, TaskConfig, model_config
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 
 def words_of(letters: int, length: int) -> list[tuple[int, ...]]:
@@ -67,7 +67,7 @@ def test_observations_have_no_table(tmp_path: Path) -> None:
 
 def test_only_the_rows_that_are_kept_are_followed(runs: dict[str, Path]) -> None:
     """Kept: prefixes without two equal letters in a row. Exactly these are extended."""
-    trained = trained_states(runs["lstm"])
+    trained = read_run(runs["lstm"])
     seen: list[tuple[int, ...]] = []
 
     def keep(level: object) -> object:
@@ -107,7 +107,7 @@ def test_ways_are_numbers_of_allowed_words(seed: int) -> None:
 def test_the_closest_lead_is_the_least_over_all_prefixes_that_were_right(runs: dict[str, Path]) -> None:
     import torch
 
-    trained = trained_states(runs["lstm"])
+    trained = read_run(runs["lstm"])
     found = count(trained, trained.automaton, 3)
     leads, prefixes = [], 0
     with torch.no_grad():
@@ -155,7 +155,7 @@ def test_the_shortest_wrong_word_is_shown_and_illegal_ones_are_no_fault(
 
 
 def test_an_examination_samples_words_of_training(runs: dict[str, Path]) -> None:
-    trained = trained_states(runs["feasible"])
+    trained = read_run(runs["feasible"])
     found = examine_run(trained, trained.automaton, length=4, effort=1e-9)
     assert (found.exact.length, found.sample.length, found.habits.length) == (1, 4, 4)
     assert found.legal is not None

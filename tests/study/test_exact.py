@@ -10,7 +10,7 @@ from krohn.automata.simulation import simulate
 from krohn.study import exact
 from krohn.study.exact import count, longest
 from krohn.study.examined import words_of_training
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible"]
 
@@ -21,7 +21,7 @@ def test_the_count_is_that_of_plain_passes(
     kind: str, leaves: int, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(exact.LEAVES, "cpu", leaves)
-    trained, length = trained_states(runs[kind]), 5
+    trained, length = read_run(runs[kind]), 5
     automaton = trained.automaton
     words = np.array(list(product(range(automaton.num_letters), repeat=length)))
     may = words_of_training(trained)
@@ -44,7 +44,7 @@ def test_the_count_is_that_of_plain_passes(
 
 
 def test_more_effort_reaches_longer_words_and_never_more_than_asked(runs: dict[str, Path]) -> None:
-    trained = trained_states(runs["gpt"])
+    trained = read_run(runs["gpt"])
     reached = [longest(trained, 100, effort) for effort in (1e-9, 0.01, 1.0, 100.0)]
     assert reached[0] == 1
     assert reached == sorted(set(reached))

@@ -28,8 +28,8 @@ from krohn.study.harness import Effort, batch, check_causal
 from krohn.study.probe import LinearProbe, linear_probe
 from krohn.study.recurrent_modules import in_training
 from krohn.tasks.task_config import TaskConfig
-from krohn.training import trained_states as runs
-from krohn.training.trained_states import best_replicate, trained_states
+from krohn.training import trained_network as runs
+from krohn.training.trained_network import best_replicate, read_run
 from study.made_networks import knowing, untrained
 
 KEPT = Path(__file__).parents[2] / "results" / "networks"
@@ -132,13 +132,13 @@ def test_other_tasks_keep_what_is_not_changed() -> None:
     trained = knowing(TaskConfig(spec="C2", length=8), reach=8)
     task = trained.task_with(length=5)
     assert (task.config.length, task.config.spec) == (5, "C2")
-    assert trained.task.length == 8
-    assert (trained.replicates, trained.device.type) == (2, "cpu")
+    assert trained.length == 8
+    assert trained.replicates == 2
     assert untrained(TaskConfig(spec="C2", length=4), replicates=3).replicates == 3
 
 
 def test_many_words_are_run_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = trained_states(KEPT / "c2-lstm")
+    trained = read_run(KEPT / "c2-lstm")
     words = np.random.default_rng(4).integers(2, size=(23, 10))
     whole = trained.forward(words)
     monkeypatch.setattr(runs, "PER_PASS", 5)
@@ -171,7 +171,7 @@ def test_the_best_replicate_is_the_first_with_the_highest_accuracy(tmp_path: Pat
     (tmp_path / "result.json").write_text(json.dumps({"replicates": rows}))
     assert best_replicate(tmp_path) == 1
     with pytest.raises(Unsupported, match="cuda"):
-        trained_states(KEPT / "c2-lstm", device="cuda" if not torch.cuda.is_available() else "cuda:99")
+        read_run(KEPT / "c2-lstm", device="cuda" if not torch.cuda.is_available() else "cuda:99")
 
 
 def test_batches_are_runs_of_the_automaton() -> None:

@@ -55,11 +55,11 @@ def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> Non
 
 
 def test_a_trained_run_gives_its_own_logits() -> None:
-    from krohn.training.trained_states import trained_states
+    from krohn.training.trained_network import read_run
 
     run = KEPT / "grid9-gpt"
     drawn = words(2, 40, 64)
-    same = subject_of(run).stages.run(drawn).answers == trained_states(run).forward(drawn)
+    same = subject_of(run).stages.run(drawn).answers == read_run(run).forward(drawn)
     assert same.mean() > 0.999  # ties may fall otherwise
 
 

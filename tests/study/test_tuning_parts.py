@@ -18,15 +18,15 @@ from krohn.study.code_training import GATES, CodeLoss, code_of
 from krohn.study.examined import habitual, uniform
 from krohn.study.provable_run import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
 from krohn.study.proving import NAME, tensors_of
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 from study.small_cells import KINDS, random_tensors, step
 
 KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def kept() -> tuple[TrainedStates, Goal, Boxes]:
-    trained = trained_states(KEPT)
+def kept() -> tuple[TrainedNetwork, Goal, Boxes]:
+    trained = read_run(KEPT)
     claim = words_of(trained.automaton)
     found = contexts(claim)
     assert found is not None
@@ -35,11 +35,11 @@ def kept() -> tuple[TrainedStates, Goal, Boxes]:
     return trained, Goal("lstm", trained.automaton, claim, found), boxes
 
 
-def weights_of(trained: TrainedStates) -> dict[str, torch.Tensor]:
+def weights_of(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
     return provable_run._used(trained)
 
 
-def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedStates, Goal, Boxes]) -> None:
+def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
     trained, goal, _ = kept
     found = centres(goal, weights_of(trained), seed=0)
     tensors = {name: value.numpy() for name, value in weights_of(trained).items()}
@@ -58,7 +58,7 @@ def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedStates, 
 
 
 def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
-    kept: tuple[TrainedStates, Goal, Boxes],
+    kept: tuple[TrainedNetwork, Goal, Boxes],
 ) -> None:
     trained, goal, boxes = kept
     weights, loss = weights_of(trained), TuningLoss(goal)
@@ -71,7 +71,7 @@ def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
     assert loss(other, centre, radius)[0] > loss(weights, centre, radius)[0] + 0.01
 
 
-def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedStates, Goal, Boxes]) -> None:
+def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
     trained, goal, boxes = kept
     weights = weights_of(trained)
     centre = torch.tensor((boxes.low + boxes.high) / 2)
@@ -129,7 +129,7 @@ def test_the_loss_of_a_code_counts_gates_that_are_not_decided(kind: str) -> None
 
 
 def test_weights_lose_their_padding_and_get_it_back(
-    kept: tuple[TrainedStates, Goal, Boxes], tmp_path: Path
+    kept: tuple[TrainedNetwork, Goal, Boxes], tmp_path: Path
 ) -> None:
     trained, _, boxes = kept
     used = weights_of(trained)
@@ -140,7 +140,7 @@ def test_weights_lose_their_padding_and_get_it_back(
     from krohn.training.directory import read_config
 
     made = provable_run._write(tmp_path / "out", trained, read_config(KEPT), tuned, "network", 1.5)
-    again = trained_states(tmp_path / "out")
+    again = read_run(tmp_path / "out")
     for name, value in tensors_of(trained).items():
         if name != "head.bias":
             assert np.array_equal(tensors_of(again)[name], value)
@@ -165,7 +165,7 @@ def test_what_cannot_become_provable_is_refused(monkeypatch: pytest.MonkeyPatch)
         provable_run.make_provable(KEPT)
 
 
-def test_first_weights_are_those_of_a_run(kept: tuple[TrainedStates, Goal, Boxes]) -> None:
+def test_first_weights_are_those_of_a_run(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
     trained, _, _ = kept
     one, same, other = (provable_run._fresh(trained, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[name], same[name]) for name in one)

@@ -12,7 +12,7 @@ from krohn.tasks.task_config import TaskConfig
 from krohn.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
 from krohn.training.loop import train
 from krohn.training.metrics import HeldOut
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 
 CPU = torch.device("cpu")
 C2 = parse_spec("C2")
@@ -53,7 +53,7 @@ def test_a_run_with_a_beginning_is_judged_on_its_letters_and_read_back(tmp_path:
     result = train(config, directory=tmp_path / "run", device="cpu")
     assert len(result.replicates[0]["position_accuracy"]) == 6
     held = HeldOut(result.task, seed=config.evaluation.seed, count=32)
-    read = trained_states(tmp_path / "run").forward(held.words[0].numpy())
+    read = read_run(tmp_path / "run").forward(held.words[0].numpy())
     states = held.batch.targets[0, :, 1:].numpy()
     assert read.shape == states.shape
     assert np.mean(read == states) == result.replicates[0]["accuracy"]

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from krohn.errors import InvalidFile, Unsupported
-from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
 from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.training.directory import read_config, read_weights
 from krohn.training.loop import TrainResult, train
 from krohn.training.metrics import HeldOut, History, read_step_by_step, scores_of
 from krohn.training.state import TrainState
+from krohn.training.trained_network import TrainedNetwork
 from training.small_runs import LINE, run_steps, small_run, stepper_of
 
 
@@ -175,8 +175,9 @@ def test_what_is_watched_of_a_scratchpad_bounds_what_it_does_step_by_step() -> N
 
 
 def test_the_callers_evaluation_gets_the_best_weights() -> None:
-    def evaluate(network: Network, weights: Weights, task: Task) -> dict[str, object]:
-        return {"replicates": len(weights["wte"]), "classes": network.classes, "letters": task.vocabulary}
+    def evaluate(trained: TrainedNetwork) -> dict[str, object]:
+        network, task = trained.network, trained.task
+        return {"replicates": trained.replicates, "classes": network.classes, "letters": task.vocabulary}
 
     result = run(small_run(replicates=2), evaluate=evaluate)
     assert result.extra == {"replicates": 2, "classes": 3, "letters": 2}

@@ -17,7 +17,7 @@ from krohn.errors import InvalidFile
 from krohn.experiments.single_run import keep
 from krohn.training.directory import read_weights, write_weights
 from krohn.training.loop import train
-from krohn.training.trained_states import trained_states
+from krohn.training.trained_network import read_run
 from training.small_runs import small_run
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_every_reader_gives_the_same_network(whole: Path, parts: Path) -> None:
     assert read_net(whole).digest == read_net(parts).digest
     words = np.random.default_rng(0).integers(0, 2, (5, 6))
     answers = [krohn.load(folder)(words).tolist() for folder in (whole, parts)]
-    assert answers[0] == answers[1] == trained_states(parts).forward(words).tolist()
+    assert answers[0] == answers[1] == read_run(parts).forward(words).tolist()
 
 
 @pytest.mark.parametrize("command", ["understand", "export", "verify"])
@@ -86,11 +86,11 @@ def test_a_missing_file_and_a_tensor_that_stands_twice_are_refused(parts: Path) 
     kept = load_file(last)
     last.unlink()
     with pytest.raises(InvalidFile, match="missing or different"):
-        trained_states(parts)
+        read_run(parts)
     first = load_file(parts / "weights.safetensors")
     save_file({**kept, **first}, last)
     with pytest.raises(InvalidFile, match="must not hold"):
-        trained_states(parts)
+        read_run(parts)
     with pytest.raises(InvalidFile, match="no tensor of a file before it"):
         read_net(parts)
 

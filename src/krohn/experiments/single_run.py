@@ -15,13 +15,11 @@ from krohn.errors import LimitExceeded
 from krohn.experiments.engines import Job
 from krohn.experiments.record import Record
 from krohn.experiments.summary import SOLVED
-from krohn.models.network import Network, Weights
-from krohn.study.evaluation import Trained
-from krohn.tasks.batches import Task
 from krohn.training.device import choose_device, choose_precision, environment
 from krohn.training.directory import CONFIG, RESULT, write_weights
 from krohn.training.loop import Evaluate, TrainResult, train
 from krohn.training.metrics import trained_steps
+from krohn.training.trained_network import TrainedNetwork
 
 # Code version of a result: the package's version and a digest of the sources that affect results.
 
@@ -141,8 +139,7 @@ def _free() -> None:
 def _evaluation(job: Job) -> Evaluate:
     """Every measurement the run asks for, made on the weights in the precision they were trained in."""
 
-    def evaluate(network: Network, weights: Weights, task: Task) -> dict[str, Any]:
-        trained = Trained(network=network, weights=weights, task=task.config, automaton=task.automaton)
+    def evaluate(trained: TrainedNetwork) -> dict[str, Any]:
         return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
 
     return evaluate

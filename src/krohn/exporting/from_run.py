@@ -24,7 +24,7 @@ from krohn.models.stock import Single, transformer_state
 from krohn.tasks.batches import Task
 from krohn.tasks.task_config import TaskConfig
 from krohn.training.directory import read_config, read_weights
-from krohn.training.trained_states import best_replicate
+from krohn.training.trained_network import best_replicate
 
 Matrix = npt.NDArray[np.float64]
 

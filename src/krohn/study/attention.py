@@ -19,20 +19,20 @@ from torch import Tensor
 from krohn.errors import InvalidInput, Unsupported
 from krohn.exporting.from_run import decoder_of_weights
 from krohn.models.architectures.gpt import Gpt
-from krohn.study.evaluation import Trained
 from krohn.study.readings import Numbers, Readings
 from krohn.study.stages import Passed, Stages, stages_of_decoder
 from krohn.study.variables import wall_states
+from krohn.training.trained_network import TrainedNetwork
 
 
-def attention_of(trained: Trained, replicate: int, words: Tensor) -> NDArray[np.float32]:
+def attention_of(trained: TrainedNetwork, replicate: int, words: Tensor) -> NDArray[np.float32]:
     """Attention [layer, head, word, t, i] of one replicate, a GPT, on ``words`` [word, t], in float32."""
     if not isinstance(trained.network, Gpt):
         raise Unsupported(f"only a gpt has attention heads; got {type(trained.network).__name__}")
-    task, length = trained.task_with(), words.shape[1]
+    length = words.shape[1]
     weights = {name: value[replicate].float().cpu() for name, value in trained.weights.items()}
-    decoder = decoder_of_weights(trained.network.config, task, weights, length)
-    stages = stages_of_decoder(decoder, torch.float32).to(trained.device.type)
+    decoder = decoder_of_weights(trained.network.config, trained.task, weights, length)
+    stages = stages_of_decoder(decoder, torch.float32).to(trained.task.device.type)
     passed = stages.run(words.cpu().numpy(), attention=True)
     return torch.stack(passed.attention).transpose(1, 2).cpu().numpy()
 
@@ -178,7 +178,7 @@ class AttentionHeads:
     seed: int = 2**42
     name: str = "attention"
 
-    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+    def measure(self, trained: TrainedNetwork) -> list[dict[str, Any]]:
         """See :class:`krohn.study.evaluation.Evaluation`."""
         task = trained.task_with(length=self.length)
         words, batch = task.held_out(self.seed, self.words)

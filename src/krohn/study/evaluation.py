@@ -1,40 +1,12 @@
 """The interface of evaluations, and accuracy along one axis: length, share of ones, count of ones."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch
-
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.models.network import Network, Weights
 from krohn.tasks.batches import Task
-from krohn.tasks.task_config import TaskConfig
 from krohn.training.metrics import HeldOut
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """R replicates with their weights, and the task they were trained on."""
-
-    network: Network
-    weights: Weights
-    task: TaskConfig
-    automaton: Semiautomaton
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the weights."""
-        return next(iter(self.weights.values())).device
-
-    @property
-    def replicates(self) -> int:
-        """How many networks there are."""
-        return len(next(iter(self.weights.values())))
-
-    def task_with(self, **changes: object) -> Task:
-        """The same task on words of another length or distribution."""
-        return Task(replace(self.task, **changes), self.automaton, self.device)  # type: ignore[arg-type]
+from krohn.training.trained_network import TrainedNetwork
 
 
 class Evaluation(Protocol):
@@ -44,7 +16,7 @@ class Evaluation(Protocol):
     def name(self) -> str:
         """The key under which the result is stored."""
 
-    def measure(self, trained: Trained) -> list[Any]:
+    def measure(self, trained: TrainedNetwork) -> list[Any]:
         """The results, replicate by replicate."""
 
 
@@ -53,7 +25,7 @@ _DIGITS = 5
 
 
 def accuracy_across(
-    trained: Trained, tasks: Iterable[tuple[float, Task]], *, sequences: int, seed: int
+    trained: TrainedNetwork, tasks: Iterable[tuple[float, Task]], *, sequences: int, seed: int
 ) -> list[dict[str, Any]]:
     """For each replicate the values in ``tasks`` and its token and sequence accuracy at each.
 
@@ -90,7 +62,7 @@ class AccuracyByLength(_Sample):
     distribution: str | None = None
     name: str = "length"
 
-    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+    def measure(self, trained: TrainedNetwork) -> list[dict[str, Any]]:
         """See :class:`krohn.study.evaluation.Evaluation`."""
         drawn = {} if self.distribution is None else {"distribution": self.distribution}
         tasks = ((length, trained.task_with(length=length, **drawn)) for length in self.lengths)
@@ -104,7 +76,7 @@ class AccuracyByProbability(_Sample):
     probabilities: tuple[float, ...]
     name: str = "probability"
 
-    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+    def measure(self, trained: TrainedNetwork) -> list[dict[str, Any]]:
         """See :class:`krohn.study.evaluation.Evaluation`."""
         tasks = ((p, trained.task_with(distribution=f"bernoulli:{p}")) for p in self.probabilities)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)
@@ -117,7 +89,7 @@ class AccuracyByOnes(_Sample):
     counts: tuple[int, ...]
     name: str = "ones"
 
-    def measure(self, trained: Trained) -> list[dict[str, Any]]:
+    def measure(self, trained: TrainedNetwork) -> list[dict[str, Any]]:
         """See :class:`krohn.study.evaluation.Evaluation`."""
         tasks = ((count, trained.task_with(distribution=f"ones:{count}")) for count in self.counts)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)

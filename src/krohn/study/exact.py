@@ -18,7 +18,7 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Counterexample
 from krohn.models.network import Decoder
-from krohn.training.trained_states import TrainedStates
+from krohn.training.trained_network import TrainedNetwork
 
 LEAVES = {"cpu": 1 << 10, "cuda": 1 << 15}
 """Prefixes read at once: bounds what the caches hold."""
@@ -44,20 +44,20 @@ class Level:
 Keep = Callable[[Level], Tensor | None]
 
 
-def walk(trained: TrainedStates, length: int, keep: Keep) -> None:
+def walk(trained: TrainedNetwork, length: int, keep: Keep) -> None:
     """Calls ``keep`` on every level down to ``length``; it returns the rows to follow (``None``: all)."""
     with torch.no_grad():
         _follow(trained, _root(trained, length), length, keep)
 
 
-def _root(trained: TrainedStates, length: int) -> Level:
+def _root(trained: TrainedNetwork, length: int) -> Level:
     decoder = trained.network.decoder(trained.weights, 1, trained.task.config.tokens_of(length))
     device = trained.task.device
     nothing = torch.zeros(1, 0, dtype=torch.int64, device=device)
     return Level(decoder, nothing, torch.zeros(1, dtype=torch.int64, device=device), nothing.double())
 
 
-def _follow(trained: TrainedStates, level: Level, length: int, keep: Keep) -> None:
+def _follow(trained: TrainedNetwork, level: Level, length: int, keep: Keep) -> None:
     letters, most = trained.automaton.num_letters, LEAVES[trained.task.device.type]
     while level.words.shape[1] < length and (len(level) * letters <= most or len(level) == 1):
         level = _extended(trained, level)
@@ -74,7 +74,7 @@ def _follow(trained: TrainedStates, level: Level, length: int, keep: Keep) -> No
         _follow(trained, level.chosen(rows), length, keep)
 
 
-def _extended(trained: TrainedStates, level: Level) -> Level:
+def _extended(trained: TrainedNetwork, level: Level) -> Level:
     """Every prefix with every letter after it, in lexicographic order."""
     config, letters, count = trained.task.config, trained.automaton.num_letters, len(level)
     rows = torch.arange(count, device=level.words.device).repeat_interleave(letters)
@@ -132,7 +132,7 @@ class ExactCount:
 
 
 def count(
-    trained: TrainedStates, automaton: Semiautomaton, length: int, allowed: Allowed | None = None
+    trained: TrainedNetwork, automaton: Semiautomaton, length: int, allowed: Allowed | None = None
 ) -> ExactCount:
     """Runs every word of ``length`` whose letters are all ``allowed`` [state, letter] in their states."""
     device = trained.task.device
@@ -147,7 +147,7 @@ def count(
     return ExactCount(length, words, tally.wrong, tally.shortest, tally.closest, tally.prefixes, seconds)
 
 
-def longest(trained: TrainedStates, most: int, effort: float) -> int:
+def longest(trained: TrainedNetwork, most: int, effort: float) -> int:
     """The largest length, at most ``most``, whose words cost at most the effort; at least 1."""
     weights = sum(part.size for part in trained.network.layout.parameters if part.name != "wte")
     each = weights * trained.task.config.tokens_of(most) / most + PER_PREFIX

@@ -16,7 +16,7 @@ from krohn.certify.certificate import Counterexample
 from krohn.certify.search import clopper_pearson, first_wrong
 from krohn.study.exact import Allowed, ExactCount, count, longest
 from krohn.tasks.batches import feasible_letters
-from krohn.training.trained_states import TrainedStates
+from krohn.training.trained_network import TrainedNetwork
 
 Words = npt.NDArray[np.int64]
 Forward = Callable[[Words], Words]
@@ -132,7 +132,7 @@ class Examined:
 
 
 def examine_run(
-    trained: TrainedStates, automaton: Semiautomaton, length: int | None = None, effort: float = 1.0
+    trained: TrainedNetwork, automaton: Semiautomaton, length: int | None = None, effort: float = 1.0
 ) -> Examined:
     """Runs all words of the largest length up to ``length`` that the effort allows, and samples."""
     asked = length or trained.length
@@ -151,13 +151,13 @@ def examine_run(
     )
 
 
-def kind_of(trained: TrainedStates) -> str:
+def kind_of(trained: TrainedNetwork) -> str:
     """The name of the network's architecture."""
     config = getattr(trained.network, "config", None)
     return str(getattr(config, "kind", ""))
 
 
-def words_of_training(trained: TrainedStates) -> Allowed | None:
+def words_of_training(trained: TrainedNetwork) -> Allowed | None:
     """The letters that training draws in each state, if it avoids a sink; none if it draws all."""
     if not trained.task.distribution.follows_state:
         return None

@@ -21,7 +21,7 @@ from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
 from krohn.folder import COMPILED, TRAINED, Folder
 from krohn.network.storage import load
 from krohn.study.exact import Level, longest, walk
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 
 Words = npt.NDArray[np.int64]
 Levels = list[Words]
@@ -50,7 +50,7 @@ class Answers:
 def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Answers:
     """The network in a run directory or a compiled directory."""
     if Folder(directory).require("extract needs", COMPILED, TRAINED) == TRAINED:
-        return _of_run(trained_states(directory, device), effort)
+        return _of_run(read_run(directory, device), effort)
     network = load(directory)
     if network.automaton.target != "state":
         raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
@@ -58,7 +58,7 @@ def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Ans
     return Answers(run, _by_words(run, network.automaton, effort), network.automaton, network.length)
 
 
-def _of_run(trained: TrainedStates, effort: float) -> Answers:
+def _of_run(trained: TrainedNetwork, effort: float) -> Answers:
     letters = trained.automaton.num_letters
 
     def levels(length: int) -> Levels:
@@ -69,7 +69,7 @@ def _of_run(trained: TrainedStates, effort: float) -> Answers:
     return Answers(trained.forward, levels, trained.automaton, None)
 
 
-def _tree_levels(trained: TrainedStates, length: int) -> Levels:
+def _tree_levels(trained: TrainedNetwork, length: int) -> Levels:
     letters = trained.automaton.num_letters
     result = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
 

@@ -20,7 +20,7 @@ from krohn.errors import InvalidInput, MissingDependency, UnknownName
 from krohn.models.network import ModelConfig, Network
 from krohn.models.registry import architecture, kinds, model_config
 from krohn.study.harness import RAISED, Factory
-from krohn.training.sections import Misfit, annotations, parsed
+from krohn.training.field_types import Misfit, annotations, parsed
 
 LONGEST = 100_000
 """Letters of a long word."""

@@ -32,7 +32,7 @@ from krohn.training.config import RunConfig
 from krohn.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.training.metrics import HeldOut
 from krohn.training.sections import TEST_SEED
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 
 STEPS, RATE = 3000, 1e-2
 RADIUS_H, RADIUS_MEMORY = 0.02, {"lstm": 0.2, "gru": 0.1}
@@ -201,7 +201,7 @@ def make_provable(
     directory: Path, *, ways: Sequence[str] = WAYS, tell: Tell = lambda step, violation: None
 ) -> ProvableRun:
     """Fine-tunes the best replicate of a run; writes it, with its boxes if it is proved, into a subfolder."""
-    trained, config = trained_states(directory), read_config(directory)
+    trained, config = read_run(directory), read_config(directory)
     words = words_of(trained.automaton)
     result = contexts(words)
     if result is None:
@@ -219,20 +219,20 @@ def make_provable(
     return _write(directory / FOLDER, trained, config, tuned, way, perf_counter() - began)
 
 
-def _accuracy(trained: TrainedStates) -> dict[str, Any]:
+def _accuracy(trained: TrainedNetwork) -> dict[str, Any]:
     """Scores on the test set."""
     words = HeldOut(trained.task, seed=TEST_SEED, count=TEST_WORDS)
     return words.judge(trained.network, trained.weights).of(0)
 
 
-def _fresh(trained: TrainedStates, seed: int) -> dict[str, torch.Tensor]:
+def _fresh(trained: TrainedNetwork, seed: int) -> dict[str, torch.Tensor]:
     """Initial weights, as at the start of a run."""
     layout = trained.network.layout
     flat = layout.initial(random_streams.replicate_keys(seed, 1))
     return _used(replace(trained, weights=layout.views(flat)))
 
 
-def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
+def _used(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
     """The weights without their padding."""
     result = {}
     for part in trained.network.layout.parameters:
@@ -243,14 +243,14 @@ def _used(trained: TrainedStates) -> dict[str, torch.Tensor]:
 
 
 def _write(
-    folder: Path, trained: TrainedStates, config: RunConfig, tuned: FineTuned, way: str, seconds: float
+    folder: Path, trained: TrainedNetwork, config: RunConfig, tuned: FineTuned, way: str, seconds: float
 ) -> ProvableRun:
     weights = {}
     for part in trained.network.layout.parameters:
         weights[part.name] = torch.zeros(1, *part.shape)
         value = tuned.weights[part.name]
         weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
-    proved = TrainedStates(trained.network, weights, trained.task, 0)
+    proved = TrainedNetwork(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
     why = proof_summary(tuned.boxes, tuned.verdict, trained.automaton)
     built = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)

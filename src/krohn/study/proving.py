@@ -28,7 +28,7 @@ from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.nearest_float import portable_bound
 from krohn.study.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.study.examined import Examined, examine_run, kind_of, words_of_training
-from krohn.training.trained_states import TrainedStates, trained_states
+from krohn.training.trained_network import TrainedNetwork, read_run
 
 NAME = "certificate.json"
 EARLIER_NAME = "boxes.safetensors"
@@ -121,29 +121,29 @@ class Proof:
         }
 
 
-def provable(trained: TrainedStates) -> bool:
+def provable(trained: TrainedNetwork) -> bool:
     """Whether a proof can be attempted: a cell that reads letters from the zero state."""
     config = trained.task.config
     return kind_of(trained) in CELLS and not config.scratchpad and not config.bos
 
 
-def tensors_of(trained: TrainedStates) -> dict[str, npt.NDArray[np.float32]]:
+def tensors_of(trained: TrainedNetwork) -> dict[str, npt.NDArray[np.float32]]:
     """The weights as stored."""
     return {name: value[0].cpu().numpy() for name, value in trained.weights.items()}
 
 
-def cell_of(trained: TrainedStates) -> BoxCell:
+def cell_of(trained: TrainedNetwork) -> BoxCell:
     """The network as the checker reads it."""
     states, letters = trained.automaton.table.shape
     return BoxCell(gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
 
 
-def claimed_words(trained: TrainedStates, automaton: Semiautomaton, words: str) -> Words:
+def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str) -> Words:
     """All words of the automaton, or those that training draws."""
     return words_of(automaton, words_of_training(trained) if words == "training" else None)
 
 
-def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
+def prove(trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
     """Boxes from the run's certificate if valid, otherwise by search."""
     cell, which = cell_of(trained), claimed_words(trained, automaton, words)
     if near is not None and (near / NAME).exists():
@@ -164,7 +164,7 @@ def prove(trained: TrainedStates, automaton: Semiautomaton, words: str, near: Pa
     return Proof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
 
 
-def _kept(trained: TrainedStates, automaton: Semiautomaton, near: Path) -> Boxes | None:
+def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxes | None:
     """The boxes in the certificate of the run, if it is about this network."""
     try:
         return boxes_about(read_net(near, trained.replicate), automaton, near / NAME)[0]
@@ -173,7 +173,7 @@ def _kept(trained: TrainedStates, automaton: Semiautomaton, near: Path) -> Boxes
 
 
 def certificate_of(
-    directory: Path, trained: TrainedStates, automaton: Semiautomaton, proof: Proof
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
@@ -206,7 +206,7 @@ def verify_trained(
     """Verifies the run's best replicate: a proof for every length, or the results of running words."""
     if dtype not in (None, DTYPE):
         raise InvalidInput(f"trained networks are proved in {DTYPE}; got {dtype}")
-    trained = trained_states(directory, device)
+    trained = read_run(directory, device)
     identity = identify(trained.automaton, meant, renamed=renamed)
     if identity.mismatch:
         return _outcome(trained, _claim(directory, trained, trained.automaton), identity, [], None, None)
@@ -220,7 +220,7 @@ def verify_trained(
 
 
 def _proofs(
-    trained: TrainedStates, automaton: Semiautomaton, report: Examined, directory: Path
+    trained: TrainedNetwork, automaton: Semiautomaton, report: Examined, directory: Path
 ) -> list[Proof]:
     """Proofs for words of every length, attempted only if no wrong word is known."""
     if not provable(trained):
@@ -233,7 +233,7 @@ def _proofs(
     return proofs
 
 
-def _claim(directory: Path, trained: TrainedStates, automaton: Semiautomaton) -> Claim:
+def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> Claim:
     """The claim: words of every length; for networks without proof rules, of the training length."""
     net = read_net(directory, trained.replicate)
     names = automaton.letter_names, automaton.state_names
@@ -247,7 +247,7 @@ def _claim(directory: Path, trained: TrainedStates, automaton: Semiautomaton) ->
 
 
 def _outcome(
-    trained: TrainedStates,
+    trained: TrainedNetwork,
     claim: Claim,
     identity: Identity,
     proofs: list[Proof],

@@ -15,19 +15,15 @@ from krohn.models.network import ModelConfig
 from krohn.models.registry import architecture, model_config
 from krohn.strict_json import parse_json
 from krohn.tasks.task_config import TaskConfig
+from krohn.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
 from krohn.training.sections import (
     SECTIONS,
     CurriculumConfig,
     EvaluationConfig,
     HalvingConfig,
-    Misfit,
     OptimizerConfig,
-    annotations,
-    fitted,
-    fitted_fields,
     read_section,
     shared_out,
-    shown,
 )
 
 __all__ = [

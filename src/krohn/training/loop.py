@@ -24,11 +24,12 @@ from krohn.training.metrics import HeldOut
 from krohn.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
 from krohn.training.run import CheckpointClock, Interruption, Run
 from krohn.training.sections import TEST_SEED
+from krohn.training.trained_network import TrainedNetwork
 
 if TYPE_CHECKING:
     from krohn.notebook import DataFrame
 
-Evaluate = Callable[[Network, Weights, Task], dict[str, Any]]
+Evaluate = Callable[[TrainedNetwork], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
     count = run.config.evaluation.sequences if test_sequences is None else test_sequences
     extra = {}
     if evaluate is not None and run.standing.done:
-        extra = evaluate(run.network, run.computed(best), run.task)
+        extra = evaluate(TrainedNetwork(run.network, run.computed(best), run.task))
     result = TrainResult(
         config=run.config,
         task=run.task,
@@ -174,7 +175,7 @@ def train(
         config: the run; or an automaton (object, name or file), with the settings of the run by name.
         directory: where to save; an interrupted run found there is resumed, to the same bits.
         device: ``cpu`` or ``cuda``; the GPU if there is one by default.
-        evaluate: called once at the end with the network, the best weights and the task; its result is kept.
+        evaluate: called once at the end with all replicates at their best weights; its result is kept.
         progress: show the progress of the run on stderr: a bar on a terminal, lines elsewhere.
         checkpoint_seconds: minimum time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.

@@ -1,157 +1,14 @@
-"""The sections of a run, without torch: their fields, parsing and validation.
-
-Fields are validated by their annotations: for Python, JSON and the command line.
-"""
+"""The sections of a run, without torch: their settings, and what is wrong with them."""
 
 import dataclasses
-import math
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, KrohnError
 from krohn.tasks.task_config import TaskConfig
-
-LARGEST = 2**63 - 1
-_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-
-
-class Misfit(Exception):
-    """A value that a field cannot take; the message says what it must be."""
-
-
-def annotations(config: type[Any]) -> dict[str, Any]:
-    """Field -> annotation of a dataclass."""
-    hints = get_type_hints(config)
-    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
-
-
-def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
-    """The valid fields of a dataclass, canonical; and an error for each of the others.
-
-    Canonical form: integers in float fields become floats, lists become tuples.
-    """
-    values, reasons = {}, []
-    for name, annotation in annotations(type(config)).items():
-        given = getattr(config, name)
-        try:
-            values[name] = fitted(given, annotation)
-        except Misfit as misfit:
-            reasons.append(f"{prefix}{name} must be {misfit}; got {shown(given)}")
-    return values, reasons
-
-
-def fitted(value: Any, annotation: Any) -> Any:
-    """``value`` converted to the annotated type; annotations unknown here are not checked."""
-    if annotation in _WORDS:
-        return _plain(value, annotation)
-    if annotation is Any:
-        return value
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        return _one_of(arguments, lambda argument: fitted(value, argument))
-    if origin is Literal:
-        if not isinstance(value, str) or value not in arguments:
-            raise Misfit(describe(annotation))
-        return value
-    if origin is tuple:
-        return _tuple(value, annotation, arguments)
-    if isinstance(annotation, type) and not isinstance(value, annotation):
-        raise Misfit(describe(annotation))
-    return value
-
-
-def _plain(value: Any, kind: type[Any]) -> Any:
-    numeric = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is float and numeric:
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise Misfit("a finite number")
-        return number
-    if kind is int and type(value) is int and abs(value) > LARGEST:
-        raise Misfit("a whole number below 2^63")
-    if type(value) is not kind:
-        raise Misfit(_WORDS[kind])
-    return value
-
-
-def _one_of(arguments: tuple[Any, ...], attempt: Callable[[Any], Any]) -> Any:
-    """The first alternative of a union for which ``attempt`` succeeds; ``None`` was handled before."""
-    reasons = []
-    for argument in arguments:
-        if argument is not type(None):
-            try:
-                return attempt(argument)
-            except Misfit as misfit:
-                reasons.append(str(misfit))
-    raise Misfit(" or ".join([*reasons, *(["none"] if type(None) in arguments else [])]))
-
-
-def _tuple(value: Any, annotation: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    several = arguments[-1] is Ellipsis
-    members = value if isinstance(value, tuple | list) else (value,) if several else None
-    if members is None or not (several or len(members) == len(arguments)):
-        raise Misfit(describe(annotation))
-    kinds = [arguments[0]] * len(members) if several else arguments
-    try:
-        return tuple(fitted(member, kind) for member, kind in zip(members, kinds, strict=True))
-    except Misfit as misfit:
-        raise Misfit(f"{describe(annotation)}, each {misfit}") from misfit
-
-
-def describe(annotation: Any) -> str:
-    """What a field of this annotation must be, in words."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if annotation in _WORDS:
-        return _WORDS[annotation]
-    if origin is Literal:
-        return f"one of {', '.join(arguments)}"
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return f"a list of {len(arguments)}"
-    return "a list" if origin is tuple else f"a {getattr(annotation, '__name__', annotation)}"
-
-
-def parsed(text: str, annotation: Any) -> Any:
-    """Parses command-line ``text`` for a field of this annotation."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        if text.lower() == "none" and type(None) in arguments:
-            return None
-        return _one_of(arguments, lambda argument: parsed(text, argument))
-    if origin is tuple:
-        several = arguments[-1] is Ellipsis
-        parts = text.split(",")
-        kinds = [arguments[0]] * len(parts) if several else arguments
-        if len(kinds) != len(parts):
-            raise Misfit(describe(annotation))
-        return tuple(parsed(part, kind) for part, kind in zip(parts, kinds, strict=True))
-    if annotation is bool:
-        if text.lower() not in ("true", "false"):
-            raise Misfit(_WORDS[bool])
-        return text.lower() == "true"
-    if annotation in (int, float):
-        try:
-            return fitted(annotation(text), annotation)
-        except ValueError as error:
-            raise Misfit(_WORDS[annotation]) from error
-    return fitted(text, annotation)
-
-
-def shown(value: Any) -> str:
-    """A value in an error message: short, on one line."""
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a number of many digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-# When and on what replicates are judged.
-
+from krohn.training.field_types import annotations, fitted_fields, shown
 
 # Seed of the test set, which is drawn once, after training, for the report only.
 TEST_SEED = 2**44
@@ -186,9 +43,6 @@ class EvaluationConfig:
         if self.seed == TEST_SEED:
             result.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
         return result
-
-
-# How replicates are optimised.
 
 
 @dataclass(frozen=True, kw_only=True)

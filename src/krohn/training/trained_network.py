@@ -1,7 +1,7 @@
-"""A trained run as a function from words to states, whatever its architecture."""
+"""What training leaves: replicates of a network with their weights, as functions from words to states."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +24,25 @@ PER_PASS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedStates:
-    """One replicate of a run, its weights [1, …] in float32, and what it was trained on."""
+class TrainedNetwork:
+    """R replicates with their weights, and the task they were trained on.
+
+    Attributes:
+        network: their architecture.
+        weights: by name, [R, …].
+        task: on the device of the weights.
+        replicate: number of the first of them in its run.
+    """
 
     network: Network
     weights: Weights
     task: Task
-    replicate: int
+    replicate: int = 0
+
+    @property
+    def replicates(self) -> int:
+        """How many networks there are."""
+        return len(next(iter(self.weights.values())))
 
     @property
     def automaton(self) -> Semiautomaton:
@@ -42,8 +54,12 @@ class TrainedStates:
         """Length of the training words."""
         return self.task.config.length
 
+    def task_with(self, **changes: object) -> Task:
+        """The same task on words of another length or distribution."""
+        return Task(replace(self.task.config, **changes), self.automaton, self.task.device)  # type: ignore[arg-type]
+
     def run(self, words: str | Iterable[Word] | Words) -> Words:
-        """States after each letter of words ``[batch, length]``; one string is one word."""
+        """States after each letter of words ``[batch, length]``; for one replicate. A string is one word."""
         names = self.automaton.letter_names
         batch = [letter_numbers(words, names)] if isinstance(words, str) else words
         states = self.forward(word_array(batch, names))
@@ -59,6 +75,7 @@ class TrainedStates:
     @torch.no_grad()
     def _states(self, words: Words) -> Words:
         """States of a few words; with a scratchpad the network reads its own states back."""
+        assert self.replicates == 1
         tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
         if self.task.config.scratchpad:
             result = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
@@ -69,7 +86,7 @@ class TrainedStates:
         return out
 
 
-def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
+def read_run(directory: Path, device: str = "cpu") -> TrainedNetwork:
     """The best replicate of a run directory, in float32."""
     if reasons := device_reasons("fp32", device):
         raise Unsupported("; ".join(reasons))
@@ -81,7 +98,7 @@ def trained_states(directory: Path, device: str = "cpu") -> TrainedStates:
     network = config.model.build(task.vocabulary, task.classes)
     result = read_weights(directory, replicate, network.layout)
     weights = {name: value[None].to(device) for name, value in result.items()}
-    return TrainedStates(network, weights, task, replicate)
+    return TrainedNetwork(network, weights, task, replicate)
 
 
 def best_replicate(directory: Path) -> int:
