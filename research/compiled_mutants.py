@@ -57,6 +57,8 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
 """Automaton, length, method with its gadget, positions or variant, mutants per kind (fewer if slow), type."""
 FORM = {"scan": "gadget", "paper": "positions", "grid": "variant"}
 OUTCOMES = ("certified, right", "refused, right", "refused, wrong", "certified, wrong")
+OTHERS = "## Exports and recurrent networks"
+"""The second part of the page, which ``folder_mutants.py`` writes."""
 Row = dict[str, Any]
 
 
@@ -83,7 +85,9 @@ def main() -> int:
     text = report(list(known.values()))
     print(text)
     if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
+        page = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
+        _, mark, others = page.partition(f"\n{OTHERS}")
+        options.out.write_text(f"{text}\n{mark}{others}", encoding="utf-8")
     return int(any(row["outcomes"].get(OUTCOMES[-1]) for row in known.values()))
 
 
