@@ -133,8 +133,8 @@ def listings_in_python(cases: dict[str, Letters]) -> None:
     import libsemigroups_pybind11 as peer
 
     def ours(letters: Letters) -> tuple[list[list[int]], ...]:
-        found = list_elements(letters)
-        return found.rows.tolist(), found.words(), found.right.tolist(), found.left.tolist()
+        result = list_elements(letters)
+        return result.rows.tolist(), result.words(), result.right.tolist(), result.left.tolist()
 
     def theirs(letters: Letters) -> tuple[object, ...]:
         semigroup = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])

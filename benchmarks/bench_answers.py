@@ -89,13 +89,13 @@ def commands(folder: Path) -> list[tuple[str, list[str]]]:
         (f"compile C2 --length {length}", ["compile", "C2", "--length", str(length)])
         for length in (10**9, 10**20 - 1)
     ]
-    made = {
+    automata = {
         "R-trivial 20": r_trivial(20, 3, 0),
         "R-trivial 100": r_trivial(100, 3, 1),
         "30 states 18 sinks": many_sinks(30, 18, 2),
         "nine flip-flops": flip_flops(9),
     }
-    for name, text in made.items():
+    for name, text in automata.items():
         path = written(name, text)
         rows += [
             (f"compile {name}", ["compile", path, "-T", "100"]),
@@ -141,19 +141,19 @@ def measured(arguments: list[str]) -> tuple[float, float, int, str]:
         err.seek(0)
         text, errors = out.read(), err.read().strip().splitlines()
     code = os.waitstatus_to_exitcode(status)
-    told = " ".join(line for line in errors if "given up" in line)
+    note = " ".join(line for line in errors if "given up" in line)
     shown = _result(text) if code == 0 else (errors or ["no answer"])[-1]
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, code, f"{shown} {told}".strip()
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, code, f"{shown} {note}".strip()
 
 
 def _result(text: str) -> str:
     """Layers, blocks, parameters and what is known of the depth; else the line that says it."""
     lines = text.splitlines()
     sizes = [line.split() for line in lines if line.startswith(("depth ", "blocks", "num_param"))]
-    said = [" ".join(words if "known" in " ".join(words) else words[:2]) for words in sizes]
-    said += [line.replace("depth: ", "least depth: ") for line in lines if line.startswith("depth: ")]
-    said += [line for line in lines if line.startswith("all three agree")]
-    return ", ".join(said) or lines[0]
+    parts = [" ".join(words if "known" in " ".join(words) else words[:2]) for words in sizes]
+    parts += [line.replace("depth: ", "least depth: ") for line in lines if line.startswith("depth: ")]
+    parts += [line for line in lines if line.startswith("all three agree")]
+    return ", ".join(parts) or lines[0]
 
 
 def main() -> int:

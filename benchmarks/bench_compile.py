@@ -111,11 +111,11 @@ def _worker(source: str | None, length: int, repeats: int) -> "subprocess.Popen[
     return subprocess.Popen(command, env={**os.environ, **path}, stdin=pipe, stdout=pipe, text=True)
 
 
-def _line(name: str, found: Sequence[dict[str, float]]) -> str:
+def _line(name: str, timings: Sequence[dict[str, float]]) -> str:
     """A row of a table: seconds here, seconds there, and the quotient."""
-    cells = [name, " / ".join(f"{each['layers']:.0f}" for each in found)]
+    cells = [name, " / ".join(f"{each['layers']:.0f}" for each in timings)]
     for step in ("compile", "proof", "verify"):
-        seconds = [each[step] for each in found]
+        seconds = [each[step] for each in timings]
         cells += [
             " / ".join(f"{one:.2f}" for one in seconds),
             *(f"{seconds[0] / one:.2f}" for one in seconds[1:]),

@@ -38,10 +38,10 @@ Way = tuple[Callable[..., Tensor], list[Tensor]]
 def passes(way: Way) -> list[Tensor]:
     """The result of a forward pass and the gradients of a backward pass."""
     compute, inputs = way
-    found = compute(*inputs)
-    places, channels = (torch.linspace(-1, 1, found.shape[at], device=found.device) for at in (1, -1))
-    weight = (places.view(1, -1, *[1] * (found.ndim - 2)) * channels).expand_as(found).to(found.dtype)
-    return [found.detach(), *torch.autograd.grad(found, inputs, weight)]
+    result = compute(*inputs)
+    places, channels = (torch.linspace(-1, 1, result.shape[at], device=result.device) for at in (1, -1))
+    weight = (places.view(1, -1, *[1] * (result.ndim - 2)) * channels).expand_as(result).to(result.dtype)
+    return [result.detach(), *torch.autograd.grad(result, inputs, weight)]
 
 
 def seconds(way: Way, repeat: int) -> float:
@@ -61,9 +61,9 @@ def _synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def furthest(found: list[Tensor], wanted: list[Tensor]) -> float:
+def furthest(actual: list[Tensor], wanted: list[Tensor]) -> float:
     """‖found − wanted‖ / ‖wanted‖ of the result and of every gradient; the greatest."""
-    pairs = zip(found, wanted, strict=True)
+    pairs = zip(actual, wanted, strict=True)
     return max(float((one.double().view_as(two) - two).norm() / two.norm()) for one, two in pairs)
 
 
@@ -97,11 +97,11 @@ def as_ours(part: Tensor) -> Tensor:
 def recurrence(rows: int, length: int, steps: int, head: int, device: str) -> dict[str, Way]:
     """The scan alone: queries, keys, values and rates are given, and memories start at zero."""
 
-    def drawn(*shape: int) -> Tensor:
+    def normal(*shape: int) -> Tensor:
         return torch.rand(rows, *shape, device=device)
 
-    keys = torch.nn.functional.normalize(drawn(length, steps, head) - 0.5, dim=-1)
-    parts = [drawn(length, head), keys, drawn(length, steps, head), 2 * drawn(length, steps)]
+    keys = torch.nn.functional.normalize(normal(length, steps, head) - 0.5, dim=-1)
+    parts = [normal(length, head), keys, normal(length, steps, head), 2 * normal(length, steps)]
     parts = [part.bfloat16() for part in parts]  # the same numbers for all
     no_gate, empty = torch.zeros(rows, length, device=device), torch.zeros(rows, head, head, device=device)
 

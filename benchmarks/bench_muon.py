@@ -25,21 +25,21 @@ SIZES = ((16, 20, 16), (8, 6, 64), (8, 12, 16), (2, 6, 64))  # layers, replicate
 
 
 def beside_adamw(layers: int, replicates: int, batch: int) -> dict[str, Any]:
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for method in ("adamw", "muon"):
         config = paper_run(layers, replicates, optimizer=OptimizerConfig(method=method, batch=batch))
         _, stepper = build(config, choose_device(None))
-        found[method] = 1e3 * min(seconds_per_step(stepper, 64, average=False) for _ in range(2))
+        result[method] = 1e3 * min(seconds_per_step(stepper, 64, average=False) for _ in range(2))
         del stepper
         torch.cuda.empty_cache()
     return {
         "layers": layers,
         "replicates": replicates,
         "batch": batch,
-        "adamw_ms": found["adamw"],
-        "muon_ms": found["muon"],
-        "ratio": found["muon"] / found["adamw"],
-        "words_s": batch * replicates / found["muon"] * 1e3,
+        "adamw_ms": result["adamw"],
+        "muon_ms": result["muon"],
+        "ratio": result["muon"] / result["adamw"],
+        "words_s": batch * replicates / result["muon"] * 1e3,
     }
 
 

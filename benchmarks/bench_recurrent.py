@@ -66,11 +66,11 @@ def furthest(compute: Callable[..., Tensor], loop: Callable[..., Tensor], inputs
     torch.manual_seed(1)
     wide = [part.detach().to(torch.promote_types(part.dtype, torch.float64)) for part in inputs]
     wide = [part.requires_grad_() for part in wide]
-    found, wanted = compute(*inputs), loop(*wide)
-    weight = torch.randn_like(found)
-    pairs = [(found, wanted)]
+    actual, wanted = compute(*inputs), loop(*wide)
+    weight = torch.randn_like(actual)
+    pairs = [(actual, wanted)]
     ours, theirs = (
-        torch.autograd.grad(found, inputs, weight),
+        torch.autograd.grad(actual, inputs, weight),
         torch.autograd.grad(wanted, wide, weight.to(wide[0])),
     )
     pairs += zip(ours, theirs, strict=True)
@@ -88,11 +88,11 @@ def main() -> None:
     torch.manual_seed(0)
     length = asked.length
 
-    def drawn(*shape: int) -> Tensor:
+    def normal(*shape: int) -> Tensor:
         return torch.rand(asked.rows, *shape, device=asked.device)
 
     Ways = dict[str, Callable[..., Tensor]]
-    gate, write, first = drawn(length, CHANNELS), drawn(length, CHANNELS), drawn(CHANNELS)
+    gate, write, first = normal(length, CHANNELS), normal(length, CHANNELS), normal(CHANNELS)
     turned = torch.polar(gate, 6 * gate), torch.polar(write, write), torch.polar(first, first)
     diagonal: Ways = {"ours": linear_scan, "loop": diagonal_loop}
     cases: list[tuple[str, Ways, list[Tensor]]] = [
@@ -100,9 +100,9 @@ def main() -> None:
         ("diagonal, complex", diagonal, list(turned)),
     ]
     for steps in (1, 2, 4):
-        keys = torch.nn.functional.normalize(drawn(length, steps, KEY) - 0.5, dim=-1)
-        inputs = [drawn(length, KEY), keys, drawn(length, steps, VALUE), 2 * drawn(length, steps)]
-        inputs += [-drawn(length) * (steps > 1), drawn(KEY, VALUE)]
+        keys = torch.nn.functional.normalize(normal(length, steps, KEY) - 0.5, dim=-1)
+        inputs = [normal(length, KEY), keys, normal(length, steps, VALUE), 2 * normal(length, steps)]
+        inputs += [-normal(length) * (steps > 1), normal(KEY, VALUE)]
         ways: Ways = {
             "ours": lambda *x: delta_scan(*x)[0],
             "chunks": lambda *x: chunked(*x)[0],

@@ -56,8 +56,8 @@ def main() -> int:
                 print(f"{row}{'—':>9}{'> cap':>9}{size / base:11.1f}")
                 continue
             command = [sys.executable, "-c", MEASURE, name, gadget, str(options.length)]
-            found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-            print(f"{row}{found['seconds']:9.2f}{found['peak'] / 1e9:9.2f}{size / base:11.1f}")
+            report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            print(f"{row}{report['seconds']:9.2f}{report['peak'] / 1e9:9.2f}{size / base:11.1f}")
     return 0
 
 

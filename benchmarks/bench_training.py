@@ -99,11 +99,11 @@ def curves(steps: int = 384, replicates: int = 16, window: int = 64) -> list[dic
             first = stepper.network.layout.views(stepper.state.weight)
             stock = StockLoop(paper_run(4, 1), device, weights=first)
         cuts = torch.ones(replicates, dtype=torch.float64)
-        found = []
+        result = []
         for step in range(steps):
             stepper.run(step, 1, cuts, average=False)
-            found.append(stepper.loss.clone())
-        losses[precision] = torch.stack(found).cpu()
+            result.append(stepper.loss.clone())
+        losses[precision] = torch.stack(result).cpu()
     stock_losses = torch.tensor(stock.train_on(stepper, window))
     exact = float((stock_losses - losses["fp32"][:window, 0]).abs().max())
     rows = []

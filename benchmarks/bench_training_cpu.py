@@ -83,14 +83,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def cases() -> list[Case]:
     """Every option alone; sizes on the options that cost most."""
-    found = [Case(name, **option) for name, option in OPTIONS.items()]
+    result = [Case(name, **option) for name, option in OPTIONS.items()]
     for name in ("default", "learned", "dropout", "lstm"):
         option = OPTIONS[name]
-        found += [Case(name, **option, replicates=count) for count in (4, 20)]
-        found += [Case(name, **option, batch=64), Case(name, **option, length=100)]
-    found += [Case(name, **OPTIONS[name], length=100) for name in ("shifted", "recency", "scratchpad")]
-    found += [Case("dim 128", **OPTIONS["dim 128"], replicates=4, length=100, batch=64)]
-    return found
+        result += [Case(name, **option, replicates=count) for count in (4, 20)]
+        result += [Case(name, **option, batch=64), Case(name, **option, length=100)]
+    result += [Case(name, **OPTIONS[name], length=100) for name in ("shifted", "recency", "scratchpad")]
+    result += [Case("dim 128", **OPTIONS["dim 128"], replicates=4, length=100, batch=64)]
+    return result
 
 
 class Ours:

@@ -37,9 +37,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     out, device, *cases = sys.argv[1:]
     if device == "--table":
-        made = table([json.loads(line) for line in Path(out).read_text().splitlines()])
+        report = table([json.loads(line) for line in Path(out).read_text().splitlines()])
         begin, end = "<!-- words: begin -->", "<!-- words: end -->"
-        PAGE.write_text(re.sub(f"{begin}.*{end}", f"{begin}\n{made}\n{end}", PAGE.read_text(), flags=re.S))
+        PAGE.write_text(re.sub(f"{begin}.*{end}", f"{begin}\n{report}\n{end}", PAGE.read_text(), flags=re.S))
         return
     torch.set_num_threads(1)
     for case in cases:
@@ -47,10 +47,10 @@ def main() -> None:
         trained = read_run(NETWORKS / name, device)
         if device != "cpu":
             count(trained, trained.automaton, 8)  # the first use of a GPU takes seconds
-        found = count(trained, trained.automaton, int(length))
+        counts = count(trained, trained.automaton, int(length))
         about = {"network": name, "device": device if device == "cpu" else torch.cuda.get_device_name()}
-        shortest = None if found.shortest is None else list(found.shortest.word)
-        line = {**about, **found.to_json(), "prefixes": found.prefixes, "seconds": found.seconds}
+        shortest = None if counts.shortest is None else list(counts.shortest.word)
+        line = {**about, **counts.to_json(), "prefixes": counts.prefixes, "seconds": counts.seconds}
         with Path(out).open("a") as file:
             file.write(json.dumps({**line, "shortest": shortest}) + "\n")
 

@@ -162,9 +162,9 @@ def compare_muon() -> list[dict[str, Any]]:
             for gradient in drawn[:2]:
                 state.gradient.copy_(gradient)
                 optimizer.step(torch.zeros(3, device=device), average=True)
-            found = (state.weight, state.average, state.first)
+            result = (state.weight, state.average, state.first)
             moved.append(
-                [value.cpu().double() - weight.double() * (place < 2) for place, value in enumerate(found)]
+                [value.cpu().double() - weight.double() * (place < 2) for place, value in enumerate(result)]
             )
         errors = [_error(ours, theirs) for ours, theirs in zip(*moved, strict=True)]
         frozen = not any(bool(value[1].any()) for value in moved[0])

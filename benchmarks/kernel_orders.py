@@ -41,10 +41,10 @@ def main() -> None:
         for place in places:
             there = {key: weight.to(place) for key, weight in weights.items()}
             with torch.no_grad():
-                found = (
+                outputs = (
                     network.logits(there, torch.from_numpy(word)[None, None].to(place))[0, 0].cpu().numpy()
                 )
-            same, gap = int((found == wanted).all(axis=1).sum()), float(np.abs(found - wanted).max())
+            same, gap = int((outputs == wanted).all(axis=1).sum()), float(np.abs(outputs - wanted).max())
             print(f"{name}, {place}: {same} of {LETTERS} letters have the same logits, largest gap {gap:.1e}")
 
 

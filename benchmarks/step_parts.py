@@ -47,15 +47,15 @@ def milliseconds(action: Callable[[], object], repeats: int = 20) -> float:
         action()
     for _ in range(3):
         graph.replay()
-    found = []
+    result = []
     for _ in range(repeats):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         graph.replay()
         end.record()
         end.synchronize()
-        found.append(start.elapsed_time(end))
-    return median(found)
+        result.append(start.elapsed_time(end))
+    return median(result)
 
 
 def steps_in_one_graph() -> list[dict[str, Any]]:

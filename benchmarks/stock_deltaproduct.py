@@ -161,10 +161,10 @@ def main() -> None:
     group = Group(parse_spec(asked.spec))
     word = np.random.default_rng(0).integers(group.automaton.num_letters, size=asked.letters).tolist()
     layer = stock_layer(group).to("cuda" if torch.cuda.is_available() else "cpu")
-    found = answers(group, layer, word)
+    result = answers(group, layer, word)
     wrong = [
         t + 1
-        for t, pair in enumerate(zip(found, group.automaton.run(word), strict=True))
+        for t, pair in enumerate(zip(result, group.automaton.run(word), strict=True))
         if len(set(pair)) > 1
     ]
     first = f", the first wrong one is letter {wrong[0]:,}" if wrong else ""

@@ -96,9 +96,9 @@ def refuse(*given: Any, **options: Any) -> Any:
 
 def plain(self: affine.Affine) -> affine.Affine:
     """The box alone says what a unit holds: nothing is shared."""
-    made = affine.entering(self.box)
-    own = made.tied.sum(axis=0)
-    return affine.Affine(self.box, made.centre, np.zeros((0, *own.shape)), own)
+    result = affine.entering(self.box)
+    own = result.tied.sum(axis=0)
+    return affine.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own)
 
 
 def no_clock(along: Any) -> Any:
@@ -178,29 +178,29 @@ def prover(case: Case) -> Callable[[], str] | None:
 
 
 def _recurrent(network: Any) -> str:
-    found = krohn.verify(network)
-    if found.certified:
-        return f"every length, {found.claim.order}"
-    return f"{found.largest} letters" if found.largest else ""
+    result = krohn.verify(network)
+    if result.certified:
+        return f"every length, {result.claim.order}"
+    return f"{result.largest} letters" if result.largest else ""
 
 
 def measured(case: Case, parts: tuple[str, ...]) -> tuple[Case, dict[str, tuple[str, float]]]:
     """What is proved, and in how many seconds: with all parts, and without each."""
-    ask, found = prover(case), dict[str, tuple[str, float]]()
+    ask, result = prover(case), dict[str, tuple[str, float]]()
     if ask is None:
-        return case, found
+        return case, result
     for name in ("", *parts):
         start = time.process_time()
         with without(PARTS.get(name, ())):
             proved = ask()
-        found[name] = proved, time.process_time() - start
+        result[name] = proved, time.process_time() - start
         if not proved and not name:
             break  # nothing to lose
-    return case, found
+    return case, result
 
 
 def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[str, ...], title: str) -> str:
-    kept = [(case, found) for case, found in rows if found and found[""][0]]
+    kept = [(case, result) for case, result in rows if result and result[""][0]]
     lines = [
         title,
         "",
@@ -212,9 +212,9 @@ def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[s
         "|---|---:|---:|---|",
     ]
     for part in parts:
-        lost = [_named(case) for case, found in kept if found[part][0] != found[""][0]]
-        same = [found for _, found in kept if found[part][0] == found[""][0]]
-        ratio = sum(found[part][1] for found in same) / max(1e-9, sum(found[""][1] for found in same))
+        lost = [_named(case) for case, result in kept if result[part][0] != result[""][0]]
+        same = [result for _, result in kept if result[part][0] == result[""][0]]
+        ratio = sum(result[part][1] for result in same) / max(1e-9, sum(result[""][1] for result in same))
         shown = "; ".join(lost[:8]) + (f"; and {len(lost) - 8} more" if len(lost) > 8 else "")
         lines.append(f"| {part} | {len(lost)} | {ratio:.2f} | {shown} |")
     return "\n".join(lines) + "\n"
@@ -232,9 +232,9 @@ def read_log(path: Path | None) -> dict[Case, dict[str, tuple[str, float]]]:
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         (*case, tuple(tuple(option) for option in options)): {
-            name: tuple(cell) for name, cell in found.items()
+            name: tuple(cell) for name, cell in result.items()
         }
-        for (*case, options), found in lines
+        for (*case, options), result in lines
     }
 
 
@@ -254,15 +254,15 @@ def main() -> None:
     missing = [case for case in chosen if case not in known]
     with ProcessPoolExecutor(options.jobs) as pool:
         for done in as_completed([pool.submit(measured, case, parts) for case in missing]):
-            case, found = done.result()
-            known[case] = found
+            case, result = done.result()
+            known[case] = result
             if options.log:
                 with options.log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps([case, found]) + "\n")
+                    log.write(json.dumps([case, result]) + "\n")
     rows = [(case, known[case]) for case in chosen]
     text = report(rows, parts, f"## {LONGER}" if options.longer else "# What each part of the checker is for")
     print(text)
-    refused = [_named(case) for case, found in rows if not found or not found[""][0]]
+    refused = [_named(case) for case, result in rows if not result or not result[""][0]]
     print("not built or not proved:", "; ".join(refused))
     if options.out and options.longer:
         first = options.out.read_text(encoding="utf-8").partition(f"\n## {LONGER}")[0]

@@ -119,7 +119,7 @@ def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: st
     way, _, form = method.partition(" ")
     options: dict[str, Any] = {FORM[way]: form} if form else {}
     network = krohn.compile(spec, length, method=way, **options)  # type: ignore[arg-type]
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     deceived, start = [], time.process_time()
     for turn in turns:
         seed = (*seeds, list(CHANGES).index(kind), turn)
@@ -130,11 +130,11 @@ def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: st
         certified = attempt(mutant, automaton, length, arithmetic(dtype))[1] is None
         word = wrong_word(mutant, automaton, length, dtype, seed=turn, backwards=bool(turn % 2))
         outcome = f"{'certified' if certified else 'refused'}, {'right' if word is None else 'wrong'}"
-        found[outcome] += 1
+        result[outcome] += 1
         if outcome == OUTCOMES[-1]:
             deceived.append([*seed, word])
     seconds = round(time.process_time() - start, 2)
-    return {"network": name, "kind": kind, "outcomes": dict(found), "deceived": deceived, "seconds": seconds}
+    return {"network": name, "kind": kind, "outcomes": dict(result), "deceived": deceived, "seconds": seconds}
 
 
 def report(rows: list[Row]) -> str:

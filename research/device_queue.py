@@ -178,7 +178,7 @@ def main() -> None:
     options = parser.parse_args()
     deadline = time.time() + options.seconds
     lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
-    waiting = [found for line in lines for found in chosen(line, options.scale)]
+    waiting = [result for line in lines for result in chosen(line, options.scale)]
     options.out.mkdir(parents=True, exist_ok=True)
     pace = Pace()
     with Store(options.out / f"{options.queue.stem}.sqlite") as store:
@@ -191,7 +191,7 @@ def main() -> None:
                 if not is_done(store, run) and not row_is_finished(store, run, options.scale)
             ]
             left = deadline - time.time()
-            fitting = [found for found in waiting if pace.of(found[1]) < left]
+            fitting = [result for result in waiting if pace.of(result[1]) < left]
             if not fitting and not (options.partial and waiting and left > LEAST_SECONDS):
                 break
             name, run = first = (fitting or waiting)[0]

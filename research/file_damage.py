@@ -69,10 +69,10 @@ def json_damage(rng: random.Random, text: str) -> bytes:
             holder[key] += rng.choice([-1, 1, 10**6, 2**60])
         else:
             holder[key] = deepcopy(rng.choice(NASTY))
-    found = json.dumps(payload)
+    result = json.dumps(payload)
     if rng.random() < 0.05:
-        found = found.replace("{", '{"krohn": 1, "krohn": 1, ', 1)
-    return found.encode(errors="surrogatepass")
+        result = result.replace("{", '{"krohn": 1, "krohn": 1, ', 1)
+    return result.encode(errors="surrogatepass")
 
 
 def _place(rng: random.Random, payload: Any) -> tuple[Any, Any]:

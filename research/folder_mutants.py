@@ -217,8 +217,8 @@ def proved(net: Net, honest: Certificate, spec: str, length: int) -> bool:
             return True
         network, outputs = transformer_of(net, claim.automaton)
         record, failure, _ = furthest(network, outputs, length, claim.dtype, without_norms(network))
-        found = Certificate(claim, asked.rules, RULES[asked.rules].version, record.witness)
-        return failure is None and check_certificate(net, found).certified
+        result = Certificate(claim, asked.rules, RULES[asked.rules].version, record.witness)
+        return failure is None and check_certificate(net, result).certified
     except (KrohnError, Refused):
         return False
 
@@ -330,7 +330,7 @@ def of_recurrent(name: str, kind: str, seed: int, count: int) -> Row:
                 else stack_logits(mutant, word, dtype)
                 for word in words
             )
-            good = all(right(found, automaton, word) for found, word in zip(logits, words, strict=True))
+            good = all(right(result, automaton, word) for result, word in zip(logits, words, strict=True))
             outcome = _outcome(one, good)
             tally[outcome] += 1
             deceived += [[turn, dtype]] if outcome == OUTCOMES[-1] else []
@@ -371,8 +371,8 @@ def report(rows: list[Row]) -> str:
     head = (
         f"{OTHERS}\n\nWritten by `research/folder_mutants.py`: {total:,} mutants in {minutes:.0f} minutes of "
         "processor time. Exports for\n`transformers` are judged by its stock class, those for "
-        "TransformerLens by torch, recurrent networks by torch's cells or by\nthe training architecture, in float32 and "
-        "bfloat16. What is no network any more counts as wrong. The last column must be 0."
+        "TransformerLens by torch, recurrent networks by torch's cells or by\nthe training architecture, in "
+        "float32 and bfloat16. What is no network any more counts as wrong. The last column must be 0."
     )
     return "\n\n".join([head, *(table(name, counted) for name, counted in tables.items())])
 

@@ -48,7 +48,7 @@ def right(decoder: Decoder, automaton: Semiautomaton) -> list[float]:
     return [round(float(good[:, :SHORT].mean()), 4), round(float(good[:, SHORT:].mean()), 4)]
 
 
-def found(decoder: Decoder, automaton: Semiautomaton) -> dict[str, list[float]]:
+def causal_shares(decoder: Decoder, automaton: Semiautomaton) -> dict[str, list[float]]:
     """By family the highest causal share before the last block, with its interval, on words of 8 letters."""
     study = Study(
         subject_of_decoder(decoder, automaton, "trained back"), seed=0, amount=Amount.of(0.5), length=SHORT
@@ -71,7 +71,7 @@ def trial(name: str, size: float, seed: int) -> dict[str, Any]:
     ended = trained(begun, automaton, Training(length=SHORT, steps=STEPS, rate=RATE), seed)
     row: dict[str, Any] = {"network": name, "noise": size, "seed": seed}
     for when, decoder in (("before", begun), ("after", ended)):
-        row[when] = {"right": right(decoder, automaton), "found": found(decoder, automaton)}
+        row[when] = {"right": right(decoder, automaton), "found": causal_shares(decoder, automaton)}
     return row
 
 

@@ -85,13 +85,13 @@ def templates(folder: Path, streams: Path) -> None:
 
 def snapshot(folder: Path) -> dict[str, str]:
     """Every path below, with a digest of what it holds."""
-    found = {}
+    result = {}
     for path in sorted(folder.rglob("*")):
         held = (
             os.readlink(path).encode() if path.is_symlink() else path.read_bytes() if path.is_file() else b""
         )
-        found[str(path.relative_to(folder))] = hashlib.sha256(held).hexdigest()
-    return found
+        result[str(path.relative_to(folder))] = hashlib.sha256(held).hexdigest()
+    return result
 
 
 def perform(case: Case, folder: Path, streams: Path) -> Outcome:
@@ -104,8 +104,8 @@ def perform(case: Case, folder: Path, streams: Path) -> Outcome:
     _, code = os.waitpid(child, 0)
     after = snapshot(folder)
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-    said = [(streams / name).read_bytes().decode(errors="replace") for name in ("out", "err")]
-    return Outcome(os.waitstatus_to_exitcode(code), *said, changed, time.monotonic() - begin)
+    texts = [(streams / name).read_bytes().decode(errors="replace") for name in ("out", "err")]
+    return Outcome(os.waitstatus_to_exitcode(code), *texts, changed, time.monotonic() - begin)
 
 
 def _become(case: Case, folder: Path, streams: Path) -> None:
@@ -133,25 +133,25 @@ def _become(case: Case, folder: Path, streams: Path) -> None:
 
 def complaints(case: Case, done: Outcome) -> list[str]:
     """Everything that is wrong with an outcome."""
-    found = []
+    result = []
     if done.status not in (0, 1, 2):
         slow = done.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
         long_work = slow and case.words[0] in LONG
         return [] if long_work else ["time" if slow else f"exit status {done.status}"]
     if "Traceback" in done.err or "internal error" in done.err:
-        found.append("traceback")
+        result.append("traceback")
     if "needs more memory" in done.err:
-        found.append("memory")
+        result.append("memory")
     lines = [line for line in done.err.splitlines() if line.startswith("error: ")]
     helped = done.out.startswith("Usage: ")  # a group of commands without a command prints its help
     if done.status == 2 and not helped and (len(lines) != 1 or not ERROR.fullmatch(lines[0])):
-        found.append(f"no single error line of at most 300 characters: {done.err[:200]!r}")
+        result.append(f"no single error line of at most 300 characters: {done.err[:200]!r}")
     if done.status == 1 and not NEGATIVE.search(done.out):
-        found.append("status 1 without a decided negative")
+        result.append("status 1 without a decided negative")
     if "--json" in case.words and "--help" not in case.words and "-h" not in case.words:
-        found += _wrong_json(done)
+        result += _wrong_json(done)
     strange = [path for path in sorted(done.changed) if not _asked_for(path, case)]
-    return [*found, *(f"changed {path}" for path in strange[:3])]
+    return [*result, *(f"changed {path}" for path in strange[:3])]
 
 
 def _wrong_json(done: Outcome) -> list[str]:
@@ -197,20 +197,20 @@ def main() -> int:
     counts: Counter[str] = Counter()
     statuses: Counter[int] = Counter()
     wrong = 0
-    with tempfile.TemporaryDirectory(prefix="krohn-fuzz-") as made:
-        place = Path(made)
+    with tempfile.TemporaryDirectory(prefix="krohn-fuzz-") as folder:
+        place = Path(folder)
         (place / "templates").mkdir()
         (place / "streams").mkdir()
         templates(place / "templates", place / "streams")
         for seed in range(options.seed, options.seed + options.count):
             case = draw(seed, place / "templates", place / "case")
             done = perform(case, place / "case", place / "streams")
-            found = complaints(case, done)
+            result = complaints(case, done)
             counts[case.kind] += 1
             statuses[done.status] += 1
-            if found or options.show:
-                wrong += bool(found)
-                print(f"seed {seed}, {case.kind}: {'; '.join(found) or done.status}", flush=True)
+            if result or options.show:
+                wrong += bool(result)
+                print(f"seed {seed}, {case.kind}: {'; '.join(result) or done.status}", flush=True)
                 print(f"  {[word[:80] for word in case.words]}\n  {done.err.strip()[-400:]}", flush=True)
             shutil.rmtree(place / "case")
             if (seed + 1 - options.seed) % 500 == 0:

@@ -118,9 +118,9 @@ def command_line(rng: random.Random, folder: Path) -> Case:
 
 
 def _command(name: str) -> click.Command:
-    found = app.get_command(click.Context(app), name)  # type: ignore[attr-defined]
-    assert isinstance(found, click.Command)
-    return found
+    result = app.get_command(click.Context(app), name)  # type: ignore[attr-defined]
+    assert isinstance(result, click.Command)
+    return result
 
 
 def _add(rng: random.Random, case: Case, parameter: click.Parameter) -> None:

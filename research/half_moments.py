@@ -35,7 +35,7 @@ def step_and_round(self: AdamW, loss: Tensor, *, average: bool) -> None:
         moment.copy_(moment.bfloat16())
 
 
-def made(run: PlannedRun, device: str | None) -> dict[int, Record]:
+def records_of(run: PlannedRun, device: str | None) -> dict[int, Record]:
     records = work(Job(run=run, directory=None, device=device, deadline=None))
     return {record.replicate: record for record in records}
 
@@ -56,9 +56,9 @@ def main() -> None:
     options = parser.parse_args()
     wanted = [{"task": task, "factor": "EMA", "value": 0.9} for task in options.tasks]
     for run in [run for run in stability.plan(options.scale) if run.label in wanted]:
-        full = published(run) or made(run, options.device)
+        full = published(run) or records_of(run, options.device)
         with patch.object(AdamW, "step", step_and_round):
-            half = made(run, options.device)
+            half = records_of(run, options.device)
         gains = [100 * (half[number].accuracy - full[number].accuracy) for number in full]
         mean, error = mean_and_error(gains)
         row = {

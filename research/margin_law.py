@@ -252,8 +252,8 @@ def run(seeds: range, layers: list[str]) -> None:
                 continue
             begun = process_time()
             module, right = train(layer, seed)
-            found = {name: measure(module, pattern) for name, pattern in PATTERNS.items()}
-            row = {"layer": layer, "seed": seed, "right": right, "patterns": found, "T": T, "steps": STEPS}
+            result = {name: measure(module, pattern) for name, pattern in PATTERNS.items()}
+            row = {"layer": layer, "seed": seed, "right": right, "patterns": result, "T": T, "steps": STEPS}
             row |= {"longest": LONGEST, "seconds": round(process_time() - begun, 1)}
             with RECORDS.open("a") as file:
                 file.write(json.dumps(row) + "\n")

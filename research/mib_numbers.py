@@ -87,7 +87,7 @@ def main(mib: Path, eap: Path, out: Path, *networks: Path) -> None:
         wrong, right = curve["FPR"], curve["TPR"]
         return sum((wrong[n + 1] - wrong[n]) * (right[n + 1] + right[n]) / 2 for n in range(len(wrong) - 1))
 
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, content in hypotheses.items():
         compared = evaluation.compare_graphs(read(reference), read(content))
         curve = evaluation.evaluate_area_under_roc(read(reference), read(content))
@@ -98,14 +98,14 @@ def main(mib: Path, eap: Path, out: Path, *networks: Path) -> None:
                 graph.apply_topn(int(share * len(graph.edges)), True, prune=prune)
                 own = [edge.name for edge in graph.edges.values() if edge.in_graph]
                 chosen[f"{share:g}{' pruned' if prune else ''}"] = own
-        found[name] = {"circuit": content, "compared": compared, "greedy": curve, "chosen": chosen}
+        result[name] = {"circuit": content, "compared": compared, "greedy": curve, "chosen": chosen}
     _, under, away, _, curve = evaluation.evaluate_area_under_curve(
         None, read(hypotheses["all"]), None, None, quiet=True
     )
     payload = {
         "of": {"MIB-circuit-track": commit(mib), "EAP-IG": commit(eap)},
         "reference": reference,
-        "hypotheses": found,
+        "hypotheses": result,
         "of_the_suite": {folder.name: auroc(folder / "circuit.json") for folder in networks},
         "area": {"faithfulness": curve, "under": under, "from_one": away},
     }

@@ -30,28 +30,28 @@ Build = Callable[[int], CompiledNetwork]
 
 
 def cases() -> dict[str, Build]:
-    found: dict[str, Build] = {}
+    result: dict[str, Build] = {}
     for name in ("C2", "S4"):
         for positions in ("circle", "binary"):
-            found[f"Theorem 1, {name}, {positions}"] = lambda t, n=name, p=positions: build_scan(
+            result[f"Theorem 1, {name}, {positions}"] = lambda t, n=name, p=positions: build_scan(
                 parse_spec(n), t, positions=p
             )
     for modulus in (2, 6, 24):
         for counting in ("relu", "steps", "sin"):
-            found[f"counter mod {modulus}, {counting}"] = lambda t, m=modulus, c=counting: build_counter(
+            result[f"counter mod {modulus}, {counting}"] = lambda t, m=modulus, c=counting: build_counter(
                 m, t, 1, c
             )
     for sharp in (False, True):
-        found[f"memory 24, {'sharp' if sharp else 'printed'} score"] = lambda t, s=sharp: build_memory(
+        result[f"memory 24, {'sharp' if sharp else 'printed'} score"] = lambda t, s=sharp: build_memory(
             24, t, 1, s
         )
     for name in ("T3", "Dyck4,2"):
-        found[f"Theorem 2, {name}, relu, binary"] = lambda t, n=name: build_paper(
+        result[f"Theorem 2, {name}, relu, binary"] = lambda t, n=name: build_paper(
             parse_spec(n), t, positions="binary"
         )
     for name in ("S4", "T3", "Dyck4,2"):
         for activation in ("relu", "sin"):
-            found[f"Theorem 2, {name}, {activation}"] = lambda t, n=name, a=activation: build_paper(
+            result[f"Theorem 2, {name}, {activation}"] = lambda t, n=name, a=activation: build_paper(
                 parse_spec(n), t, a
             )
     for name in ("Grid4", "Grid9"):
@@ -60,8 +60,8 @@ def cases() -> dict[str, Build]:
             *(("mod", "relu"), ("mod", "sin"), ("mod_sum", "sin")),
         ):
             label = f"Theorem 3, {name}, {variant}, {activation}"
-            found[label] = lambda t, n=name, v=variant, a=activation: build_grid(parse_spec(n), t, v, a)
-    return found
+            result[label] = lambda t, n=name, v=variant, a=activation: build_grid(parse_spec(n), t, v, a)
+    return result
 
 
 def hard_words(automaton: Semiautomaton, length: int) -> np.ndarray:
@@ -92,8 +92,8 @@ def main() -> int:
     options = parser.parse_args()
     print("| construction | float32 | float16 |\n| --- | --- | --- |")
     for name, build in cases().items():
-        found = [largest(build, dtype, options.cap) for dtype in ("float32", "float16")]
-        print(f"| {name} | {found[0]} | {found[1]} |", flush=True)
+        result = [largest(build, dtype, options.cap) for dtype in ("float32", "float16")]
+        print(f"| {name} | {result[0]} | {result[1]} |", flush=True)
     return 0
 
 

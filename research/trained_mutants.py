@@ -123,8 +123,8 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = read_run(folder)
     claim = claimed_words(trained, trained.automaton, "all")
-    found = contexts(claim)
-    assert found is not None
+    result = contexts(claim)
+    assert result is not None
     boxes = boxes_from(read_certificate(folder / NAME).witness)
     words = np.concatenate([uniform(trained.automaton, LONG)[:256], habitual(trained.automaton, LONG)])
     wanted, rng = np.asarray(simulate(trained.automaton, words)), np.random.default_rng(0)
@@ -137,7 +137,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
             change({**whole, **used}, rng)  # parts of the arrays themselves, without padding
             weights = {name: torch.tensor(value)[None] for name, value in whole.items()}
             mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
-            tally[change.__name__][outcome(mutant, boxes, claim, found, words, wanted)] += 1
+            tally[change.__name__][outcome(mutant, boxes, claim, result, words, wanted)] += 1
     return tally
 
 

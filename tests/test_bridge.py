@@ -70,8 +70,8 @@ def test_the_module_is_the_network_of_the_paper(mask: str, padding: int) -> None
     """Random matrices, heads of different widths, both activations, against plain loops."""
     network = random_transformer(3, mask=mask, padding=padding)  # type: ignore[arg-type]
     words = np.random.default_rng(0).integers(3, size=(4, 5))
-    found = to_torch(network)(torch.from_numpy(words)).detach().numpy()
-    assert np.allclose(found, [naive_logits(network, word) for word in words.tolist()], atol=1e-12)
+    result = to_torch(network)(torch.from_numpy(words)).detach().numpy()
+    assert np.allclose(result, [naive_logits(network, word) for word in words.tolist()], atol=1e-12)
 
 
 def test_gradients_reach_every_matrix_and_weights_travel_back() -> None:
@@ -89,8 +89,8 @@ def test_gradients_reach_every_matrix_and_weights_travel_back() -> None:
     assert torch.equal(again(words), module(words))
     held = {name: value.numpy() for name, value in module.state_dict().items()}
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    found = logits(transformer_from(held, shape, "causal"), words.numpy())
-    assert np.allclose(found, module(words).detach().numpy(), atol=1e-12)
+    outputs = logits(transformer_from(held, shape, "causal"), words.numpy())
+    assert np.allclose(outputs, module(words).detach().numpy(), atol=1e-12)
 
 
 @pytest.mark.parametrize(

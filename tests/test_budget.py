@@ -101,10 +101,10 @@ def test_a_time_limit_ends_with_one_line(capfd: pytest.CaptureFixture[str]) -> N
 def test_what_was_given_up_is_said_with_the_option_that_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
     command = ["compile", "Add", "--length", "64"]
     assert run([*command, "--effort", "0.01"]) == 0
-    told = capfd.readouterr()
+    streams = capfd.readouterr()
     assert (
         "the search for plans of fewer layers was given up; --effort 0.1 (effort=0.1) would continue it"
-        in told.err
+        in streams.err
     )
     assert run([*command, "--effort", "0.01", "--json"]) == 0
     assert '"given_up": ["the search' in capfd.readouterr().out

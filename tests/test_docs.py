@@ -24,11 +24,11 @@ PAGES = sorted(
 
 def blocks(language: str) -> list[tuple[str, str]]:
     """Each fenced block of a language, with the page and number it has."""
-    found = []
+    result = []
     for page in PAGES:
         fenced = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-        found += [(f"{page.name}-{number}", block) for number, block in enumerate(fenced)]
-    return found
+        result += [(f"{page.name}-{number}", block) for number, block in enumerate(fenced)]
+    return result
 
 
 def commands(block: str) -> list[str]:

@@ -55,10 +55,10 @@ def test_a_signal_ends_the_work_past_every_handler_of_errors(number: int) -> Non
 
 
 def test_the_package_raises_no_built_in_at_its_users() -> None:
-    found = [
+    result = [
         f"{path.relative_to(PACKAGE)} raises {name}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for name in re.findall(r"^ +raise (\w+)", path.read_text(), re.MULTILINE)
         if issubclass(getattr(builtins, name, object), BaseException) and name not in OURS
     ]
-    assert found == []
+    assert result == []

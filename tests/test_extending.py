@@ -28,9 +28,9 @@ def apply(change: str, root: Path) -> None:
     old = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
     new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
     text = path.read_text()
-    found = re.findall(f"^{re.escape(old).replace('…', '(.*)')}", text, flags=re.M)
-    assert len(found) == 1, f"{path.name} must have these lines once: {old!r}"
-    rest = found[0] if "…" in old else ""
+    matches = re.findall(f"^{re.escape(old).replace('…', '(.*)')}", text, flags=re.M)
+    assert len(matches) == 1, f"{path.name} must have these lines once: {old!r}"
+    rest = matches[0] if "…" in old else ""
     path.write_text(text.replace(old.replace("…", rest), new.replace("…", rest)))
 
 

@@ -58,8 +58,8 @@ def test_capabilities_are_counted_once_by_their_modules(monkeypatch: pytest.Monk
     real = {house.module_name(path) for path in house.PACKAGE.rglob("*.py")}
     for what, parts in house.LATER.items():
         for part in parts.split():
-            found = [n for n in real if fnmatch(n, f"krohn.{part}") or n.startswith(f"krohn.{part}.")]
-            assert found, f"{what}: there is no {part}"
+            result = [n for n in real if fnmatch(n, f"krohn.{part}") or n.startswith(f"krohn.{part}.")]
+            assert result, f"{what}: there is no {part}"
 
 
 def test_lines_are_counted_by_folder() -> None:

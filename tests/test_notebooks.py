@@ -44,7 +44,7 @@ def test_the_install_cell_brings_every_package_that_is_imported(path: Path) -> N
 def required(line: str) -> set[str]:
     """Packages that ``krohn[extra]`` installs, extras of krohn inside extras followed."""
     stated = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    found = set(stated["dependencies"])
+    result = set(stated["dependencies"])
     extras = re.findall(r"\[([\w,]+)\]", line)
     waiting = [extra for each in extras for extra in each.split(",")]
     while waiting:
@@ -53,8 +53,8 @@ def required(line: str) -> set[str]:
             if inner:
                 waiting += inner[1].split(",")
             else:
-                found.add(each)
-    return {re.split(r"[^\w-]", each)[0] for each in found}
+                result.add(each)
+    return {re.split(r"[^\w-]", each)[0] for each in result}
 
 
 def test_there_are_two_notebooks() -> None:

@@ -12,8 +12,8 @@ import krohn
 )
 def test_the_docstring_has_an_example_that_holds(name: str) -> None:
     function = getattr(krohn, name)
-    found = doctest.DocTestFinder().find(function, name, globs={"krohn": krohn})
-    examples = [test for test in found if test.examples]
+    result = doctest.DocTestFinder().find(function, name, globs={"krohn": krohn})
+    examples = [test for test in result if test.examples]
     assert examples
     for test in examples:
         assert doctest.DocTestRunner().run(test).failed == 0

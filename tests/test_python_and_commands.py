@@ -78,8 +78,8 @@ OPEN = ("train", "reproduce")
 
 def commands() -> dict[str, click.Command]:
     context = click.Context(app)
-    found = {name: CommandTable().get_command(context, name) for name in COMMANDS}
-    return {name: command for name, command in found.items() if command is not None}
+    result = {name: CommandTable().get_command(context, name) for name in COMMANDS}
+    return {name: command for name, command in result.items() if command is not None}
 
 
 EVERY = commands()
@@ -104,11 +104,11 @@ def method(name: str, inner: str) -> Any:
 
 def resolved(place: str) -> Any:
     module, _, path = place.partition(":")
-    found = import_module(module)
+    result = import_module(module)
     for name in path.split("."):
-        fields = getattr(found, "__dataclass_fields__", {})
-        found = fields[name] if name in fields else getattr(found, name)
-    return found
+        fields = getattr(result, "__dataclass_fields__", {})
+        result = fields[name] if name in fields else getattr(result, name)
+    return result
 
 
 def parameters(name: str, inner: str = "") -> set[str]:

@@ -180,7 +180,7 @@ def test_an_automaton_is_a_dictionary_or_a_table() -> None:
         assert krohn.analyze(given).complexity == "ACC0"
         assert krohn.compile(given, length=4).run([[1, 1, 0, 1]]).tolist() == [[1, 0, 0, 1]]
     assert krohn.automaton("S4").num_states == 24
-    for wrong, said in [
+    for wrong, text in [
         ({"p": {"a": "q"}}, "state 'p', letter 'a' must lead to one of the states"),
         ({"p": {"a": "p"}, "q": {}}, "letter 'a'"),
         ({"p": "q"}, "from states to letters to next states"),
@@ -190,7 +190,7 @@ def test_an_automaton_is_a_dictionary_or_a_table() -> None:
         ([[0.5]], "a row for each state"),
         ([[7]], "7"),
     ]:
-        with pytest.raises(krohn.KrohnError, match=re.escape(said)):
+        with pytest.raises(krohn.KrohnError, match=re.escape(text)):
             krohn.automaton(wrong)
     with pytest.raises(krohn.KrohnError, match="a state must be one of even odd; got 'none'"):
         krohn.automaton(moves, start="none")
@@ -258,7 +258,7 @@ def test_a_data_frame_without_pandas_says_how_to_get_it(monkeypatch: pytest.Monk
 
 def test_results_are_instances_of_exported_types(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     network.save(tmp_path / "net")
-    found = {
+    outcome = {
         "Analysis": krohn.analyze("C2"),
         "Decomposition": krohn.decompose("C2"),
         "CompiledNetwork": network,
@@ -273,5 +273,5 @@ def test_results_are_instances_of_exported_types(network: krohn.CompiledNetwork,
         "Report": krohn.understand(network, effort=0.05),
         "Rows": krohn.atlas(2, 1),
     }
-    for name, result in found.items():
+    for name, result in outcome.items():
         assert isinstance(result, getattr(krohn, name)), name

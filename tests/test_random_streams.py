@@ -21,8 +21,8 @@ def splitmix(value: int) -> int:
 def test_mixing_is_splitmix64() -> None:
     values = [0, 1, 2, 12345678901234567890 & MASK, MASK, 1 << 63]
     signed = [value - (1 << 64) if value >> 63 else value for value in values]
-    found = streams.mix(torch.tensor(signed))
-    assert [value & MASK for value in found.tolist()] == [splitmix(value) for value in values]
+    result = streams.mix(torch.tensor(signed))
+    assert [value & MASK for value in result.tolist()] == [splitmix(value) for value in values]
 
 
 def test_an_integer_and_a_tensor_counter_give_the_same_key() -> None:
@@ -119,10 +119,10 @@ def test_a_replicate_has_its_key_whatever_runs_beside_it() -> None:
 
 def test_a_normal_number_is_box_and_mullers_of_two_uniform_ones() -> None:
     keys = streams.derive(torch.tensor(3), torch.arange(50))
-    for key, found in zip(keys, streams.normal(keys).tolist(), strict=True):
+    for key, result in zip(keys, streams.normal(keys).tolist(), strict=True):
         first, second = (float(streams.uniform(k, torch.float64)) for k in (key, streams.derive(key, 0)))
         wanted = math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)
-        assert found == pytest.approx(wanted, abs=1e-4)
+        assert result == pytest.approx(wanted, abs=1e-4)
 
 
 def test_a_draw_that_equals_the_rate_is_kept_on_every_device(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,13 +25,13 @@ values = st.recursive(
 def test_what_python_writes_is_read_back_with_its_types(value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False)
     for form in (text, text.encode()):
-        found = parse_json(form)
-        assert found == value
-        assert json.dumps(found) == json.dumps(value)  # 1, 1.0 and true are equal but not the same
+        result = parse_json(form)
+        assert result == value
+        assert json.dumps(result) == json.dumps(value)  # 1, 1.0 and true are equal but not the same
 
 
 @every(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             '{"a": 1, "b": {"z": 0, "c": 1, "c": 1}}',
@@ -49,10 +49,10 @@ def test_what_python_writes_is_read_back_with_its_types(value: Any) -> None:
         ("1" * 5_000, "it must be JSON; "),  # Python reads integers of at most 4,300 digits
     ],
 )
-def test_what_is_not_plain_json_is_refused_in_a_line(text: str | bytes, said: str) -> None:
+def test_what_is_not_plain_json_is_refused_in_a_line(text: str | bytes, message: str) -> None:
     with pytest.raises(InvalidFile) as refused:
         parse_json(text)
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 250
 
@@ -83,7 +83,7 @@ def test_keys_are_all_there_and_no_others() -> None:
     good = {"a": 1, "b": 2}
     assert require_keys(good, ("a", "b"), "it") is good
     assert require_keys(good, ["a"], "it", optional=["b", "c"]) is good
-    for payload, said in (
+    for payload, text in (
         ({"a": 1}, "it must have the keys a, b, c; 'b' is missing"),
         ({}, "it must have the keys a, b, c; 'a' is missing"),
         ({"a": 1, "b": 2, "z": 3, "y": 4}, "it must have the keys a, b, c; 'y' is not one of them"),
@@ -91,7 +91,7 @@ def test_keys_are_all_there_and_no_others() -> None:
         ([1, 2], r"it must be an object; got \[1, 2\]"),
         (None, "it must be an object; got None"),
     ):
-        with pytest.raises(InvalidFile, match=said):
+        with pytest.raises(InvalidFile, match=text):
             require_keys(payload, ["a", "b"], "it", optional=["c"])
 
 

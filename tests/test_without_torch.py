@@ -96,8 +96,8 @@ BARE_COMMANDS = [
 
 
 def test_these_commands_need_no_extra(place: Path) -> None:
-    found = answers(BARE_COMMANDS, place)
-    assert {line: error for line, (status, error) in zip(BARE_COMMANDS, found, strict=True) if status} == {}
+    result = answers(BARE_COMMANDS, place)
+    assert {line: error for line, (status, error) in zip(BARE_COMMANDS, result, strict=True) if status} == {}
 
 
 MORE_COMMANDS = {
@@ -113,8 +113,8 @@ MORE_COMMANDS = {
 
 
 def test_a_command_that_needs_more_says_which_extra_in_one_line(place: Path) -> None:
-    found = answers(list(MORE_COMMANDS), place)
-    for (line, extra), (status, error) in zip(MORE_COMMANDS.items(), found, strict=True):
+    result = answers(list(MORE_COMMANDS), place)
+    for (line, extra), (status, error) in zip(MORE_COMMANDS.items(), result, strict=True):
         (shown,) = [text for text in error.splitlines() if text.startswith("error: ")]
         assert status == 2, line
         assert f"pip install 'krohn[{extra}]'" in shown

@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     asked = parser.parse_args()
     with mp.get_context("spawn").Pool(len(asked.layers)) as pool, asked.out.open("a") as stream:
-        for found in pool.imap_unordered(rows, [(name, asked) for name in asked.layers]):
-            stream.writelines(json.dumps(row) + "\n" for row in found)
+        for result in pool.imap_unordered(rows, [(name, asked) for name in asked.layers]):
+            stream.writelines(json.dumps(row) + "\n" for row in result)
             stream.flush()
 
 

@@ -39,13 +39,13 @@ def work(task: tuple[Cell, int, dict[str, Any]]) -> dict[str, Any]:
     if options["device"] != "cpu":
         record_steps()
     begin = time.monotonic()
-    kept = cell._asdict() | {"seed": seed}
+    key = cell._asdict() | {"seed": seed}
     try:
         result = card(cell.layer, [cell.task], seeds=1, first_seed=seed, optimizer=cell.optimizer, **options)
     except Exception as error:
-        return kept | {"error": f"{type(error).__name__}: {error}"[:300]}
+        return key | {"error": f"{type(error).__name__}: {error}"[:300]}
     whole = {"remark": result.remark, "wall": round(time.monotonic() - begin, 1)}
-    return kept | dict(result.rows[0]) | whole | {"settings": dict(result.settings), "task": cell.task}
+    return key | dict(result.rows[0]) | whole | {"settings": dict(result.settings), "task": cell.task}
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -249,7 +249,7 @@ def labels_may_be_few(records: Records) -> Verdict:
     def of(task: str, model: str) -> list[Row]:
         return [row for row in records.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
 
-    def told(rows: list[Row]) -> str:
+    def summary(rows: list[Row]) -> str:
         return ", ".join(f"{per_cent(row['max_accuracy'])} from {row['reveal']:g}" for row in rows)
 
     s5, c2, lstm_s5, lstm_c2 = of("S5", GPT), of("C2", GPT), of("S5", LSTM), of("C2", LSTM)
@@ -263,10 +263,10 @@ def labels_may_be_few(records: Records) -> Verdict:
         (bool(lstm) and min(row["max_accuracy"] for row in lstm) >= SOLVED) or None,
     ]
     words = [weigh([part]) for part in parts]
-    text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {told(s5)}: {words[0]}. "
-    text += f"At T = 100 by Muon: {told(longer)}. " if (longer := of("S5", MUON)) else ""
-    text += f"GPT on C2 (T = 100): {told(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
-    text += f"LSTM on C2: {told(lstm_c2)}; on S5: {told(lstm_s5)}: {words[2]}"
+    text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {summary(s5)}: {words[0]}. "
+    text += f"At T = 100 by Muon: {summary(longer)}. " if (longer := of("S5", MUON)) else ""
+    text += f"GPT on C2 (T = 100): {summary(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
+    text += f"LSTM on C2: {summary(lstm_c2)}; on S5: {summary(lstm_s5)}: {words[2]}"
     return weigh(parts), text
 
 

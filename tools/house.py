@@ -173,10 +173,10 @@ def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
     uses: dict[Definition, set[Definition]] = {(module, name): {place} for name, place in bound.items()}
     uses[module, ""] = set()
     for statement in tree.body:
-        found = set()
+        result = set()
         for node in ast.walk(statement):
             if isinstance(node, ast.Name):
-                found |= (
+                result |= (
                     {bound[node.id]} if node.id in bound else {(module, node.id)} if node.id in own else set()
                 )
             elif (
@@ -185,15 +185,15 @@ def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
                 and node.value.id in bound
             ):
                 part, name = bound[node.value.id]
-                found.add((f"{part}.{name}", node.attr))
+                result.add((f"{part}.{name}", node.attr))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "krohn." in node.value:
                 part, _, name = node.value.partition(":")
-                found.add((part, name))
+                result.add((part, name))
         names = bound_names(statement) or {""}
         if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
             uses[module, ""] |= {(module, name) for name in names}  # a decorator may register and call it
         for name in names:
-            uses.setdefault((module, name), set()).update(found - {(module, name)})
+            uses.setdefault((module, name), set()).update(result - {(module, name)})
     return uses
 
 
@@ -214,24 +214,29 @@ def entrances() -> set[Definition]:
     from krohn import _PUBLIC
     from krohn.cli.app import COMMANDS
 
-    found = {(f"krohn.cli.{module}", "command") for module, _ in COMMANDS.values()}
-    found |= {("krohn", ""), ("krohn.__main__", ""), ("krohn.cli.demo", ""), ("krohn.cli.app", "entry_point")}
+    result = {(f"krohn.cli.{module}", "command") for module, _ in COMMANDS.values()}
+    result |= {
+        ("krohn", ""),
+        ("krohn.__main__", ""),
+        ("krohn.cli.demo", ""),
+        ("krohn.cli.app", "entry_point"),
+    }
     for place in _PUBLIC.values():
         module, _, name = place.partition(":")
-        found.add((module, name))
+        result.add((module, name))
     # The registry of models finds these by listing the folder.
-    found |= {
+    result |= {
         (f"krohn.models.architectures.{path.stem}", "ARCHITECTURE")
         for path in (PACKAGE / "models" / "architectures").glob("*.py")
         if "ARCHITECTURE" in path.read_text()
     }
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for module in re.findall(r"python -m (krohn[\w.]*)", page.read_text()):
-            found.add((f"{module}.__main__", "main"))
+            result.add((f"{module}.__main__", "main"))
         for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
             for uses in definitions("page", block).values():
-                found |= uses
-    return found
+                result |= uses
+    return result
 
 
 def reached(sources: dict[str, str]) -> set[Definition]:

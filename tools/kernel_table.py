@@ -65,9 +65,9 @@ def written(rows: dict[str, str]) -> None:
     text = PAGE.read_text()
     before, rest = text.split(MARKS[0])
     old, after = rest.split(MARKS[1])
-    kept = {_title(line): line for line in old.splitlines()[2:] if line.startswith("| ")}
+    others = {_title(line): line for line in old.splitlines()[2:] if line.startswith("| ")}
     titles = [" ".join(row) for row in ROWS]
-    both = kept | rows
+    both = others | rows
     lines = "".join(f"{both[title]}\n" for title in titles if title in both)
     PAGE.write_text(before + MARKS[0] + HEAD + lines + MARKS[1] + after)
 

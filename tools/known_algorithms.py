@@ -110,7 +110,7 @@ def _function(values: Numbers, stream: Any) -> bool:
     return True
 
 
-def told_by(spec: str, known: str, name: str) -> tuple[float, float]:
+def best_guess(spec: str, known: str, name: str) -> tuple[float, float]:
     """Accuracy of the best guess of a variable at the last letter of all words: without and with another.
 
     An algorithm that holds the variable ``known`` thereby also has the second share of the variable ``name``.
@@ -150,5 +150,5 @@ def _best(findings: list[Finding]) -> Finding | None:
 if __name__ == "__main__":
     for spec in ALGORITHMS:
         for name in variables_of(spec):
-            guess, informed = told_by(spec, WINDOWS[1], name)
+            guess, informed = best_guess(spec, WINDOWS[1], name)
             print(f"{spec}: {WINDOWS[1]} tells {name} in {informed:.0%} of the words (a guess: {guess:.0%})")

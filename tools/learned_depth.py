@@ -291,8 +291,8 @@ def blocks() -> dict[str, str]:
         "learned-censored": censored(lines, list(known.values())),
     }
     small, atlas = rows_of("sample"), atlas_depths()
-    drawn = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]
-    return tables | {"sample": sample_table(drawn), "sample-ranks": correlations(drawn, PROPERTIES[1:])}
+    lines = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]
+    return tables | {"sample": sample_table(lines), "sample-ranks": correlations(lines, PROPERTIES[1:])}
 
 
 def correlations(lines: list[Line], properties: Sequence[str]) -> str:

@@ -147,8 +147,8 @@ def depths() -> str:
             for window in (False, True)
         )
         shares = [] if whole is None else [success_text(whole)]
-        first = told(whole)
-        lines.append([task, *first[:3], *(shares or [""]), first[3], *told(window)])
+        first = row_cells(whole)
+        lines.append([task, *first[:3], *(shares or [""]), first[3], *row_cells(window)])
     return markdown(header, lines)
 
 
@@ -172,7 +172,7 @@ def side_by_side(*sheets: str) -> str:
     for pair in pairs:
         lines.append([pair[0]["task"], str(pair[0]["depth"])])
         for row in pair:
-            _, letters, words, read = told(row)
+            _, letters, words, read = row_cells(row)
             lines[-1] += [letters, words, success_text(row), read]
     return markdown(header, lines)
 
@@ -188,7 +188,7 @@ def recipes() -> str:
         if (row := best_row([row for row in solved if (row["task"], row["sheet"]) == (task, sheet)]))
     ]
     return markdown(
-        header, [[row["task"], COLUMN[row["sheet"]], *told(row), success_text(row)] for row in chosen]
+        header, [[row["task"], COLUMN[row["sheet"]], *row_cells(row), success_text(row)] for row in chosen]
     )
 
 
@@ -247,7 +247,7 @@ def best_row(rows: list[Row]) -> Row | None:
     return max(rows, key=lambda row: float(row["max_accuracy"]), default=None)
 
 
-def told(row: Row | None) -> list[str]:
+def row_cells(row: Row | None) -> list[str]:
     """Layers (in brackets if unsolved), token and word accuracy, training words."""
     if row is None:
         return ["", "", "", ""]

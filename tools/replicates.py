@@ -178,7 +178,7 @@ def mechanisms() -> str:
     return markdown([*head, "some cut, %", "state from", "class from"], body)
 
 
-def kept_of(automaton: str) -> str:
+def prefix_shares(automaton: str) -> str:
     """By number of kept positions, the shares of answers with the base's own state and its own class."""
     (row,) = (row for row in rows_of(RECORDS) if row["automaton"] == automaton)
     places = [place for place, count in enumerate(row["kept"]) if count in KEPT]
@@ -253,7 +253,7 @@ def write() -> None:
     text = page.read_text()
     for name, make in {
         "replicates": mechanisms,
-        "replicate-kept": partial(kept_of, "S5"),
+        "replicate-kept": partial(prefix_shares, "S5"),
         "replicate-letters": letters,
         "replicate-subspaces": subspaces,
         "replicate-beyond": reach,

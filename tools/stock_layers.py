@@ -197,10 +197,10 @@ class Delta(Mixer):
         beta = self.beta(x).sigmoid().unflatten(-1, (-1, HEADS)).flatten(1, 2) * (1 + self.negative)
         gates = self.decay(x) if self.gated else None
         scale, steps = self.head**-0.5, self.steps
-        found = naive_recurrent_gated_delta_product(
+        result = naive_recurrent_gated_delta_product(
             unit(q), unit(k), v, gates, beta, scale, num_householder=steps
         )
-        return found[0] if isinstance(found, tuple) else found
+        return result[0] if isinstance(result, tuple) else result
 
 
 class NegativeDelta(Delta):
@@ -256,8 +256,8 @@ class Path(Mixer):
         along = unit(self.short(self.direction(x)).unflatten(-1, (HEADS, -1)))
         beta, gates = 2 * self.beta(x).sigmoid(), functional.logsigmoid(self.forget(x) + 3.0)
         chunk = 16 if x.shape[1] <= 64 else 64
-        found = naive_path_attn(q, k, v, along, beta, gates, self.head**-0.5, chunk)
-        return found[0] if isinstance(found, tuple) else found
+        result = naive_path_attn(q, k, v, along, beta, gates, self.head**-0.5, chunk)
+        return result[0] if isinstance(result, tuple) else result
 
 
 class LogLinear(Mixer):

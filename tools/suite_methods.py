@@ -89,7 +89,7 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
     name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
     own, asked = ([one for one in side if one.variable == name] for side in (train, test))
     true = load_file(known.folder / "subspaces.safetensors")[f"{name} @ {place}"]
-    found = {}
+    result = {}
     for method in SUBSPACE_METHODS:
         started = time.process_time()
         if method == "true":
@@ -98,7 +98,7 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
             basis = aligned(known.model, place, size, own)
         else:
             basis = most_variance(known.model, place, size, own)
-        found[method] = (
+        result[method] = (
             interchange_accuracy(known.model, place, basis, asked),
             time.process_time() - started,
         )
@@ -113,7 +113,7 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
             "guess": round(quiet, 4),
             "seconds": round(seconds, 2),
         }
-        for method, (share, seconds) in found.items()
+        for method, (share, seconds) in result.items()
     ]
 
 

@@ -83,7 +83,7 @@ def best(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return max(rows[:-1], key=lambda row: row["causal"] or 0.0)
 
 
-def told(spec: str) -> str:
+def apart_table(spec: str) -> str:
     """Variables × algorithms, worst seed: lowest share of own variables, farthest above chance of others."""
     rows = [json.loads(line) for line in (STORE / "apart.jsonl").read_text().splitlines()]
     body = []
@@ -114,7 +114,7 @@ def interval(row: dict[str, Any]) -> str:
     return f"{percent(row['causal'])} [{percent(low)}–{percent(high)}]"
 
 
-def kept_table() -> str:
+def network_table() -> str:
     """One row per kept network: shares by layer, swaps of whole positions, the best of each family."""
     body = []
     for name in KEPT:
@@ -209,8 +209,8 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 def write(names: list[str]) -> None:
     tables = {
-        **{f"apart-{spec.lower()}": told(spec) for spec in ALGORITHMS},
-        "kept": kept_table(),
+        **{f"apart-{spec.lower()}": apart_table(spec) for spec in ALGORITHMS},
+        "kept": network_table(),
         "state-cells": state_table(),
         "heads": heads_table(),
         "verdicts": verdicts(),
@@ -219,9 +219,9 @@ def write(names: list[str]) -> None:
     for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
         text = page.read_text()
         for name, table in tables.items():
-            head, found, rest = text.partition(f"<!-- {name} -->\n")
-            if found:
-                text = head + found + table + "\n" + rest[rest.index("<!-- end -->") :]
+            head, result, rest = text.partition(f"<!-- {name} -->\n")
+            if result:
+                text = head + result + table + "\n" + rest[rest.index("<!-- end -->") :]
         page.write_text(text)
 
 

@@ -91,7 +91,7 @@ def random_generators(seed: int, *, smallest: int = 2, largest: int = 6) -> Gene
     """One to three permutations; often of a proper subgroup, for some are products of the others."""
     rng = Random(seed)
     degree = rng.randint(smallest, largest)
-    found = [tuple(rng.sample(range(degree), degree)) for _ in range(rng.randint(1, 2))]
+    result = [tuple(rng.sample(range(degree), degree)) for _ in range(rng.randint(1, 2))]
     if rng.random() < 0.5:
-        found = [tuple(g[g[point]] for point in range(degree)) for g in found]
-    return [*found, tuple(found[-1][found[0][point]] for point in range(degree))]
+        result = [tuple(g[g[point]] for point in range(degree)) for g in result]
+    return [*result, tuple(result[-1][result[0][point]] for point in range(degree))]

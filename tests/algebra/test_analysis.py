@@ -22,25 +22,25 @@ def test_it_is_the_public_function() -> None:
 
 @pytest.mark.parametrize("name", ["grid9", "flipflop", "dyck2_2", "mem16"])
 def test_aperiodic_automata_are_in_ac0(name: str) -> None:
-    found = analysis_of(letters_of(CASES[name]))
-    assert (found.complexity, found.is_aperiodic, found.is_solvable) == ("AC0", True, True)
-    assert found.groups == ()
-    assert "aperiodic" in found.reason
+    analysis = analysis_of(letters_of(CASES[name]))
+    assert (analysis.complexity, analysis.is_aperiodic, analysis.is_solvable) == ("AC0", True, True)
+    assert analysis.groups == ()
+    assert "aperiodic" in analysis.reason
 
 
 def test_the_group_of_an_automaton_sits_at_an_idempotent_and_may_count_the_length_alone() -> None:
     letters = letters_of(CASES["abab"])
-    found = analysis_of(letters)
-    assert (found.complexity, found.is_aperiodic, found.is_solvable) == ("AC0", False, True)
-    assert "quasi-aperiodic" in found.reason
-    (group,) = found.groups
+    analysis = analysis_of(letters)
+    assert (analysis.complexity, analysis.is_aperiodic, analysis.is_solvable) == ("AC0", False, True)
+    assert "quasi-aperiodic" in analysis.reason
+    (group,) = analysis.groups
     assert (group.order, group.name, group.factors) == (2, "C2", ("C2",))
     assert group.idempotent is not None
     assert set(group.idempotent.images) == set(group.states)
     word = group.idempotent.word * group.idempotent.exponent
     assert product_of_word(letters, word) == group.idempotent.images
-    assert "C2 of order 2 permutes the states" in found.reason
-    assert "at the idempotent" in found.reason
+    assert "C2 of order 2 permutes the states" in analysis.reason
+    assert "at the idempotent" in analysis.reason
 
 
 @pytest.mark.parametrize(
@@ -50,35 +50,35 @@ def test_the_group_of_an_automaton_sits_at_an_idempotent_and_may_count_the_lengt
 def test_automata_with_a_group_that_is_not_solvable_are_nc1_complete(
     name: str, orders: list[int] | None
 ) -> None:
-    found = analysis_of(letters_of(CASES[name]))
-    assert found.complexity == "NC1-complete"
-    assert not found.is_solvable
-    assert orders is None or [group.order for group in found.groups] == orders
-    assert "not solvable, having the factor" in found.reason
+    analysis = analysis_of(letters_of(CASES[name]))
+    assert analysis.complexity == "NC1-complete"
+    assert not analysis.is_solvable
+    assert orders is None or [group.order for group in analysis.groups] == orders
+    assert "not solvable, having the factor" in analysis.reason
 
 
 def test_the_cube_gets_its_verdict_without_listing() -> None:
-    found = analysis_of(tuple(named.cube()))
-    assert found.semigroup_size == named.CUBE_ORDER
-    assert found.is_group
-    assert found.complexity == "NC1-complete"
-    assert sorted(found.groups[0].factors) == ["A12", "A8"] + ["C2"] * 12 + ["C3"] * 7
-    assert "factors A12, A8" in found.reason
+    analysis = analysis_of(tuple(named.cube()))
+    assert analysis.semigroup_size == named.CUBE_ORDER
+    assert analysis.is_group
+    assert analysis.complexity == "NC1-complete"
+    assert sorted(analysis.groups[0].factors) == ["A12", "A8"] + ["C2"] * 12 + ["C3"] * 7
+    assert "factors A12, A8" in analysis.reason
 
 
 @settings(max_examples=60, deadline=None)
 @given(letter_lists)
 def test_verdicts_agree_with_the_definition_on_small_automata(letters: Letters) -> None:
     elements = naive_elements(letters)
-    found = analysis_of(letters)
+    analysis = analysis_of(letters)
     # Aperiodic: every element x has x^n = x^(n+1) for some n.
     aperiodic = all(_power(x, len(x) + 24) == _power(x, len(x) + 25) for x in elements)
-    assert found.is_aperiodic == aperiodic
-    assert found.is_solvable  # no group on four points has a non-abelian simple factor
+    assert analysis.is_aperiodic == aperiodic
+    assert analysis.is_solvable  # no group on four points has a non-abelian simple factor
     identity = tuple(range(len(letters[0])))
-    assert found.monoid_size == len({*elements, identity})
+    assert analysis.monoid_size == len({*elements, identity})
     if len(elements) <= 60:
-        assert sorted(g.order for g in found.groups) == NaiveGreen(letters).subgroup_orders()
+        assert sorted(g.order for g in analysis.groups) == NaiveGreen(letters).subgroup_orders()
 
 
 def _power(element: tuple[int, ...], exponent: int) -> tuple[int, ...]:
@@ -86,12 +86,12 @@ def _power(element: tuple[int, ...], exponent: int) -> tuple[int, ...]:
 
 
 def test_a_verdict_survives_the_limit_on_the_size() -> None:
-    found = analysis_of(letters_of(CASES["T7"]), max_classes=50)
-    assert found.semigroup_size is None
-    assert found.monoid_size is None
-    assert found.green is None
-    assert [group.order for group in found.groups] == [5040, 720, 120, 24, 6, 2]
-    assert "--max-classes" in found.notes[0]
+    analysis = analysis_of(letters_of(CASES["T7"]), max_classes=50)
+    assert analysis.semigroup_size is None
+    assert analysis.monoid_size is None
+    assert analysis.green is None
+    assert [group.order for group in analysis.groups] == [5040, 720, 120, 24, 6, 2]
+    assert "--max-classes" in analysis.notes[0]
 
 
 def test_a_verdict_beyond_the_limit_of_image_sets_names_the_option() -> None:
@@ -102,13 +102,18 @@ def test_a_verdict_beyond_the_limit_of_image_sets_names_the_option() -> None:
 
 
 def test_letters_that_all_act_as_the_identity_are_a_trivial_group() -> None:
-    found = analysis_of(((0, 1, 2), (0, 1, 2)))
-    assert (found.semigroup_size, found.monoid_size, found.is_group, found.complexity) == (1, 1, True, "AC0")
+    analysis = analysis_of(((0, 1, 2), (0, 1, 2)))
+    assert (analysis.semigroup_size, analysis.monoid_size, analysis.is_group, analysis.complexity) == (
+        1,
+        1,
+        True,
+        "AC0",
+    )
 
 
 def test_one_state_is_fine() -> None:
-    found = analysis_of(((0,),))
-    assert (found.semigroup_size, found.complexity) == (1, "AC0")
+    analysis = analysis_of(((0,),))
+    assert (analysis.semigroup_size, analysis.complexity) == (1, "AC0")
 
 
 def test_permuting_letters_give_the_verdict_where_the_image_sets_are_too_many() -> None:

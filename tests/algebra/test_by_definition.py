@@ -29,12 +29,12 @@ def then(first: Map, second: Map) -> Map:
 
 
 def generated(letters: list[Map]) -> list[Map]:
-    found = set(letters)
+    result = set(letters)
     while True:
-        more = {then(element, letter) for element in found for letter in letters} - found
+        more = {then(element, letter) for element in result for letter in letters} - result
         if not more:
-            return sorted(found)
-        found |= more
+            return sorted(result)
+        result |= more
 
 
 class Definitions:
@@ -69,14 +69,14 @@ class Definitions:
 
     def groups(self) -> Counter[tuple[int, tuple[int, ...]]]:
         """One maximal subgroup of each regular D-class, if not trivial: order, and how often which order."""
-        found: Counter[tuple[int, tuple[int, ...]]] = Counter()
+        result: Counter[tuple[int, tuple[int, ...]]] = Counter()
         seen = set()
         for idempotent in self.idempotents:
             members = self.h_class(idempotent)
             if self.both[idempotent] not in seen and len(members) > 1:
-                found[len(members), element_orders(members, idempotent)] += 1
+                result[len(members), element_orders(members, idempotent)] += 1
             seen.add(self.both[idempotent])
-        return found
+        return result
 
 
 def element_orders(members: list[Map], one: Map) -> tuple[int, ...]:
@@ -101,9 +101,9 @@ def test_the_report_says_what_the_definitions_say(seed: int) -> None:
     assert report.green is not None
     assert {key: getattr(report.green, key) for key in meant.counts()} == meant.counts()
     assert report.is_group == all(len(set(s)) == len(s) for s in meant.elements)
-    found = Counter((part.order, orders_in(part.group)) for part in report.groups)
-    assert found == meant.groups()
-    assert report.is_aperiodic == (not found)
+    result = Counter((part.order, orders_in(part.group)) for part in report.groups)
+    assert result == meant.groups()
+    assert report.is_aperiodic == (not result)
 
 
 @every("seed", range(40, 60))
@@ -131,13 +131,15 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     dice.shuffle(moved)
     products = [*letters, then(letters[0], letters[-1])]  # a word as a letter of its own
 
-    def told(given: list[Map]) -> tuple[object, ...]:
+    def verdicts(given: list[Map]) -> tuple[object, ...]:
         report = analyze(Semiautomaton.from_letters(given))
         groups = sorted((part.name, part.order, part.factors) for part in report.groups)
         return report.semigroup_size, report.monoid_size, report.green, groups, report.complexity
 
-    assert told(moved) == told(letters) == told([*letters, letters[0]])
-    assert told(products)[:-1] == told(letters)[:-1]  # AC⁰ depends on the lengths of words, and so on letters
+    assert verdicts(moved) == verdicts(letters) == verdicts([*letters, letters[0]])
+    assert (
+        verdicts(products)[:-1] == verdicts(letters)[:-1]
+    )  # AC⁰ depends on the lengths of words, and so on letters
 
 
 @every("seed", range(60, 75))

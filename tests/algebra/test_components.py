@@ -19,19 +19,19 @@ def test_components_are_mutual_reachability_in_reverse_topological_order(graph: 
                     queue.append(target)
         return seen
 
-    found = strong_components(graph)
-    component = component_numbers(found)
+    components = strong_components(graph)
+    component = component_numbers(components)
     reach = [reachable(vertex) for vertex in range(len(graph))]
     for a in range(len(graph)):
         for b in range(len(graph)):
             assert (component[a] == component[b]) == (a in reach[b] and b in reach[a])
         assert all(component[b] <= component[a] for b in graph[a])
-    assert sorted(set(component)) == list(range(len(found)))
+    assert sorted(set(component)) == list(range(len(components)))
 
 
 @given(graphs, st.integers(0, 3))
 def test_nodes_before_the_first_are_left_out(graph: list[list[int]], first: int) -> None:
     """The first nodes stand for others that no edge leads to."""
     kept = [[]] * first + [[target + first for target in targets] for targets in graph]
-    found = strong_components(kept, first)
-    assert [[node - first for node in part] for part in found] == strong_components(graph)
+    components = strong_components(kept, first)
+    assert [[node - first for node in part] for part in components] == strong_components(graph)

@@ -37,10 +37,10 @@ def is_invariant(labels: tuple[int, ...], elements: list[Permutation]) -> bool:
 
 def partitions(degree: int) -> list[tuple[int, ...]]:
     """Every partition as block numbers in order of first occurrence."""
-    found: list[tuple[int, ...]] = [()]
+    result: list[tuple[int, ...]] = [()]
     for _ in range(degree):
-        found = [(*row, label) for row in found for label in range(max(row, default=-1) + 2)]
-    return found
+        result = [(*row, label) for row in result for label in range(max(row, default=-1) + 2)]
+    return result
 
 
 @settings(max_examples=40, deadline=None)
@@ -51,14 +51,14 @@ def test_least_blocks_are_the_finest_invariant_partition_that_joins_two_points(
     elements, degree = named.closure(generators), len(generators[0])
     invariant = [row for row in partitions(degree) if is_invariant(row, elements)]
     for point in range(1, degree):
-        found = least_blocks(generators, degree, point)
+        result = least_blocks(generators, degree, point)
         joining = [row for row in invariant if row[0] == row[point]]
-        assert found in joining
+        assert result in joining
         assert all(
             row[p] == row[q]
             for row in joining
             for p, q in combinations(range(degree), 2)
-            if found[p] == found[q]
+            if result[p] == result[q]
         )
 
 
@@ -72,13 +72,13 @@ def test_a_transitive_group_is_primitive_exactly_if_no_partition_but_two_is_inva
         return
     elements = named.closure(generators)
     inner = [row for row in partitions(degree) if 0 < max(row) < degree - 1 and is_invariant(row, elements)]
-    found = block_system(subject)
-    assert (found is None) == (not inner)
-    if found is not None:
-        assert found in inner
-        kernel = [g for g in elements if all(found[g[p]] == found[p] for p in range(degree))]
-        assert kernel_on_blocks(subject, found).elements() == sorted(kernel)
-        assert action_on_blocks(subject, found).order * len(kernel) == len(elements)
+    result = block_system(subject)
+    assert (result is None) == (not inner)
+    if result is not None:
+        assert result in inner
+        kernel = [g for g in elements if all(result[g[p]] == result[p] for p in range(degree))]
+        assert kernel_on_blocks(subject, result).elements() == sorted(kernel)
+        assert action_on_blocks(subject, result).order * len(kernel) == len(elements)
 
 
 @settings(max_examples=30, deadline=None)
@@ -116,11 +116,11 @@ def test_invariants_of_a_product_of_cyclic_groups(moduli: tuple[int, ...]) -> No
         images[start : start + modulus] = [start + (k + 1) % modulus for k in range(modulus)]
         generators.append(tuple(images))
     subject = group(generators)
-    found = abelian_invariants(subject)
-    assert prod(found) == subject.order == prod(moduli)
-    assert all(b % a == 0 for a, b in pairwise(found))
+    result = abelian_invariants(subject)
+    assert prod(result) == subject.order == prod(moduli)
+    assert all(b % a == 0 for a, b in pairwise(result))
     # Such numbers are unique, and the largest is the exponent; how many elements each power kills decides.
-    assert found[-1] == lcm(*moduli)
-    for exponent in range(1, found[-1] + 1):
+    assert result[-1] == lcm(*moduli)
+    for exponent in range(1, result[-1] + 1):
         killed = sum(exponent % order(g) == 0 for g in subject.elements())
-        assert killed == prod(gcd(exponent, d) for d in found)
+        assert killed == prod(gcd(exponent, d) for d in result)

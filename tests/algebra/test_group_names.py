@@ -64,7 +64,7 @@ def of_matrices(matrices: list[tuple[complex, ...]]) -> named.Generators:
 
     elements: list[tuple[complex, ...]] = [(1, 0, 0, 1)]
     for element in elements:
-        elements += [found for m in matrices if (found := times(element, m)) not in elements]
+        elements += [result for m in matrices if (result := times(element, m)) not in elements]
     return [tuple(elements.index(times(element, m)) for element in elements) for m in matrices]
 
 
@@ -183,11 +183,11 @@ def test_products_and_wreath_products_have_the_factors_of_their_parts(
 @every("seed", range(40))
 def test_factors_multiply_to_the_order_and_those_of_solvable_groups_are_its_primes(seed: int) -> None:
     subject = group(named.random_generators(seed, smallest=3, largest=7))
-    found = composition_factors(subject)
+    result = composition_factors(subject)
     orders = {"A5": 60, "A6": 360, "A7": 2520, "PSL(2,7)": 168}
-    assert prod(orders[f] if f in orders else int(f[1:]) for f in found) == subject.order
+    assert prod(orders[f] if f in orders else int(f[1:]) for f in result) == subject.order
     if subject.is_solvable:
-        assert sorted(found) == sorted(f"C{p}" for p in prime_factors(subject.order))
+        assert sorted(result) == sorted(f"C{p}" for p in prime_factors(subject.order))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMED if name != "order 120"])

@@ -50,16 +50,16 @@ SMALL += [*small_automata(2, 3), *sampled_automata(4, 2, 60, seed=5), *sampled_a
 
 def assert_decided(automaton: Semiautomaton) -> None:
     letters = automaton.letters
-    found = group_of_one_length(ImageOrbit(letters))
-    assert (found is None) == quasi_aperiodic(letters), letters
-    if found is None:
+    result = group_of_one_length(ImageOrbit(letters))
+    assert (result is None) == quasi_aperiodic(letters), letters
+    if result is None:
         return
-    assert len({len(word) for word in found.words}) == 1 < len(found.words)
-    maps = [tuple(automaton.run(word, q)[-1] for q in range(automaton.num_states)) for word in found.words]
+    assert len({len(word) for word in result.words}) == 1 < len(result.words)
+    maps = [tuple(automaton.run(word, q)[-1] for q in range(automaton.num_states)) for word in result.words]
     assert len(set(maps)) == len(maps)
     number = len(maps)
     assert all(then(maps[i], maps[j]) == maps[(i + j) % number] for i in range(number) for j in range(number))
-    assert {maps[0][q] for q in range(automaton.num_states)} == set(found.states)
+    assert {maps[0][q] for q in range(automaton.num_states)} == set(result.states)
 
 
 def test_the_decision_is_that_of_listing_all_maps_for_every_small_automaton() -> None:
@@ -94,8 +94,8 @@ def test_loops_whose_lengths_meet_only_late_have_words_all_the_same() -> None:
     ]
     automaton = Semiautomaton(rows, 0)
     assert_decided(automaton)
-    found = krohn.analyze(automaton)
-    assert (found.complexity, found.is_aperiodic) == ("ACC0", False)
+    analysis = krohn.analyze(automaton)
+    assert (analysis.complexity, analysis.is_aperiodic) == ("ACC0", False)
 
 
 @pytest.mark.parametrize(

@@ -80,14 +80,14 @@ def test_there_is_one_representative_in_each_r_class_and_letters_lead_between_th
     letters = random_letters(seed)
     right = NaiveGreen(letters).right
     classes = TransitionSemigroup(letters).r_classes
-    found = [tuple(row) for row in classes.representatives]
-    assert len(found) == classes.count
-    assert Counter(right[x] for x in found) == Counter(set(right.values()))
-    number = {right[x]: index for index, x in enumerate(found)}
-    edges = [number[right[times(letter, x)]] for x in found for letter in letters]
+    result = [tuple(row) for row in classes.representatives]
+    assert len(result) == classes.count
+    assert Counter(right[x] for x in result) == Counter(set(right.values()))
+    number = {right[x]: index for index, x in enumerate(result)}
+    edges = [number[right[times(letter, x)]] for x in result for letter in letters]
     assert classes.left_edges == edges
     bases = [tuple(classes.orbit.components[part].base) for part in classes.component_numbers]
-    assert bases == [tuple(sorted(set(x))) for x in found]
+    assert bases == [tuple(sorted(set(x))) for x in result]
 
 
 @pytest.mark.parametrize(("degree", "kind"), [(16, BatchSearch), (17, ListedSearch)])
@@ -120,8 +120,8 @@ def test_boxes_have_the_shape_and_the_stars_of_their_d_class(seed: int) -> None:
         expected[len(set(members[0])), len(rows), len(columns), size, len(idempotents)] += 1
         stars += Counter(sum(naive.right[x] == row for x in idempotents) for row in rows)
     parts = TransitionSemigroup(letters).d_classes
-    found = [(part.rank, part.num_r, part.num_l, part.h_size, part.num_idempotents) for part in parts]
-    assert Counter(found) == expected
+    actual = [(part.rank, part.num_r, part.num_l, part.h_size, part.num_idempotents) for part in parts]
+    assert Counter(actual) == expected
     assert [part.rank for part in parts] == sorted((part.rank for part in parts), reverse=True)
     lines = [line for line in eggbox_text(parts).splitlines() if line.startswith("  ")]
     assert Counter(line.count("*") for line in lines) == stars
@@ -141,7 +141,7 @@ def test_boxes_of_one_rank_stand_side_by_side_and_none_overlap() -> None:
     for part, (_, y, width, height) in zip(parts, rects, strict=True):
         assert (width, height) == (18 * part.num_l, 18 * part.num_r)
         tops.setdefault(part.rank, set()).add(y)
-    assert all(len(found) == 1 for found in tops.values())
+    assert all(len(result) == 1 for result in tops.values())
     for one, (x, y, width, height) in enumerate(rects):
         for left, top, wide, high in rects[one + 1 :]:
             assert x + width <= left or left + wide <= x or y + height <= top or top + high <= y

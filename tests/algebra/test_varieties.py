@@ -13,15 +13,15 @@ Map = tuple[int, ...]
 
 def maps_of_words(automaton: Semiautomaton) -> dict[Map, tuple[int, ...]]:
     """Every map that a word induces, with a shortest word, breadth first."""
-    found: dict[Map, tuple[int, ...]] = {}
+    result: dict[Map, tuple[int, ...]] = {}
     waiting: list[tuple[Map, tuple[int, ...]]] = [(tuple(range(automaton.num_states)), ())]
     for images, word in waiting:
         for letter in range(automaton.num_letters):
             after = tuple(int(automaton.table[q, letter]) for q in images)
-            if after not in found:
-                found[after] = (*word, letter)
-                waiting.append((after, found[after]))
-    return found
+            if after not in result:
+                result[after] = (*word, letter)
+                waiting.append((after, result[after]))
+    return result
 
 
 def some_word_goes_round(automaton: Semiautomaton) -> bool:
@@ -58,10 +58,10 @@ def windows_decide(automaton: Semiautomaton, width: int) -> bool:
 def test_classes_say_what_words_do() -> None:
     kinds = set()
     for automaton in small_automata(3, 2):
-        found = varieties(automaton)
-        kinds.add(found)
-        assert ("aperiodic" in found) != some_word_goes_round(automaton)
-        assert ("R-trivial" in found) != some_prefix_comes_back(automaton)
+        result = varieties(automaton)
+        kinds.add(result)
+        assert ("aperiodic" in result) != some_word_goes_round(automaton)
+        assert ("R-trivial" in result) != some_prefix_comes_back(automaton)
     assert len(kinds) >= 8
 
 
@@ -79,26 +79,26 @@ def last_letters_decide(automaton: Semiautomaton, count: int) -> bool:
 
 def test_definite_means_that_the_last_letters_decide() -> None:
     """With n states n − 1 letters are enough if any number is (Perles, Rabin and Shamir)."""
-    found = set()
+    result = set()
     for automaton in small_automata(3, 2):
         decided = last_letters_decide(automaton, 2)
         assert ("definite" in varieties(automaton)) == decided
         assert last_letters_decide(automaton, 4) == decided
-        found.add(decided)
-    assert found == {True, False}
+        result.add(decided)
+    assert result == {True, False}
 
 
 def test_groups_and_commutative_automata_are_those_whose_words_can_be_undone_or_sorted() -> None:
     for automaton in small_automata(3, 2):
-        found = varieties(automaton)
+        result = varieties(automaton)
         maps = maps_of_words(automaton)
         undone = all(any(compose(m, other) == (0, 1, 2) for other in maps) for m in maps)
-        assert ("group" in found) == undone
+        assert ("group" in result) == undone
         words = list(product(range(automaton.num_letters), repeat=3))
         sorts = all(
             automaton.run(w, q)[-1] == automaton.run(sorted(w), q)[-1] for w in words for q in range(3)
         )
-        assert ("commutative" in found) == sorts
+        assert ("commutative" in result) == sorts
 
 
 def test_a_semigroup_that_is_too_large_to_list_has_no_known_class() -> None:

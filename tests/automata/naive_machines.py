@@ -23,16 +23,16 @@ def words(letters: Sequence[str], longest: int) -> Iterator[tuple[str, ...]]:
 
 def closure(generators: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
     """The semigroup of transformations, by brute force; products read left to right."""
-    found = set(generators)
-    front = list(found)
+    result = set(generators)
+    front = list(result)
     while front:
         element = front.pop()
         for generator in generators:
             product = tuple(generator[point] for point in element)
-            if product not in found:
-                found.add(product)
+            if product not in result:
+                result.add(product)
                 front.append(product)
-    return found
+    return result
 
 
 def bracket_step(depth: int, pairs: dict[str, str]) -> Step:

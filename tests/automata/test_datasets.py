@@ -39,10 +39,10 @@ def test_a_data_set_holds_the_sample(suffix: str, name: str, length: int, count:
     heard: list[int] = []
     write_dataset(Sampler(zoo(name), length, seed=4), count, path, progress=heard.append)
     expected = sample(zoo(name), length, count, seed=4).columns()
-    found = read(path)
-    assert found.keys() == expected.keys()
+    actual = read(path)
+    assert actual.keys() == expected.keys()
     for key, column in expected.items():
-        assert np.array_equal(found[key], column)
+        assert np.array_equal(actual[key], column)
     assert sum(heard) == count
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 

@@ -22,7 +22,7 @@ SMALL = [name for name in zoo_names() if zoo(name).num_states <= MAX_DRAWN]
 
 
 @cache
-def drawn(automaton: Semiautomaton) -> ElementTree.Element:
+def diagram_of(automaton: Semiautomaton) -> ElementTree.Element:
     return ElementTree.fromstring(diagram(automaton))
 
 
@@ -37,7 +37,7 @@ def notes(picture: ElementTree.Element) -> str:
 @every("name", SMALL)
 def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
     automaton = zoo(name)
-    picture = drawn(automaton)
+    picture = diagram_of(automaton)
     titles = [element.findtext(f"{SVG}title") for element in of_class(picture, "circle", "state")]
     assert titles == [f"state {state}" for state in automaton.state_names]
     edges = [element.findtext(f"{SVG}title") for element in of_class(picture, "path", "edge")]
@@ -60,7 +60,7 @@ def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
 @every("name", SMALL)
 def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_picture(name: str) -> None:
     automaton = zoo(name)
-    picture = drawn(automaton)
+    picture = diagram_of(automaton)
     (arrow,) = of_class(picture, "polygon", "start")
     tip = tuple(float(number) for number in arrow.attrib["points"].split()[0].split(","))
     circles = of_class(picture, "circle", "state")
@@ -80,14 +80,16 @@ def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_pict
 
 def test_only_what_every_program_shows_is_used() -> None:
     for name in SMALL:
-        text = ElementTree.tostring(drawn(zoo(name)), encoding="unicode")
+        text = ElementTree.tostring(diagram_of(zoo(name)), encoding="unicode")
         assert not re.search("marker|paint-order|context-stroke|dominant-baseline|<style|filter", text)
 
 
 def test_two_circles_mean_acceptance_and_nothing_else() -> None:
-    assert not of_class(drawn(zoo("abab")), "circle", "accept")  # no observation, nothing accepts
-    assert not of_class(drawn(zoo("Dyck4,2@top")), "circle", "accept")  # observations that are not yes or no
-    picture = drawn(zoo("abab@accept"))
+    assert not of_class(diagram_of(zoo("abab")), "circle", "accept")  # no observation, nothing accepts
+    assert not of_class(
+        diagram_of(zoo("Dyck4,2@top")), "circle", "accept"
+    )  # observations that are not yes or no
+    picture = diagram_of(zoo("abab@accept"))
     (ring,) = of_class(picture, "circle", "accept")
     state = of_class(picture, "circle", "state")[3]
     assert (ring.get("cx"), ring.get("cy")) == (state.get("cx"), state.get("cy"))
@@ -99,7 +101,7 @@ def test_no_two_states_lie_on_one_another() -> None:
         [[0, *range(2, 14), 0, 15, 15], [15] * 16], start=1
     )  # 0 is a dead end
     for automaton in (*(zoo(name) for name in SMALL), cut_off):
-        circles = of_class(drawn(automaton), "circle", "state")
+        circles = of_class(diagram_of(automaton), "circle", "state")
         assert len(circles) == automaton.num_states
         places = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in circles]
         radius = float(circles[0].attrib["r"])
@@ -108,7 +110,7 @@ def test_no_two_states_lie_on_one_another() -> None:
 
 
 def test_a_cayley_diagram_draws_letters_that_generate_and_lists_the_others() -> None:
-    picture = drawn(zoo("S4"))
+    picture = diagram_of(zoo("S4"))
     inks = {path.attrib["stroke"] for path in of_class(picture, "path", "edge")}
     assert len(inks) == 2  # a swap and a cycle generate S4
     assert notes(picture) == ("1023 (both ways)\n1230\nletters not drawn: 0132, 0213, 0231, 0312, 0321, 1032")
@@ -116,25 +118,25 @@ def test_a_cayley_diagram_draws_letters_that_generate_and_lists_the_others() -> 
 
 def test_arrows_say_which_states_they_join() -> None:
     automaton = zoo("abab")
-    edges = of_class(drawn(automaton), "path", "edge")
+    edges = of_class(diagram_of(automaton), "path", "edge")
     joined = {(int(edge.attrib["data-from"]), int(edge.attrib["data-to"])) for edge in edges}
     assert joined == {(q, target) for q, row in enumerate(automaton.table.tolist()) for target in row}
 
 
 def test_a_grid_is_drawn_as_a_grid() -> None:
-    circles = of_class(drawn(zoo("Grid3x4")), "circle", "state")
+    circles = of_class(diagram_of(zoo("Grid3x4")), "circle", "state")
     assert len({c.get("cx") for c in circles}) == 3
     assert len({c.get("cy") for c in circles}) == 4
-    assert len({c.get("cy") for c in of_class(drawn(zoo("Grid9")), "circle", "state")}) == 1
+    assert len({c.get("cy") for c in of_class(diagram_of(zoo("Grid9")), "circle", "state")}) == 1
 
 
 def test_arrows_carry_the_letters() -> None:
-    texts = {element.text for element in drawn(zoo("FlipFlop")).iter(f"{SVG}text")}
+    texts = {element.text for element in diagram_of(zoo("FlipFlop")).iter(f"{SVG}text")}
     assert texts == {"1", "2", "read, 1", "read, 2"}
 
 
 def test_colours_tell_observations_apart() -> None:
-    fills = [c.get("fill") for c in of_class(drawn(zoo("S4@first")), "circle", "state")]
+    fills = [c.get("fill") for c in of_class(diagram_of(zoo("S4@first")), "circle", "state")]
     assert len(set(fills)) == 4
     assert len(set(fills[:6])) == 1
 
@@ -153,39 +155,39 @@ def points_on(path: str) -> list[tuple[float, float]]:
     numbers = [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?", path)]
     ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
     shares = {"L": (1, 1), "Q": (1, 2, 1), "C": (1, 3, 3, 1)}[letter[0]]
-    found = []
+    result = []
     for step in range(41):
         t, last = step / 40, len(ends) - 1
         weights = [n * (1 - t) ** (last - i) * t**i for i, n in enumerate(shares)]
-        found.append(
+        result.append(
             (
                 sum(w * p[0] for w, p in zip(weights, ends, strict=True)),
                 sum(w * p[1] for w, p in zip(weights, ends, strict=True)),
             )
         )
-    return found
+    return result
 
 
 def collisions(automaton: Semiautomaton) -> list[str]:
     """Arrows over states that they do not join, and letters over states."""
-    picture = drawn(automaton)
+    picture = diagram_of(automaton)
     circles = [
         (float(c.attrib["cx"]), float(c.attrib["cy"]), float(c.attrib["r"]))
         for c in of_class(picture, "circle", "state")
     ]
-    found = []
+    result = []
     for edge in of_class(picture, "path", "edge"):
         joined = {int(edge.attrib["data-from"]), int(edge.attrib["data-to"])}
         for state, (x, y, r) in enumerate(circles):
             if state not in joined and min(math.dist(p, (x, y)) for p in points_on(edge.attrib["d"])) < r:
-                found.append(f"arrow {joined} over {state}")
+                result.append(f"arrow {joined} over {state}")
     for text in of_class(picture, "text", "letter"):
         x, y = float(text.attrib["x"]), float(text.attrib["y"])
         half = text_width(text.text or "", float(text.attrib["font-size"])) / 2
         for state, (cx, cy, r) in enumerate(circles):
             if math.hypot(max(0.0, abs(x - cx) - half), max(0.0, abs(y - cy) - 5)) < r:
-                found.append(f"letter {text.text} over {state}")
-    return found
+                result.append(f"letter {text.text} over {state}")
+    return result
 
 
 def random_automaton(seed: int) -> Semiautomaton:
@@ -202,8 +204,8 @@ def test_no_arrow_and_no_letter_lies_on_a_state() -> None:
     patterns = [from_regex(pattern) for pattern in PATTERNS]
     chance = [random_automaton(seed) for seed in range(60)]
     bad = {
-        f"{number} {a.name} {a.table.tolist()}": found
+        f"{number} {a.name} {a.table.tolist()}": result
         for number, a in enumerate([*zoo_ones, *patterns, *chance])
-        if (found := collisions(a))
+        if (result := collisions(a))
     }
     assert bad == {}

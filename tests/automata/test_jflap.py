@@ -81,20 +81,20 @@ def test_a_nondeterministic_automaton_becomes_one_of_the_same_language() -> None
         arrows.append((0, "a", 1))
         arrows.append((1, "b", 0))
         marks = " ".join(f"{s}{'i' if s == 0 else ''}{'f' if s in final else ''}" for s in range(states))
-        found = parse_jff(jff(marks, "\n".join(f"{s} {x} {t}" for s, x, t in arrows)))
-        assert found.observe is not None
+        result = parse_jff(jff(marks, "\n".join(f"{s} {x} {t}" for s, x, t in arrows)))
+        assert result.observe is not None
         for length in range(1, 7):
             for letters in itertools.product("ab", repeat=length):
                 word = "".join(letters)
-                assert bool(found.observe[found.run(word)[-1]]) == accepts(arrows, final, word), word
+                assert bool(result.observe[result.run(word)[-1]]) == accepts(arrows, final, word), word
 
 
 def test_a_missing_arrow_leads_to_a_sink() -> None:
-    found = parse_jff(jff("0i 1f", "0 a 1\n1 b 0"))
-    assert found.state_names == ("q0", "q1", "sink")
-    assert found.run("ab") == [1, 0]
-    assert found.run("ba") == [2, 2]
-    assert found.observe == (0, 1, 0)
+    result = parse_jff(jff("0i 1f", "0 a 1\n1 b 0"))
+    assert result.state_names == ("q0", "q1", "sink")
+    assert result.run("ab") == [1, 0]
+    assert result.run("ba") == [2, 2]
+    assert result.observe == (0, 1, 0)
 
 
 def test_files_of_the_first_versions_have_no_automaton_element() -> None:
@@ -129,7 +129,7 @@ OUTSIDE = b"""<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><structure><
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (BILLION, "no document type and no entities"),
         (OUTSIDE, "no document type and no entities"),
@@ -159,7 +159,7 @@ OUTSIDE = b"""<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><structure><
     ],
 )
 def test_what_is_no_automaton_is_refused_in_one_line(
-    data: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.jff"
     path.write_bytes(data)
@@ -167,7 +167,7 @@ def test_what_is_no_automaton_is_refused_in_one_line(
     assert run(["analyze", str(path)]) == 2
     assert time.process_time() - begin < 5
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
     assert "internal error" not in err
 

@@ -164,9 +164,9 @@ def test_hopcroft_s_congruence_has_the_fewest_classes_of_all_that_keep_the_colou
         if is_congruence(rows, classes) and len(set(zip(classes, colours, strict=True))) == len(set(classes))
     ]
     fewest = min(keeping, key=lambda classes: len(set(classes)))
-    found = coarsest_congruence(automaton, colours)
+    result = coarsest_congruence(automaton, colours)
     states = range(automaton.num_states)
-    assert [[found[p] == found[q] for q in states] for p in states] == [
+    assert [[result[p] == result[q] for q in states] for p in states] == [
         [fewest[p] == fewest[q] for q in states] for p in states
     ]
 

@@ -154,8 +154,8 @@ def test_a_dfa_is_made_from_a_name_and_accepts_where_it_is_told(name: str) -> No
         for length in range(5):
             for word in itertools.product(range(automaton.num_letters), repeat=length):
                 last = automaton.run(word)[-1] if word else automaton.start
-                said = dfa.accepts_input([automaton.letter_names[letter] for letter in word])
-                assert said == (last in accept)
+                answer = dfa.accepts_input([automaton.letter_names[letter] for letter in word])
+                assert answer == (last in accept)
 
 
 @pytest.mark.parametrize("accept", [[3], [-1], [0.5], ["0"], [None]])

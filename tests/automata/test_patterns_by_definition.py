@@ -24,10 +24,10 @@ def joined(left: Words, right: Words) -> Words:
 
 
 def power(words: Words, times: int) -> Words:
-    found: Words = frozenset({""})
+    result: Words = frozenset({""})
     for _ in range(times):
-        found = joined(found, words)
-    return found
+        result = joined(result, words)
+    return result
 
 
 def repeated(words: Words, least: int, most: int | None) -> Words:
@@ -81,12 +81,12 @@ def grown(dice: random.Random, size: int) -> Meant:
 
 def accepted(automaton: Semiautomaton) -> Words:
     assert automaton.observe is not None
-    found = {""} if automaton.observe[automaton.start] else set()
+    result = {""} if automaton.observe[automaton.start] else set()
     for length in range(1, LONGEST + 1):
         for letters in itertools.product(automaton.letter_names, repeat=length):
             if automaton.observe[automaton.run(letters)[-1]]:
-                found.add("".join(letters))
-    return frozenset(found)
+                result.add("".join(letters))
+    return frozenset(result)
 
 
 @every("seed", range(40))
@@ -102,11 +102,11 @@ def test_no_two_states_of_a_pattern_mean_the_same_and_the_numbers_are_those_of_t
     assert automaton.observe is not None
     size = automaton.num_states
     words = [word for length in range(size) for word in itertools.product(range(3), repeat=min(length, 4))]
-    told = {
+    answers = {
         tuple(automaton.observe[automaton.run(word, start=state)[-1] if word else state] for word in words)
         for state in range(size)
     }
-    assert len(told) == size
+    assert len(answers) == size
     order = [automaton.start]
     for state in order:  # grows while it is read
         order += [q for q in dict.fromkeys(automaton.table[state].tolist()) if q not in order]

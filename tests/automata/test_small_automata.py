@@ -23,15 +23,15 @@ RADIUS = 20.0
 def renamings(table: Table) -> set[Table]:
     """The same automaton under all names of letters and of states but the start."""
     states, letters = len(table), len(table[0])
-    found = set()
+    result = set()
     for order in permutations(range(1, states)):
         place = (0, *order)
         for names in permutations(range(letters)):
             rows = [()] * states
             for state, row in enumerate(table):
                 rows[place[state]] = tuple(place[row[letter]] for letter in names)
-            found.add(tuple(rows))
-    return found
+            result.add(tuple(rows))
+    return result
 
 
 def reaches_all(table: Table) -> bool:
@@ -45,10 +45,10 @@ def reaches_all(table: Table) -> bool:
 def test_there_is_one_automaton_of_each_kind(states: int, letters: int) -> None:
     tables = product(product(range(states), repeat=letters), repeat=states)
     kinds = {frozenset(renamings(table)) for table in tables if reaches_all(table)}
-    found = [tuple(map(tuple, automaton.table.tolist())) for automaton in small_automata(states, letters)]
-    assert len(found) == len(kinds)
-    assert {frozenset(renamings(table)) for table in found} == kinds
-    assert found == sorted(found)
+    result = [tuple(map(tuple, automaton.table.tolist())) for automaton in small_automata(states, letters)]
+    assert len(result) == len(kinds)
+    assert {frozenset(renamings(table)) for table in result} == kinds
+    assert result == sorted(result)
 
 
 @every("seed", range(20))
@@ -152,7 +152,7 @@ def test_a_tree_has_rings_by_the_length_of_the_shortest_word() -> None:
         if state != sink:
             depth = 0 if name == "empty" else len(name)
             rings.setdefault(depth, set()).add(round(math.hypot(*places[state]), 6))
-    assert all(len(found) == 1 for found in rings.values())
+    assert all(len(result) == 1 for result in rings.values())
     radii = [min(rings[depth]) for depth in sorted(rings)]
     assert radii == sorted(radii)
     assert radii[0] == 0.0

@@ -100,14 +100,14 @@ def test_counters_and_memories_multiply_to_the_component(seed: int) -> None:
 
 def edges_of(frame: Skeleton) -> dict[tuple[int, int], bool]:
     """Class to class: whether the lower holds a tile of the upper's representative; else it is an image."""
-    found: dict[tuple[int, int], bool] = {}
+    result: dict[tuple[int, int], bool] = {}
     for part in frame.classes:
         for member in part.members:
             for row in frame.images:
-                found.setdefault((part.number, frame.class_of[row[member]]), False)
+                result.setdefault((part.number, frame.class_of[row[member]]), False)
         for tile in part.tiles:
-            found[part.number, frame.class_of[tile]] = True
-    return {(a, b): tile for (a, b), tile in found.items() if b not in (-1, a)}
+            result[part.number, frame.class_of[tile]] = True
+    return {(a, b): tile for (a, b), tile in result.items() if b not in (-1, a)}
 
 
 @every("seed", SEEDS)
@@ -149,8 +149,8 @@ def test_the_graph_of_a_plan_is_its_tree(spec: str) -> None:
     labels = re.findall(r'^  n\d+ \[label="(.*)"\];$', text, re.MULTILINE)
     assert [label.split("\\n")[0] for label in labels] == [node.title.replace('"', '\\"') for node in nodes]
     expected = {(nodes.index(node), nodes.index(child)) for node in nodes for child in node.children}
-    found = {(int(a), int(b)) for a, b in re.findall(r"^  n(\d+) -> n(\d+);$", text, re.MULTILINE)}
-    assert found == expected
+    actual = {(int(a), int(b)) for a, b in re.findall(r"^  n(\d+) -> n(\d+);$", text, re.MULTILINE)}
+    assert actual == expected
     tree = plan_as_dict(plan)["tree"]
     assert (tree["node"], len(tree["children"])) == (plan.title, len(plan.children))
 
@@ -165,7 +165,7 @@ def test_a_cascade_is_drawn_level_by_level(spec: str) -> None:
     for box, part in zip(boxes, sorted(plan.components, key=lambda part: part.level), strict=True):
         tops.setdefault(part.level, set()).add(box.get("y") or "")
         assert f"level {part.level}: {part.tiles} tiles" in (box.findtext(f"{SVG}title") or "")
-    assert all(len(found) == 1 for found in tops.values())
+    assert all(len(result) == 1 for result in tops.values())
     heights = [float(next(iter(tops[level]))) for level in sorted(tops)]
     assert heights == sorted(set(heights))
     texts = [text.text for text in root.iter(f"{SVG}text")]

@@ -75,9 +75,9 @@ def test_parts_of_the_subdirect_representation_tell_all_states_apart(seed: int) 
     parts = subdirect_parts(letters, principal, budget)
     assert len(set(zip(*parts, strict=True))) == len(letters[0])
     assert all(is_congruence(letters, part) for part in parts)
-    found = congruences(letters, principal, parts, 30, budget)
-    assert len(found) == len(set(found)) <= 30
-    assert all(is_congruence(letters, labels) and max(labels) > 0 for labels in found)
+    result = congruences(letters, principal, parts, 30, budget)
+    assert len(result) == len(set(result)) <= 30
+    assert all(is_congruence(letters, labels) and max(labels) > 0 for labels in result)
     if len(parts) == 2:
         assert meet_is_trivial(*parts)
 
@@ -99,7 +99,7 @@ def test_every_congruence_of_a_small_automaton_is_a_join_of_principal_ones(seed:
 
 
 def _functions(size: int) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
+    result: list[tuple[int, ...]] = [()]
     for _ in range(size):
-        found = [(*f, value) for f in found for value in range(size)]
-    return found
+        result = [(*f, value) for f in result for value in range(size)]
+    return result

@@ -25,8 +25,8 @@ class Answering:
         self._cascade, self._wrong = cascade, wrong
 
     def update(self, source: int, letter: int, target: int) -> Update:
-        found = self._wrong.get((source, letter, target))
-        return self._cascade.update(source, letter, target) if found is None else found
+        result = self._wrong.get((source, letter, target))
+        return self._cascade.update(source, letter, target) if result is None else result
 
 
 def follows(cascade: Answering | Cascade, start: Sequence[int], finish: Sequence[int]) -> bool:
@@ -99,13 +99,13 @@ def test_any_schedule_is_accepted_exactly_if_chains_can_be_followed_in_its_order
         late = max([*starts, *times]) + 2
         start = [starts[index] if index >= 0 else late for index in frame.class_of]
         finish = [time + 1 for time in start]
-        found = check_covering(cascade, start=start, finish=finish)
+        verdict = check_covering(cascade, start=start, finish=finish)
         in_order = all(
             start[tile] >= finish[number] for number, tiles in enumerate(frame.tiles) for tile in tiles
         )
-        assert found.holds == (in_order and follows(cascade, start, finish))
+        assert verdict.holds == (in_order and follows(cascade, start, finish))
         if not in_order:
-            assert "starts before its set is finished" in found.fault
+            assert "starts before its set is finished" in verdict.fault
 
 
 def broken_frames(frame: Skeleton) -> dict[str, Skeleton]:

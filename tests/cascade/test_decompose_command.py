@@ -26,16 +26,16 @@ def invoke(*arguments: str) -> Result:
 
 
 def payload(*arguments: str) -> dict[str, object]:
-    found = json.loads(invoke(*arguments, "--json").stdout)
-    assert isinstance(found, dict)
-    return found
+    report = json.loads(invoke(*arguments, "--json").stdout)
+    assert isinstance(report, dict)
+    return report
 
 
 def test_json_has_the_promised_keys() -> None:
-    found = payload("T3", "--plain")
-    assert found["levels"] == 2
-    assert found["covering_checked"] is True
-    parts = found["components"]
+    result = payload("T3", "--plain")
+    assert result["levels"] == 2
+    assert result["covering_checked"] is True
+    parts = result["components"]
     assert isinstance(parts, list)
     assert [(part["level"], part["tiles"], part["group_order"]) for part in parts] == [(0, 3, 6), (1, 2, 2)]
     assert parts[0]["group"] == "S3"
@@ -84,9 +84,9 @@ def test_too_many_sets_end_with_one_line(capfd: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("pattern", ["(ab)*", "a*b(a|b)*aab", "(ab|ba)*", "((aa)*b)*", "(a|b)*abba"])
 def test_regexes_decompose(pattern: str) -> None:
-    found = payload(f"regex:{pattern}")
+    result = payload(f"regex:{pattern}")
     plain = payload(f"regex:{pattern}", "--plain")
-    levels, most = found["levels"], plain["levels"]
+    levels, most = result["levels"], plain["levels"]
     assert isinstance(levels, int)
     assert isinstance(most, int)
     assert levels <= most
@@ -105,8 +105,8 @@ def test_names_with_markup_do_not_break_pictures() -> None:
 
 @pytest.mark.parametrize("spec", ["C2", "C1", "Memory5", "PermReset4", "Rubik", "Grid9:noop", "C2xFlipFlop"])
 def test_zoo_automata_decompose(spec: str) -> None:
-    found = payload(spec)
-    assert found["covering_checked"] is True
+    result = payload(spec)
+    assert result["covering_checked"] is True
 
 
 @every("name", [name for name in zoo_names() if zoo(name).num_states < 150])

@@ -16,12 +16,12 @@ from krohn.cascade.group_order import (
 
 
 def closure(generators: list[Permutation], degree: int) -> set[Permutation]:
-    found = {identity(degree)}
+    result = {identity(degree)}
     while True:
-        more = {compose(x, g) for x in found for g in generators} - found
+        more = {compose(x, g) for x in result for g in generators} - result
         if not more:
-            return found
-        found |= more
+            return result
+        result |= more
 
 
 def random_generators(seed: int) -> tuple[list[Permutation], int]:

@@ -219,13 +219,13 @@ def test_a_pass_that_is_switched_off_leaves_no_trace(missing: str) -> None:
 
 
 def follow_plan(plan: Plan) -> list[int]:
-    found = []
+    result = []
     for word in words(plan.automaton.num_letters):
         coordinates = plan.coordinates(plan.automaton.start)
         for letter in word:
             coordinates = plan.step(coordinates, letter)
-        found.append(plan.state(coordinates))
-    return found
+        result.append(plan.state(coordinates))
+    return result
 
 
 @every("seed", range(12))
@@ -265,14 +265,14 @@ def test_little_work_gives_a_plan_or_none_and_says_what_was_left_out() -> None:
 def test_meets_are_trivial_exactly_where_no_two_states_stay_together(seed: int) -> None:
     rng = Random(seed)
     partitions = sorted({tuple(rng.randrange(3) for _ in range(4)) for _ in range(6)})
-    found = trivial_meets(partitions)
+    actual = trivial_meets(partitions)
     expected = {
         frozenset(pair)
         for pair in combinations(partitions, 2)
         if not any(all(part[p] == part[q] for part in pair) for p, q in combinations(range(4), 2))
     }
-    assert {frozenset(pair) for pair in found} == expected
-    sizes = [max(map(max, pair)) for pair in found]
+    assert {frozenset(pair) for pair in actual} == expected
+    sizes = [max(map(max, pair)) for pair in actual]
     assert sizes == sorted(sizes)
 
 
@@ -282,13 +282,13 @@ def test_a_sample_of_pairs_is_of_pairs_and_all_of_them_where_there_is_room(size:
     rng = Random(size)
     letters = [tuple(rng.randrange(-1, size) for _ in range(size)) for _ in range(2)]
     every = list(combinations(range(size), 2))
-    found = list(pairs_of(letters, limit))
+    result = list(pairs_of(letters, limit))
     if limit >= len(every):
-        assert found == every
+        assert result == every
         return
     even = every[:: -(-2 * len(every) // limit)]
-    near = found[: -len(even)]
-    assert found[-len(even) :] == even
+    near = result[: -len(even)]
+    assert result[-len(even) :] == even
     assert len(set(near)) == len(near) <= max(1, limit // 2)
     assert set(near) <= {(min(q, x), max(q, x)) for letter in letters for q, x in enumerate(letter) if x >= 0}
 

@@ -105,12 +105,12 @@ def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed:
 def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
     result = decompose(golden(name), plain=True)
     case = GOLDEN[name]
-    found = [
+    outcome = [
         sorted((part.tiles, part.group_order) for part in result.components if part.level == level)
         for level in range(result.levels)
     ]
     pairs = zip(case["tiles_by_level"], case["group_orders_by_level"], strict=True)
-    assert found == [sorted(zip(tiles, orders, strict=True)) for tiles, orders in pairs]
+    assert outcome == [sorted(zip(tiles, orders, strict=True)) for tiles, orders in pairs]
     assert result.is_solvable == case["solvable"]
 
 
@@ -255,11 +255,11 @@ def test_a_broken_serial_split_is_named() -> None:
         for letter in range(len(entries)):
             for other in range(fiber.num_letters):
                 changed = (*entries[:letter], other, *entries[letter + 1 :])
-                found = fault(node.labels, (*node.drive[:row], changed, *node.drive[row + 1 :]))
+                result = fault(node.labels, (*node.drive[:row], changed, *node.drive[row + 1 :]))
                 # With two places in every block a driven letter is right exactly if it acts the same.
                 same = fiber.letters[other] == fiber.letters[entries[letter]]
-                assert (found == "") == same
-                assert same or "the fibre goes to" in found
+                assert (result == "") == same
+                assert same or "the fibre goes to" in result
 
 
 def test_a_broken_error_bit_is_named() -> None:

@@ -22,11 +22,11 @@ SEEDS = range(30)
 
 def naive_below(frame: Skeleton, index: int) -> set[int]:
     """The classes that hold a tile or an image of a member, other than its own."""
-    found = set()
+    result = set()
     for member in frame.classes[index].members:
-        found |= {frame.class_of[tile] for tile in frame.tiles[member]}
-        found |= {frame.class_of[row[member]] for row in frame.images}
-    return {below for below in found if below not in (-1, index)}
+        result |= {frame.class_of[tile] for tile in frame.tiles[member]}
+        result |= {frame.class_of[row[member]] for row in frame.images}
+    return {below for below in result if below not in (-1, index)}
 
 
 def longest(frame: Skeleton, costs: list[int], index: int) -> int:
@@ -40,22 +40,22 @@ def longest(frame: Skeleton, costs: list[int], index: int) -> int:
 def test_a_schedule_is_the_longest_way_down(seed: int) -> None:
     frame = holonomy_cascade(random_automaton(seed, largest=7)).skeleton
     costs = [1 + (3 * part.number + seed) % 4 for part in frame.classes]
-    found = schedule(frame, costs)
-    assert found.layers == max((longest(frame, costs, part.number) for part in frame.classes), default=0)
+    actual = schedule(frame, costs)
+    assert actual.layers == max((longest(frame, costs, part.number) for part in frame.classes), default=0)
     for part in frame.classes:
-        assert found.finish[part.number] == found.start[part.number] + costs[part.number]
+        assert actual.finish[part.number] == actual.start[part.number] + costs[part.number]
         above = [p for p in range(len(costs)) if part.number in naive_below(frame, p)]
-        assert found.start[part.number] == max((found.finish[p] for p in above), default=0)
+        assert actual.start[part.number] == max((actual.finish[p] for p in above), default=0)
         assert classes_below(frame, part.number) == naive_below(frame, part.number)
     dearest = [
         max(costs[part.number] for part in frame.classes if part.level == level)
         for level in range(frame.num_levels)
     ]
-    assert found.layers <= found.layers_in_step == sum(dearest)
-    start, finish = found.of_sets(frame)
+    assert actual.layers <= actual.layers_in_step == sum(dearest)
+    start, finish = actual.of_sets(frame)
     for number, index in enumerate(frame.class_of):
         expected = (
-            (found.start[index], found.finish[index]) if index >= 0 else (found.layers, found.layers + 1)
+            (actual.start[index], actual.finish[index]) if index >= 0 else (actual.layers, actual.layers + 1)
         )
         assert (start[number], finish[number]) == expected
 
@@ -115,17 +115,17 @@ def naive_mergeable(frame: Skeleton) -> set[tuple[int, int]]:
 def test_classes_can_be_merged_where_letters_carry_tiles_to_tiles(seed: int) -> None:
     automaton = random_automaton(seed, smallest=4, largest=7)
     frame = holonomy_cascade(automaton).skeleton
-    found = mergeable(frame)
-    assert set(found) == naive_mergeable(frame)
+    result = mergeable(frame)
+    assert set(result) == naive_mergeable(frame)
     sizes = [len(frame.states(part.representative)) for part in frame.classes]
-    equal = [sizes[upper] == sizes[lower] for upper, lower in found]
+    equal = [sizes[upper] == sizes[lower] for upper, lower in result]
     assert equal == sorted(equal, reverse=True)
     for upper, lower in combinations(range(len(frame.classes)), 2):
         rest = [[part.number] for part in frame.classes if part.number not in (upper, lower)]
         smaller = merged(frame, [*rest, [upper, lower]])
         if smaller is None:
             continue
-        assert (upper, lower) in found or (lower, upper) in found
+        assert (upper, lower) in result or (lower, upper) in result
         (joined,) = [part for part in smaller.classes if part.is_merged]
         members = frame.classes[upper].members + frame.classes[lower].members
         assert sorted(joined.members) == sorted(members)

@@ -37,11 +37,11 @@ def as_set(frame: Skeleton, number: int) -> frozenset[int]:
 @every("name", GOLDEN)
 def test_levels_and_tiles_equal_sgpdec(name: str) -> None:
     frame = skeleton(golden(name))
-    found = [
+    result = [
         sorted(len(part.tiles) for part in frame.classes if part.level == level)
         for level in range(frame.num_levels)
     ]
-    assert found == [sorted(level) for level in GOLDEN[name]["tiles_by_level"]]
+    assert result == [sorted(level) for level in GOLDEN[name]["tiles_by_level"]]
     assert frame.num_levels == GOLDEN[name]["levels"]
 
 

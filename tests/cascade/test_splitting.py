@@ -107,10 +107,10 @@ def test_without_its_sink_an_automaton_is_right_until_the_sink_would_follow(seed
     assert sink in sinks(automaton)
     states, inner = without_sink(automaton, sink, style)
     for word in words(automaton, seed):
-        for right, found in zip(automaton.run(word), inner.run(word), strict=True):
+        for right, result in zip(automaton.run(word), inner.run(word), strict=True):
             if right == sink:
                 break
-            assert states[found] == right
+            assert states[result] == right
 
 
 @every("seed", SEEDS)
@@ -123,9 +123,9 @@ def test_a_line_is_found_exactly_where_letters_are_clamped_steps(seed: int) -> N
     for place, state in enumerate(order):
         for letter, step in zip(letters, steps, strict=True):
             letter[state] = order[min(max(place + step, 0), size - 1)]
-    found = clamped_line(Semiautomaton.from_letters(letters))
-    assert found is not None
-    line, moves = found
+    result = clamped_line(Semiautomaton.from_letters(letters))
+    assert result is not None
+    line, moves = result
     for state in range(size):
         for letter, move in zip(letters, moves, strict=True):
             assert line[letter[state]] == min(max(line[state] + move, 0), size - 1)

@@ -49,10 +49,10 @@ def test_a_stack_is_found_under_any_names_and_its_plan_runs_it(
     shape: tuple[int, int, int, int], seed: int
 ) -> None:
     automaton = renamed(stack(*shape), seed)
-    found = recognise_stack(automaton)
-    assert found is not None
-    assert (found.num_symbols, found.height) == shape[:2]
-    plan = StackPlan(automaton, found)
+    result = recognise_stack(automaton)
+    assert result is not None
+    assert (result.num_symbols, result.height) == shape[:2]
+    plan = StackPlan(automaton, result)
     words = np.random.default_rng(seed).integers(0, automaton.num_letters, (30, 10))
     assert plan.simulate(words).tolist() == [automaton.run(word.tolist()) for word in words]
     for state in range(automaton.num_states):
@@ -73,18 +73,18 @@ def test_one_wrong_transition_is_no_stack(seed: int) -> None:
     table[state, letter] = random.choice(others)
     broken = Semiautomaton(table, 0)
     assert recognise_stack(broken) is None
-    found = recognise_stack(whole)
-    assert found is not None
-    assert stack_fault(broken, found)
+    result = recognise_stack(whole)
+    assert result is not None
+    assert stack_fault(broken, result)
     with pytest.raises(AssertionError):
-        StackPlan(broken, found)
+        StackPlan(broken, result)
 
 
 def test_coordinates_of_no_stack_are_refused() -> None:
     automaton = stack(2, 2)
-    found = recognise_stack(automaton)
-    assert found is not None
-    plan = StackPlan(automaton, found)
+    result = recognise_stack(automaton)
+    assert result is not None
+    plan = StackPlan(automaton, result)
     with pytest.raises(InvalidInput, match="coordinates"):
         plan.state((0, 0))
     with pytest.raises(InvalidInput, match="a state must lie"):

@@ -86,9 +86,9 @@ def lowered(name: str, length: int) -> CompiledNetwork:
     return lowered_program(program(), automaton, length)
 
 
-def lowered_program(made: Program, automaton: Semiautomaton, length: int) -> CompiledNetwork:
-    network, layout = lower(made, length)
-    return CompiledNetwork(network, automaton, "cascade", made, layout)
+def lowered_program(program: Program, automaton: Semiautomaton, length: int) -> CompiledNetwork:
+    network, layout = lower(program, length)
+    return CompiledNetwork(network, automaton, "cascade", program, layout)
 
 
 @cache

@@ -65,12 +65,12 @@ def _table(network: CompiledNetwork, program: Program, dice: np.random.Generator
         layers[layer][place] = _with_entry(layers[layer][place], dice)
         changed = [replace(old, maps=tuple(new)) for old, new in zip(program.layers, layers, strict=True)]
         try:
-            made, _ = lower(
+            result, _ = lower(
                 replace(program, layers=tuple(changed)), network.length, narrow=True, saturate=True
             )
         except InvalidInput:
             continue  # the entry leaves its register's range
-        return Mutant("table", f"layer {layer}, map {place}", made, network.automaton)
+        return Mutant("table", f"layer {layer}, map {place}", result, network.automaton)
     return _changed(network.transformer, network.automaton, "table", dice)
 
 

@@ -25,7 +25,7 @@ PARTS = ("krohn.construct.lowering", "krohn.construct.paper", "krohn.construct.t
 
 def gadgets() -> dict[str, Callable[..., Any]]:
     """Every public function of the compiler's parts that returns weights, plans of weights or a program."""
-    found = {}
+    result = {}
     for part in PARTS:
         package = importlib.import_module(part)
         for info in pkgutil.iter_modules(package.__path__):
@@ -34,8 +34,8 @@ def gadgets() -> dict[str, Callable[..., Any]]:
                 if function.__module__ == module.__name__ and not name.startswith("_") and "mean" not in name:
                     returns = str(inspect.signature(function).return_annotation)
                     if any(kind in returns for kind in KINDS):
-                        found[f"{part.rpartition('.')[2]}.{info.name}.{name}"] = function
-    return found
+                        result[f"{part.rpartition('.')[2]}.{info.name}.{name}"] = function
+    return result
 
 
 KINDS = (
@@ -53,49 +53,49 @@ KINDS = (
 )
 
 
-def damaged(made: Any) -> Any:
+def damaged(value: Any) -> Any:
     """The same kind of thing with a sign, an order or a code changed."""
-    if isinstance(made, Mlp):
-        return replace(made, weights=(*made.weights[:-1], -made.weights[-1]))
-    if isinstance(made, Head):
-        return replace(made, value=-made.value)
-    if isinstance(made, Layer):
-        heads = tuple(damaged(head) for head in made.heads)
-        return replace(made, heads=heads) if heads else replace(made, mlp=damaged(made.mlp))
-    if isinstance(made, Transformer):
-        return replace(made, readout=np.roll(made.readout, 1, axis=1))
-    if isinstance(made, SymbolicHead):
-        return replace(made, value=tuple({c: -2 * w for c, w in column.items()} for column in made.value))
-    if isinstance(made, Program):
-        codes = list(made.readout.codes)
-        return replace(made, readout=replace(made.readout, codes=tuple(codes[1:] + codes[:1])))
-    if isinstance(made, PositionCode):
-        return replace(made, points=made.points[::-1])
-    if isinstance(made, TableCode):
-        return replace(made, values=np.roll(made.values, 1, axis=0))
-    if isinstance(made, Finite):
-        values = sorted(made.values)
-        return made.renamed(dict(zip(values, values[1:] + values[:1], strict=True)).__getitem__)
-    if isinstance(made, Track):
-        return replace(made, after=damaged(made.after))
-    if isinstance(made, np.ndarray):
-        return np.roll(made, 1, axis=0) if len(made) > 1 else -made
-    if isinstance(made, (tuple, list)) and len(made):
-        place = int(isinstance(made[0], float))
-        return type(made)([*made[:place], damaged(made[place]), *made[place + 1 :]])
-    if is_dataclass(made):
-        return _damaged_field(made)
-    return made
+    if isinstance(value, Mlp):
+        return replace(value, weights=(*value.weights[:-1], -value.weights[-1]))
+    if isinstance(value, Head):
+        return replace(value, value=-value.value)
+    if isinstance(value, Layer):
+        heads = tuple(damaged(head) for head in value.heads)
+        return replace(value, heads=heads) if heads else replace(value, mlp=damaged(value.mlp))
+    if isinstance(value, Transformer):
+        return replace(value, readout=np.roll(value.readout, 1, axis=1))
+    if isinstance(value, SymbolicHead):
+        return replace(value, value=tuple({c: -2 * w for c, w in column.items()} for column in value.value))
+    if isinstance(value, Program):
+        codes = list(value.readout.codes)
+        return replace(value, readout=replace(value.readout, codes=tuple(codes[1:] + codes[:1])))
+    if isinstance(value, PositionCode):
+        return replace(value, points=value.points[::-1])
+    if isinstance(value, TableCode):
+        return replace(value, values=np.roll(value.values, 1, axis=0))
+    if isinstance(value, Finite):
+        values = sorted(value.values)
+        return value.renamed(dict(zip(values, values[1:] + values[:1], strict=True)).__getitem__)
+    if isinstance(value, Track):
+        return replace(value, after=damaged(value.after))
+    if isinstance(value, np.ndarray):
+        return np.roll(value, 1, axis=0) if len(value) > 1 else -value
+    if isinstance(value, (tuple, list)) and len(value):
+        place = int(isinstance(value[0], float))
+        return type(value)([*value[:place], damaged(value[place]), *value[place + 1 :]])
+    if is_dataclass(value):
+        return _damaged_field(value)
+    return value
 
 
-def _damaged_field(made: Any) -> Any:
-    for item in fields(made):
-        value = getattr(made, item.name)
+def _damaged_field(whole: Any) -> Any:
+    for item in fields(whole):
+        value = getattr(whole, item.name)
         if isinstance(value, (Mlp, Head, Layer, np.ndarray)) or (
             isinstance(value, tuple) and value and isinstance(value[0], (Mlp, Head, Layer))
         ):
-            return replace(made, **{item.name: damaged(value)})
-    return made
+            return replace(whole, **{item.name: damaged(value)})
+    return whole
 
 
 @contextmanager

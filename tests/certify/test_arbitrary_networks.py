@@ -22,8 +22,8 @@ def random_network(seed: int) -> Transformer:
     scale = float(dice.choice([1.0, 30.0]))
 
     def matrix(*shape: int) -> np.ndarray:  # type: ignore[type-arg]
-        made = dice.integers(-2, 3, size=shape) * scale if dice.random() < 0.5 else dice.normal(size=shape)
-        return made * (dice.random(shape) < 0.6)
+        result = dice.integers(-2, 3, size=shape) * scale if dice.random() < 0.5 else dice.normal(size=shape)
+        return result * (dice.random(shape) < 0.6)
 
     def layer() -> Layer:
         heads = tuple(

@@ -24,11 +24,11 @@ from krohn.verification import verify
 def test_verify_is_public_and_takes_networks_and_directories(tmp_path: Path) -> None:
     network = compiled("Parity", 16)
     save(network, tmp_path)
-    made, loaded = krohn.verify(network), krohn.verify(tmp_path)
-    assert made.certified
+    report, loaded = krohn.verify(network), krohn.verify(tmp_path)
+    assert report.certified
     assert loaded.certified
-    assert made.network == loaded.network == read_net(tmp_path).digest
-    assert made.to_json() == loaded.to_json()
+    assert report.network == loaded.network == read_net(tmp_path).digest
+    assert report.to_json() == loaded.to_json()
 
 
 def test_the_second_opinion_runs_every_short_word() -> None:

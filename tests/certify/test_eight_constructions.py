@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 import krohn
 from certify.built_networks import compiled
-from check.test_deceivers import Built, of
+from check.test_deceivers import Construction, of
 from check.test_norm_deceiver import LETTERS, PROMPT, STATES, decoder
 from check.test_unread import last_letter, mixing_two_points, with_head, with_late_unit
 from krohn.automata.files import automaton_payload
@@ -38,7 +38,7 @@ Writers = tuple[Callable[[Path], object], Callable[[Path], object]]
 """The construction, and its control."""
 
 
-def transformer(build: Callable[[float], Built], wrong: float, harmless: float) -> Writers:
+def transformer(build: Callable[[float], Construction], wrong: float, harmless: float) -> Writers:
     def write(size: float, folder: Path) -> None:
         network, automaton, _ = build(size)
         channels = tuple(Channel() for _ in range(network.dim))
@@ -49,17 +49,17 @@ def transformer(build: Callable[[float], Built], wrong: float, harmless: float) 
     return lambda folder: write(wrong, folder), lambda folder: write(harmless, folder)
 
 
-def unread_unit(size: float) -> Built:
+def unread_unit(size: float) -> Construction:
     network, automaton, length = of(compiled("FlipFlop", 28, "scan", "float32"))
     return with_late_unit(network, 1, size, 25), automaton, length
 
 
-def silent_head(size: float) -> Built:
+def silent_head(size: float) -> Construction:
     network, automaton, length = of(compiled("FlipFlop", 30, "scan", "float16"))
     return with_head(network, size, 0.0), automaton, length
 
 
-def sum_head(size: float) -> Built:
+def sum_head(size: float) -> Construction:
     network, automaton, length = last_letter(30)
     return with_head(network, size, 2.0**-16), automaton, length
 

@@ -53,9 +53,9 @@ def test_another_order_of_the_same_names_is_the_same_automaton(name: str) -> Non
 def test_a_renaming_is_found_and_keeps_every_move(name: str) -> None:
     left = krohn.zoo(name)
     right = shuffled(left, 2, renamed=True)
-    found = renaming(left, right)
-    assert found is not None
-    letters, states = found
+    mapping = renaming(left, right)
+    assert mapping is not None
+    letters, states = mapping
     assert sorted(letters) == list(range(left.num_letters))
     assert states[left.start] == right.start
     for q, image in states.items():
@@ -128,9 +128,9 @@ def test_without_the_option_the_report_says_whose_claim_it_is(
     save(krohn.compile(krohn.zoo("C2"), 8), tmp_path)
     digest = krohn.zoo("C2").digest
     assert run(["verify", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "certified: C2, every word of length ≤ 8, float64" in said
-    assert f"the one the file claims: 2 states (0 1), 2 letters (0 1), digest {digest[:12]}" in said
+    text = capsys.readouterr().out
+    assert "certified: C2, every word of length ≤ 8, float64" in text
+    assert f"the one the file claims: 2 states (0 1), 2 letters (0 1), digest {digest[:12]}" in text
     assert run(["verify", str(tmp_path), "--automaton", "C2"]) == 0
     assert "the automaton is the one you named: 2 states" in capsys.readouterr().out
     assert run(["verify", str(tmp_path), "--automaton", "C2", "--json"]) == 0

@@ -81,10 +81,10 @@ def test_torch_keeps_the_certified_margin(spec: str, method: str, dtype: str) ->
             if refusal is not None:
                 break
             torch.set_num_threads(int(dice.integers(1, 3)))
-            made = mutant.network if seen % 2 else reordered(mutant.network, dice)
+            result = mutant.network if seen % 2 else reordered(mutant.network, dice)
             for size in (1, 64):
                 words = dice.integers(letters, size=(size, length))
-                assert least_margin(made, mutant.automaton, words, dtype) >= margin, mutant.what
+                assert least_margin(result, mutant.automaton, words, dtype) >= margin, mutant.what
             seen += 1
     torch.set_num_threads(1)
     assert seen >= 2 or dtype in ("float16", "bfloat16")

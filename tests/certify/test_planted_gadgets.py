@@ -126,7 +126,7 @@ def refused(network: CompiledNetwork) -> None:
         assert verify(replace(network, program=None), largest=False).counterexample is not None
 
 
-def built(network: Network) -> CompiledNetwork:
+def network_of(network: Network) -> CompiledNetwork:
     spec, method, options = network
     return krohn.compile(krohn.zoo(spec), 7, method=method, **options)  # type: ignore[arg-type]
 
@@ -134,14 +134,14 @@ def built(network: Network) -> CompiledNetwork:
 @every("gadget", EFFECT)
 def test_a_bug_planted_in_a_gadget_is_caught(gadget: str) -> None:
     with planted(gadgets()[gadget]):
-        network = built(EFFECT[gadget])
+        network = network_of(EFFECT[gadget])
     refused(network)
 
 
 @pytest.mark.parametrize("gadget", DESCRIPTIONS)
 def test_a_description_that_does_not_fit_is_caught(gadget: str) -> None:
     with planted(gadgets()[gadget]):
-        network = built(DESCRIPTIONS[gadget])
+        network = network_of(DESCRIPTIONS[gadget])
     assert not verify(network, second_opinion=False).certified
 
 
@@ -160,7 +160,7 @@ def test_a_bug_in_a_residue_is_caught() -> None:
         return real(builder, total, modulus + 1, narrow)
 
     with planted(real, wrong):
-        network = built(("C5", "cascade", {}))
+        network = network_of(("C5", "cascade", {}))
     refused(network)
 
 

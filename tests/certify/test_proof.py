@@ -75,18 +75,18 @@ def changed_at_the_last_letter(automaton: Semiautomaton) -> tuple[Semiautomaton,
 def test_a_changed_transition_is_refused_with_a_shortest_word(spec: str, method: str) -> None:
     network = compiled(spec, 16, method)
     other, letter = changed_at_the_last_letter(network.automaton)
-    found = refusal(network, 16, automaton=other)
-    assert found is not None
-    assert found.word == (letter,)
+    message = refusal(network, 16, automaton=other)
+    assert message is not None
+    assert message.word == (letter,)
 
 
 def test_a_changed_transition_of_a_scan_is_refused_and_the_run_finds_a_shortest_word() -> None:
     """The proof of a scan follows maps, not words; the independent run of short words has the word."""
     network = compiled("Grid4", 16, "scan")
     other, letter = changed_at_the_last_letter(network.automaton)
-    found = refusal(network, 16, automaton=other)
-    assert found is not None
-    assert found.name == "read-out"
+    message = refusal(network, 16, automaton=other)
+    assert message is not None
+    assert message.name == "read-out"
     certificate = verify(replace(network, automaton=other))
     assert not certificate.certified
     wrong = certificate.counterexample
@@ -133,4 +133,4 @@ def test_a_proof_uses_one_thread_and_leaves_the_limit_as_it_was(monkeypatch: pyt
         assert verify(network, "float32", second_opinion=False).certified
         assert threads() == before
     assert seen
-    assert all(found == {1} for found in seen)
+    assert all(result == {1} for result in seen)

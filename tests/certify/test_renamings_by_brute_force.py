@@ -44,7 +44,7 @@ def by_brute_force(left: Semiautomaton, right: Semiautomaton) -> bool:
 
 
 def test_there_is_a_renaming_exactly_where_some_bijection_keeps_all_moves() -> None:
-    dice, found = Random(0), {True: 0, False: 0}
+    dice, result = Random(0), {True: 0, False: 0}
     for _ in range(300):
         left, right = random_automaton(dice), random_automaton(dice)
         if dice.random() < 0.3:
@@ -52,17 +52,17 @@ def test_there_is_a_renaming_exactly_where_some_bijection_keeps_all_moves() -> N
             table = np.empty_like(left.table)
             table[order] = np.array(order)[left.table[:, dice.sample(range(LETTERS), LETTERS)]]
             right = Semiautomaton(table, start=order[left.start])
-        made = renaming(left, right)
-        found[made is not None] += 1
-        assert (made is not None) == by_brute_force(left, right)
-        if made is not None:
-            letters, states = made
+        mapping = renaming(left, right)
+        result[mapping is not None] += 1
+        assert (mapping is not None) == by_brute_force(left, right)
+        if mapping is not None:
+            letters, states = mapping
             assert sorted(letters) == list(range(LETTERS))
             assert set(states) == reachable(left)
             assert set(states.values()) == reachable(right)
             for q, a in product(states, range(LETTERS)):
                 assert states[left.step(q, a)] == right.step(states[q], letters[a])
-    assert min(found.values()) > 20
+    assert min(result.values()) > 20
 
 
 def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a_run() -> None:
@@ -72,12 +72,12 @@ def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a
         states, letters = dice.sample(mine.state_names, STATES), dice.sample(mine.letter_names, LETTERS)
         blank = np.zeros((STATES, LETTERS), dtype=np.int32)
         file = Semiautomaton(blank, state_names=tuple(states), letter_names=tuple(letters))
-        made = listed_as(mine, file)
-        assert made is not None
-        assert (made.state_names, made.letter_names) == (tuple(states), tuple(letters))
+        result = listed_as(mine, file)
+        assert result is not None
+        assert (result.state_names, result.letter_names) == (tuple(states), tuple(letters))
         for word in product(range(LETTERS), repeat=4):
             theirs = [letters.index(mine.letter_names[a]) for a in word]
-            assert [made.state_names[q] for q in made.run(theirs)] == [
+            assert [result.state_names[q] for q in result.run(theirs)] == [
                 mine.state_names[q] for q in mine.run(word)
             ]
         other = Semiautomaton(blank, state_names=("x", *states[1:]), letter_names=tuple(letters))
@@ -104,7 +104,7 @@ def test_words_to_try_are_words_and_a_hint_is_among_them_or_begins_one() -> None
         assert any(word[: len(hint)] == hint for word in tried)
 
 
-def told(given: States, words: States) -> States:
+def replay(given: States, words: States) -> States:
     """A network that says what it is told to, whatever the words."""
     return given
 
@@ -116,15 +116,15 @@ def test_the_first_wrong_word_ends_at_its_first_wrong_letter_and_all_wrong_words
         words = dice.integers(LETTERS, size=(30, 6))
         right = simulate(automaton, words).astype(np.int64)
         given = np.where(dice.random(right.shape) < 0.03, (right + 1) % STATES, right)
-        found, count = first_wrong(partial(told, given), automaton, words)
+        result, count = first_wrong(partial(replay, given), automaton, words)
         bad = [row for row in range(30) if (given[row] != right[row]).any()]
         assert count == len(bad)
-        assert (found is None) == (not bad)
-        if found is not None:
-            end = len(found.word) - 1
+        assert (result is None) == (not bad)
+        if result is not None:
+            end = len(result.word) - 1
             assert any(
-                tuple(words[row, : end + 1]) == found.word
+                tuple(words[row, : end + 1]) == result.word
                 and (given[row, :end] == right[row, :end]).all()
-                and given[row, end] == found.got != found.expected == right[row, end]
+                and given[row, end] == result.got != result.expected == right[row, end]
                 for row in bad
             )

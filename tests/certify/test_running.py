@@ -30,10 +30,10 @@ def test_a_scan_certified_in_float16_runs_right_there() -> None:
 def test_the_exhaustive_run_finds_what_is_wrong() -> None:
     network = compiled("Parity", 16)
     swapped = Semiautomaton.from_letters([(1, 0), (0, 1)])
-    opinion, found = exhaustive(network.transformer, swapped, arithmetic("float64"), 16)
+    opinion, counts = exhaustive(network.transformer, swapped, arithmetic("float64"), 16)
     assert opinion.wrong == opinion.words
-    assert found is not None
-    assert len(found.word) == 1
+    assert counts is not None
+    assert len(counts.word) == 1
 
 
 def test_the_search_finds_an_error_that_only_a_long_word_shows() -> None:
@@ -42,9 +42,9 @@ def test_the_search_finds_an_error_that_only_a_long_word_shows() -> None:
     table = np.array([[(state + 1) % 5] for state in range(5)], dtype=np.int32)
     assert search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None) is None
     table[4] = 4
-    found = search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None)
-    assert found is not None
-    assert (len(found.word), found.expected, found.got) == (5, 4, 0)
+    result = search(network.transformer, Semiautomaton(table=table), arithmetic("float64"), 64, None)
+    assert result is not None
+    assert (len(result.word), result.expected, result.got) == (5, 4, 0)
 
 
 def test_words_over_one_letter_may_be_longer_than_arrays_have_dimensions() -> None:

@@ -55,14 +55,14 @@ def test_wrong_words_are_counted_and_the_shortest_is_named() -> None:
     table = network.automaton.table.copy()
     table[1, 1] = 1  # the second 1 no longer leads back
     changed = replace(network.automaton, table=table)
-    opinion, found = exhaustive(network.transformer, changed, arithmetic("float64"), 10)
+    opinion, counts = exhaustive(network.transformer, changed, arithmetic("float64"), 10)
     words = all_words(2, 10)
     right = np.array([changed.run(word) for word in words])
     wrong = (run_in(network.transformer, words, arithmetic("float64")) != right).any(axis=1)
     assert (opinion.length, opinion.words, opinion.wrong) == (10, 1024, int(wrong.sum()))
-    assert found is not None
-    assert found.word == (1, 1)
-    assert (found.expected, found.got) == (1, 0)
+    assert counts is not None
+    assert counts.word == (1, 1)
+    assert (counts.expected, counts.got) == (1, 0)
 
 
 def test_it_says_what_stops_it() -> None:

@@ -245,10 +245,10 @@ def test_a_wrong_network_gets_a_counterexample(directory: Path, capsys: pytest.C
     change_tensors(directory, flip)
     assert run(["verify", str(directory), "--json"]) == 1
     payload = json.loads(capsys.readouterr().out)
-    found = payload["counterexample"]
+    result = payload["counterexample"]
     network = compiled("D6", 7, "cascade")
-    states = network.automaton.run(found["word"])
-    assert network.automaton.state_names[states[-1]] == found["expected"] != found["got"]
+    states = network.automaton.run(result["word"])
+    assert network.automaton.state_names[states[-1]] == result["expected"] != result["got"]
 
 
 def test_a_missing_directory_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

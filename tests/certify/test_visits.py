@@ -17,13 +17,13 @@ PRINTED = ["log_depth", "max_pool", "constant_depth", "count"]
 
 @pytest.mark.parametrize("variant", PRINTED)
 def test_a_printed_variant_is_run_on_all_short_words_and_not_called_proved(variant: str) -> None:
-    found = krohn.verify(build_grid(krohn.zoo("Grid4"), 7, variant), largest=False)
-    assert not found.certified
-    assert "run, not proved" in found.reason
-    assert found.counterexample is None
-    assert found.certificate is None
-    assert found.second_opinion is not None
-    assert (found.second_opinion.length, found.second_opinion.wrong) == (7, 0)
+    report = krohn.verify(build_grid(krohn.zoo("Grid4"), 7, variant), largest=False)
+    assert not report.certified
+    assert "run, not proved" in report.reason
+    assert report.counterexample is None
+    assert report.certificate is None
+    assert report.second_opinion is not None
+    assert (report.second_opinion.length, report.second_opinion.wrong) == (7, 0)
 
 
 def test_the_default_variant_is_proved() -> None:
@@ -61,11 +61,11 @@ def broken(network: CompiledNetwork) -> dict[str, Transformer]:
 )
 def test_a_wrong_one_is_refused_with_a_word_where_there_is_one(name: str) -> None:
     network = build_grid(krohn.zoo("Grid4"), 9, "count")
-    made = broken(network)[name]
-    wrong = is_wrong(Mutant(name, "", made, network.automaton), 9, "float64")
-    found = krohn.verify(replace(network, transformer=made, program=None), largest=False)
-    assert not found.certified
-    assert (found.counterexample is not None) == wrong
+    result = broken(network)[name]
+    wrong = is_wrong(Mutant(name, "", result, network.automaton), 9, "float64")
+    report = krohn.verify(replace(network, transformer=result, program=None), largest=False)
+    assert not report.certified
+    assert (report.counterexample is not None) == wrong
     if name in ("twice the same head", "no value", "thresholds"):
         assert wrong
 

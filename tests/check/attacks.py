@@ -11,16 +11,16 @@ import numpy as np
 
 from certify.built_networks import compiled
 from certify.test_attacks import DIM, LAST_LETTER, LENGTH, blank, chain, changed, layer
-from check.test_deceivers import Built, of, recency, with_idle_channel
+from check.test_deceivers import Construction, of, recency, with_idle_channel
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
-Attack = Callable[[], Built]
+Attack = Callable[[], Construction]
 NOTHING = Mlp((np.zeros((DIM, DIM)),), (np.zeros(DIM),))
 COPY = layer(chain(1.0, 1.0))
 
 
-def built(network: Transformer, automaton: Semiautomaton = LAST_LETTER) -> Built:
+def construction(network: Transformer, automaton: Semiautomaton = LAST_LETTER) -> Construction:
     return network, automaton, network.max_length
 
 
@@ -30,10 +30,10 @@ def longer(network: Transformer, length: int) -> Transformer:
 
 def coded(network: Transformer, channel: int, codes: list[float]) -> Transformer:
     """Letters carry these numbers in a channel; padding carries 0."""
-    made = longer(network, len(codes))
-    positions = made.positions.copy()
+    result = longer(network, len(codes))
+    positions = result.positions.copy()
     positions[len(network.padding) :, channel] = codes
-    return replace(made, positions=positions)
+    return replace(result, positions=positions)
 
 
 def head(asks: dict[int, float], keys: dict[int, float], read: int, write: int, share: float = 1.0) -> Head:
@@ -53,7 +53,7 @@ def with_readout(network: Transformer, *entries: tuple[int, int, float]) -> Tran
 # ------------------------------------------------------------------ networks that deceived a version
 
 
-def a_code_behind_a_bias(late: float = 1000.5) -> Built:
+def a_code_behind_a_bias(late: float = 1000.5) -> Construction:
     """Scan: the MLP adds 1 to a kept channel with a position code; the claim forgot the code."""
     network, automaton, length = of(compiled("FlipFlop", 40, "scan", "float32"))
     wider = with_idle_channel(network, 0.0, late, 30)
@@ -65,7 +65,7 @@ def a_code_behind_a_bias(late: float = 1000.5) -> Built:
     return replace(wider, layers=layers, readout=readout, readout_bias=bias), automaton, length
 
 
-def two_errors_taken_for_one(gain: float = 1000.0) -> Built:
+def two_errors_taken_for_one(gain: float = 1000.0) -> Construction:
     """Scan: two heads copy the same left number with different leaks; their errors were said to cancel."""
     network, automaton, length = of(compiled("FlipFlop", 8, "scan"))
     wider = with_idle_channel(network, 0.0, 0.0, 0)
@@ -84,26 +84,26 @@ def two_errors_taken_for_one(gain: float = 1000.0) -> Built:
     weights = np.c_[first, more], np.r_[last.mlp.weights[1], out]
     mlp = Mlp(weights, (np.append(last.mlp.biases[0], [gain, gain]), last.mlp.biases[1]))
     keeps = (np.append(keep[:-1], 0.0) for keep in (last.keep_attention, last.keep_mlp))
-    made = replace(wider, layers=(*wider.layers[:-1], Layer(tuple(heads), mlp, *keeps)))
-    return made, automaton, length
+    result = replace(wider, layers=(*wider.layers[:-1], Layer(tuple(heads), mlp, *keeps)))
+    return result, automaton, length
 
 
-def a_weight_rounded_in_two_ways(more: float = 2.0**-40) -> Built:
+def a_weight_rounded_in_two_ways(more: float = 2.0**-40) -> Construction:
     """1 + 2^-8 + 2^-40 is above the middle of two bfloat16, but not once it has been a float32."""
     base = replace(blank(), layers=(COPY,))
-    return built(
+    return construction(
         replace(
             base, readout=changed(base.readout, (1, 1, 1 + 2.0**-8 + more)), readout_bias=np.array([1.0, 0.0])
         )
     )
 
 
-def queries_of_ordinary_weights_that_vanish() -> Built:
+def queries_of_ordinary_weights_that_vanish() -> Construction:
     """float16: a code of 2^-11 times a weight of 2^-14 is stored as 0; neither weight is small."""
     return recency((2.0**-11, 2.0**-14), 8192.0, 1 << 13)
 
 
-def averages_that_underflow_step_by_step(factor: float = 2.0**-50) -> Built:
+def averages_that_underflow_step_by_step(factor: float = 2.0**-50) -> Construction:
     """float32: a letter is scaled by 2^-50 three times, summed, and scaled back: each weight is harmless."""
     network, automaton, length = of(compiled("Parity", 24, "cascade", "float32"))
     block, one = network.layers[0], np.ones(3)
@@ -116,7 +116,7 @@ def averages_that_underflow_step_by_step(factor: float = 2.0**-50) -> Built:
     return replace(network, layers=(shrink, replace(block, heads=(summing,), mlp=mlp))), automaton, length
 
 
-def a_unit_of_a_scan_that_overflows(factor: float = 2.0**50) -> Built:
+def a_unit_of_a_scan_that_overflows(factor: float = 2.0**50) -> Construction:
     """float32, scan: factors of 2^50 in a row, on a channel that nothing reads, from letter 30 on."""
     network, automaton, length = of(compiled("FlipFlop", 40, "scan", "float32"))
     wider = with_idle_channel(network, 0.0, factor, 30)
@@ -143,10 +143,10 @@ DECEIVED: list[tuple[Attack, str]] = [
 # ------------------------------------------------------------------ positions, clocks, late letters
 
 
-def a_clock_that_stops() -> Built:
+def a_clock_that_stops() -> Construction:
     """A code alternates 0, 1 for 31 letters and stays 1 from then on; the MLP undoes the alternation."""
     codes = [float(t % 2) for t in range(31)] + [1.0] * 9
-    return built(replace(with_readout(coded(blank(), 2, codes), (2, 1, 2.0)), layers=(clocked(),)))
+    return construction(replace(with_readout(coded(blank(), 2, codes), (2, 1, 2.0)), layers=(clocked(),)))
 
 
 def clocked() -> Layer:
@@ -156,33 +156,37 @@ def clocked() -> Layer:
     return layer(Mlp((first, last), (np.zeros(2), np.zeros(DIM))))
 
 
-def the_last_position_only() -> Built:
+def the_last_position_only() -> Construction:
     """The code of the very last position is 1 and tips the read-out; all others are 0."""
-    return built(replace(with_readout(coded(blank(), 2, [0.0] * 39 + [1.0]), (2, 1, 5.0)), layers=(COPY,)))
+    return construction(
+        replace(with_readout(coded(blank(), 2, [0.0] * 39 + [1.0]), (2, 1, 5.0)), layers=(COPY,))
+    )
 
 
-def the_first_position_only() -> Built:
+def the_first_position_only() -> Construction:
     """The first letter's code tips the read-out: words of one letter are wrong, too."""
-    return built(replace(with_readout(coded(blank(), 2, [1.0] + [0.0] * 5), (2, 1, 5.0)), layers=(COPY,)))
+    return construction(
+        replace(with_readout(coded(blank(), 2, [1.0] + [0.0] * 5), (2, 1, 5.0)), layers=(COPY,))
+    )
 
 
-def a_period_of_seven_with_one_exception() -> Built:
+def a_period_of_seven_with_one_exception() -> Construction:
     """A code of period 7, but letter 36 has another one."""
     codes = [float(t % 7 == 3) for t in range(40)]
     codes[36] = 1.0
-    made = with_readout(coded(blank(), 2, codes), (2, 0, -1.0))
+    result = with_readout(coded(blank(), 2, codes), (2, 0, -1.0))
     undone = replace(clocked(), mlp=chain(1.0, 1.0))
-    return built(replace(made, layers=(undone,), readout_bias=np.array([0.5, 0.0])), ALWAYS)
+    return construction(replace(result, layers=(undone,), readout_bias=np.array([0.5, 0.0])), ALWAYS)
 
 
 ALWAYS = Semiautomaton.from_letters([(0, 0), (0, 0)])
 """Never leaves its first state."""
 
 
-def late_positions_that_float32_cannot_tell_apart() -> Built:
+def late_positions_that_float32_cannot_tell_apart() -> Construction:
     """The last letter by recency; from letter 30 on codes are 2^24 + t, and every second of them is equal."""
     codes = [t + 0.5 for t in range(30)] + [2.0**24 + t for t in range(30, 40)]
-    return built(
+    return construction(
         replace(
             coded(blank(), 2, codes),
             layers=(layer(NOTHING, head({4: 1.0}, {2: 9.0}, 0, 1)),),
@@ -191,10 +195,10 @@ def late_positions_that_float32_cannot_tell_apart() -> Built:
     )
 
 
-def positions_that_bfloat16_cannot_tell_apart() -> Built:
+def positions_that_bfloat16_cannot_tell_apart() -> Construction:
     """Codes 256 + t/4: bfloat16 has every second whole number there."""
     codes = [256 + t / 4 for t in range(8)]
-    return built(
+    return construction(
         replace(
             coded(blank(), 2, codes),
             layers=(layer(NOTHING, head({4: 1.0}, {2: 64.0}, 0, 1)),),
@@ -206,76 +210,78 @@ def positions_that_bfloat16_cannot_tell_apart() -> Built:
 # ------------------------------------------------------------------ heads
 
 
-def recent(gap: float, length: int, channel: int = 0) -> Built:
+def recent(gap: float, length: int, channel: int = 0) -> Construction:
     """The last letter by recency, with a lead of ``gap`` per position."""
     base = coded(blank(), 2, [t + 0.5 for t in range(length)])
     embedding = changed(base.embedding, (0, 4, 1.0), (1, 4, 1.0))
-    return built(
+    return construction(
         replace(base, embedding=embedding, layers=(layer(NOTHING, head({4: 1.0}, {2: gap}, channel, 1)),))
     )
 
 
-def a_lead_that_is_just_too_small() -> Built:
+def a_lead_that_is_just_too_small() -> Construction:
     """Each position leads the one before by 0.6: together the others weigh more than the last."""
     return recent(0.6, 12)
 
 
-def two_positions_with_one_score() -> Built:
+def two_positions_with_one_score() -> Construction:
     """Codes 1, 1, 2, 2, 3, 3 …: the head returns the mean of two letters."""
     base = recent(9.0, 8)[0]
-    return built(coded(base, 2, [t // 2 + 0.5 for t in range(8)]))
+    return construction(coded(base, 2, [t // 2 + 0.5 for t in range(8)]))
 
 
-def many_weak_rivals() -> Built:
+def many_weak_rivals() -> Construction:
     """A lead of 3 over each of 39 others is none over all of them."""
     base = coded(blank(), 2, [0.0] * 40)
     embedding = changed(base.embedding, (0, 4, 1.0), (1, 4, 1.0), (1, 2, 3.0))
     flag = head({4: 1.0}, {2: 1.0}, 0, 1)
-    return built(replace(base, embedding=embedding, layers=(layer(NOTHING, flag),)), EVER)
+    return construction(replace(base, embedding=embedding, layers=(layer(NOTHING, flag),)), EVER)
 
 
 EVER = Semiautomaton.from_letters([(0, 1), (1, 1)])
 """Whether the second letter has come."""
 
 
-def a_mean_in_place_of_a_sum() -> Built:
+def a_mean_in_place_of_a_sum() -> Construction:
     """The share of second letters, not their number: one among forty is overlooked."""
     base = longer(blank(), 40)
-    return built(replace(base, layers=(layer(NOTHING, head({}, {}, 0, 1, 20.0)),)), EVER)
+    return construction(replace(base, layers=(layer(NOTHING, head({}, {}, 0, 1, 20.0)),)), EVER)
 
 
-def scores_that_become_infinite_late() -> Built:
+def scores_that_become_infinite_late() -> Construction:
     """float32: the score of letter 30 and later is 2^120 · 2^10: inf − inf is no number."""
     network = recent(9.0, 40)[0]
     codes = [t + 0.5 for t in range(30)] + [2.0**125] * 10
-    return built(coded(network, 2, codes))
+    return construction(coded(network, 2, codes))
 
 
-def padding_that_is_infinite() -> Built:
+def padding_that_is_infinite() -> Construction:
     """float32: padding and its position code add up to infinity; letters give it the weight 0."""
     network = recent(200.0, 6)[0]
     positions = changed(network.positions, (0, 3, 3e38))
     heads = (head({4: 1.0}, {2: 200.0}, 0, 1), head({4: 1.0}, {2: 200.0}, 3, 3))
     padding = changed(network.padding, (0, 3, 3e38))
-    return built(replace(network, positions=positions, padding=padding, layers=(layer(NOTHING, *heads),)))
+    return construction(
+        replace(network, positions=positions, padding=padding, layers=(layer(NOTHING, *heads),))
+    )
 
 
-def padding_that_says_the_wrong_thing() -> Built:
+def padding_that_says_the_wrong_thing() -> Construction:
     """FlipFlop whose padding holds the other state: wrong until the first letter that writes."""
     network, automaton, length = of(compiled("FlipFlop", 12, "cascade"))
     other = Semiautomaton(table=automaton.table, start=1 - automaton.start)
     return network, other, length
 
 
-def heads_that_cancel() -> Built:
+def heads_that_cancel() -> Construction:
     """float32: two heads add 3·2^24 and −3·2^24 beside the letter, which is lost between them."""
     base = recent(200.0, 6)[0]
     embedding = changed(base.embedding, (0, 3, 3.0), (1, 3, 3.0), (1, 1, 1.0), (1, 0, 0.0))
     heads = tuple(head({4: 1.0}, {2: 200.0}, 3, 1, share) for share in (2.0**24, -(2.0**24)))
-    return built(replace(base, embedding=embedding, layers=(layer(NOTHING, *heads),)))
+    return construction(replace(base, embedding=embedding, layers=(layer(NOTHING, *heads),)))
 
 
-def swapped_heads() -> Built:
+def swapped_heads() -> Construction:
     """Heads change places: each looks where the other should."""
     network, automaton, length = of(compiled("Dyck2,2", 12, "cascade"))
     block = next(b for b in network.layers if len(b.heads) > 1)
@@ -286,7 +292,7 @@ def swapped_heads() -> Built:
     return replace(network, layers=layers), automaton, length
 
 
-def the_other_mask() -> Built:
+def the_other_mask() -> Construction:
     """Built for heads that see their own position, run with heads that do not."""
     network, automaton, length = of(compiled("FlipFlop", 12, "cascade"))
     return replace(network, mask="strict"), automaton, length
@@ -295,7 +301,7 @@ def the_other_mask() -> Built:
 # ------------------------------------------------------------------ counters, MLPs
 
 
-def a_counter_without_its_last_ramp() -> Built:
+def a_counter_without_its_last_ramp() -> Construction:
     """Parity whose MLP is right for up to 20 second letters and wrong for more: only long words tell."""
     network, automaton, length = of(compiled("Parity", 24, "cascade"))
     block = network.layers[0]
@@ -312,7 +318,7 @@ def a_counter_without_its_last_ramp() -> Built:
     return replace(network, layers=(replace(block, mlp=Mlp(tuple(wide), tuple(biases))),)), automaton, length
 
 
-def a_ceiling_that_is_one_too_low() -> Built:
+def a_ceiling_that_is_one_too_low() -> Construction:
     """Counts up to 4 where the automaton counts up to 5: wrong only after five second letters."""
     network, _, length = of(compiled("Counter5", 12, "cascade"))
     table = compiled("Counter5", 12, "cascade").automaton.table.copy()
@@ -322,7 +328,7 @@ def a_ceiling_that_is_one_too_low() -> Built:
     return network, Semiautomaton(table=other), length
 
 
-def a_unit_that_tips_at_a_half() -> Built:
+def a_unit_that_tips_at_a_half() -> Construction:
     """float32: 2^24·x + 1 − 2^24·x is 1 on paper; the unit is 0 or 2 in some orders."""
     first, last = np.zeros((DIM, 1)), np.zeros((1, DIM))
     first[0, 0], first[3, 0], last[0, 1] = 2.0**25, -(2.0**25), 1.0
@@ -330,61 +336,63 @@ def a_unit_that_tips_at_a_half() -> Built:
     mlp = Mlp((first, last), (np.array([1.0]), np.zeros(DIM)))
     first[4, 0] = 0.5
     embedding = changed(base.embedding, (0, 4, -2.0), (1, 4, 0.0))
-    return built(replace(base, embedding=embedding, layers=(layer(mlp),)))
+    return construction(replace(base, embedding=embedding, layers=(layer(mlp),)))
 
 
-def a_sine_of_large_numbers() -> Built:
+def a_sine_of_large_numbers() -> Construction:
     """float32: the sine of 2^24 + letter · π/2: neighbouring numbers are 2 apart there."""
     first, last = np.zeros((DIM, 1)), np.zeros((1, DIM))
     large = 2.0**24 * np.pi
     first[0, 0], last[0, 1] = np.pi / 2, 1.0
     mlp = Mlp((first, last), (np.array([large]), np.zeros(DIM)), (np.array([1]),))
-    return built(replace(blank(), layers=(layer(mlp),)))
+    return construction(replace(blank(), layers=(layer(mlp),)))
 
 
-def a_subnormal_factor() -> Built:
+def a_subnormal_factor() -> Construction:
     """float32: a letter of 2^-80 times 2^-80 times 2^160 in two steps is 0."""
     base = replace(blank(), embedding=blank().embedding * 2.0**-80)
-    return built(replace(base, layers=(layer(chain(2.0**-80, 2.0**80, 2.0**80)),)))
+    return construction(replace(base, layers=(layer(chain(2.0**-80, 2.0**80, 2.0**80)),)))
 
 
-def a_float16_sum_that_is_stored() -> Built:
+def a_float16_sum_that_is_stored() -> Construction:
     """float16: 2048 + letter is stored as 2048."""
     embedding = changed(blank().embedding, (0, 1, 2048.0), (1, 1, 2048.0))
     base = replace(blank(), embedding=embedding, readout_bias=np.array([2048.5, 0.0]))
-    return built(replace(base, layers=(COPY,)))
+    return construction(replace(base, layers=(COPY,)))
 
 
 # ------------------------------------------------------------------ automata and read-outs
 
 
-def a_tie_in_the_read_out() -> Built:
+def a_tie_in_the_read_out() -> Construction:
     """Both logits of the second letter are equal: arg max returns the first."""
-    return built(replace(blank(), layers=(COPY,), readout_bias=np.array([1.0, 0.0])))
+    return construction(replace(blank(), layers=(COPY,), readout_bias=np.array([1.0, 0.0])))
 
 
-def a_letter_with_two_meanings() -> Built:
+def a_letter_with_two_meanings() -> Construction:
     """A third letter looks like the first and acts like the second."""
     base = replace(blank(), layers=(COPY,))
     embedding = np.concatenate([base.embedding, base.embedding[:1]])
-    return built(replace(base, embedding=embedding), Semiautomaton.from_letters([(0, 0), (1, 1), (1, 1)]))
+    return construction(
+        replace(base, embedding=embedding), Semiautomaton.from_letters([(0, 0), (1, 1), (1, 1)])
+    )
 
 
-def a_state_that_is_never_reached_and_always_shown() -> Built:
+def a_state_that_is_never_reached_and_always_shown() -> Construction:
     """A third state has the largest logit."""
     base = replace(blank(), layers=(COPY,))
     readout = np.concatenate([base.readout, np.zeros((DIM, 1))], axis=1)
     network = replace(base, readout=readout, readout_bias=np.array([0.5, 0.0, 2.0]))
-    return built(network, Semiautomaton.from_letters([(0, 0, 0), (1, 1, 1)]))
+    return construction(network, Semiautomaton.from_letters([(0, 0, 0), (1, 1, 1)]))
 
 
-def another_start() -> Built:
+def another_start() -> Construction:
     """Parity from the other state."""
     network, automaton, length = of(compiled("Parity", 8, "cascade"))
     return network, Semiautomaton(table=automaton.table, start=1), length
 
 
-def one_rare_word() -> Built:
+def one_rare_word() -> Construction:
     """Wrong only after three second letters in a row and then a first one: one word in sixteen."""
     network, automaton, length = of(compiled("D6", 8, "cascade"))
     table = automaton.table.copy()

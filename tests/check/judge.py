@@ -95,18 +95,20 @@ def hard_words(letters: int, length: int, most: int = 300, seed: int = 0) -> Ite
         short += 1
     yield np.indices((letters,) * short).reshape(short, -1).T
     dice = np.random.default_rng(seed)
-    made = [np.full(length, letter) for letter in range(letters)]
+    result = [np.full(length, letter) for letter in range(letters)]
     for period in (2, 3, 4, 5, 7):
-        made += [np.resize(dice.integers(letters, size=period), length) for _ in range(2)]
+        result += [np.resize(dice.integers(letters, size=period), length) for _ in range(2)]
     for place in sorted({0, 1, length // 2, length - 2, length - 1, *dice.integers(length, size=3)} - {-1}):
         for base in dice.choice(letters, size=min(2, letters), replace=False):
             word = np.full(length, base)
             word[place] = (base + 1 + dice.integers(max(letters - 1, 1))) % letters
-            made.append(word)
+            result.append(word)
     for _ in range(6):
-        made.append(np.repeat(dice.integers(letters, size=length), dice.integers(1, 9, size=length))[:length])
-    made += list(dice.integers(letters, size=(8, length)))
-    yield np.array(made)
+        result.append(
+            np.repeat(dice.integers(letters, size=length), dice.integers(1, 9, size=length))[:length]
+        )
+    result += list(dice.integers(letters, size=(8, length)))
+    yield np.array(result)
 
 
 def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options: Any) -> list[int] | None:
@@ -133,8 +135,8 @@ def decoder_outputs(network: Any, words: Words, *, backwards: bool = False, welf
             return x
         mean, variance = (_one_pass if welford else _two_passes)(x[..., way])
         inverse = 1 / np.sqrt(variance + np.float32(network.epsilon))
-        made = x * inverse + (-mean * inverse) if welford else (x - mean) * inverse
-        return made * gain.astype(np.float32)
+        result = x * inverse + (-mean * inverse) if welford else (x - mean) * inverse
+        return result * gain.astype(np.float32)
 
     with np.errstate(all="ignore"):
         pads = np.repeat(network.padding[None].astype(np.float32), len(words), axis=0)

@@ -44,8 +44,8 @@ class Subject:
         return float(2.0 ** min(exponent, 1023))
 
     def head(self) -> str:
-        found = [f"layers.{n}.heads.{h}" for n, (heads, _) in enumerate(self.shape) for h in range(heads)]
-        return str(self.some(found))
+        result = [f"layers.{n}.heads.{h}" for n, (heads, _) in enumerate(self.shape) for h in range(heads)]
+        return str(self.some(result))
 
     def size(self) -> float:
         return float(10.0 ** self.dice.uniform(-9, 1) * self.some((-1, 1)))

@@ -14,25 +14,25 @@ STORED = {"float64": np.float64, "float32": np.float32}
 
 def run(dice: np.random.Generator, dtype: type, x: Array, weight: Array, bias: Array) -> Array:
     """x @ weight + bias, every operation rounded, the terms of each sum in an order of their own."""
-    made = np.zeros(weight.shape[1])
+    result = np.zeros(weight.shape[1])
     for unit in range(weight.shape[1]):
         terms = [dtype(a) * dtype(b) for a, b in zip(x, weight[:, unit], strict=True)] + [dtype(bias[unit])]
         order, total = dice.permutation(len(terms)), dtype(0)
         for index in order:
             total = dtype(total + terms[index])
-        made[unit] = total
-    return made
+        result[unit] = total
+    return result
 
 
 def apart(form: Affine, symbols: list[Fraction], values: Array) -> list[Fraction]:
     """How far each number is from what the form makes of the symbols, exactly."""
-    found = []
+    result = []
     for unit, value in enumerate(values.tolist()):
         meant = Fraction(form.centre[0, unit].item())
         for symbol, part in zip(symbols, form.tied[:, 0, unit].tolist(), strict=True):
             meant += symbol * Fraction(part)
-        found.append(Fraction(value) - meant)
-    return found
+        result.append(Fraction(value) - meant)
+    return result
 
 
 def held(form: Affine, symbols: list[Fraction], values: Array) -> None:

@@ -20,18 +20,18 @@ from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])
-Built = tuple[Transformer, Semiautomaton, int]
+Construction = tuple[Transformer, Semiautomaton, int]
 
 
-def certified(built: Built, dtype: str) -> bool:
-    network, automaton, length = built
+def certified(construction: Construction, dtype: str) -> bool:
+    network, automaton, length = construction
     record, failure, margin = attempt(network, automaton, length, arithmetic(dtype))
     assert (failure is None) == (record.witness is not None) == (margin > 0)
     return failure is None
 
 
-def runs_right(built: Built, dtype: str) -> bool:
-    network, automaton, length = built
+def runs_right(construction: Construction, dtype: str) -> bool:
+    network, automaton, length = construction
     words = np.random.default_rng(0).integers(automaton.num_letters, size=(60, length))
     words[0], words[1] = 0, automaton.num_letters - 1
     with np.errstate(all="ignore"):
@@ -39,7 +39,7 @@ def runs_right(built: Built, dtype: str) -> bool:
     return bool((got == np.asarray(simulate(automaton, words))).all())
 
 
-def of(network: CompiledNetwork) -> Built:
+def of(network: CompiledNetwork) -> Construction:
     return network.transformer, network.automaton, network.length
 
 
@@ -92,7 +92,7 @@ def test_an_idle_channel_that_overflows_from_letter_30_on(method: str) -> None:
 # ------------------------------------------------------------------ 2: averages whose terms underflow
 
 
-def rescaled_sum(value: float, output: float) -> Built:
+def rescaled_sum(value: float, output: float) -> Construction:
     """Parity with another W_V and W_C, made up for in the first matrix of the MLP."""
     network, automaton, length = of(compiled("Parity", 24, "cascade", "float32"))
     block = network.layers[0]
@@ -126,7 +126,7 @@ def test_the_same_averages_of_larger_numbers_are_certified() -> None:
 # ------------------------------------------------------------------ 3 and 4: queries that storing rounds to 0
 
 
-def recency(query: tuple[float, float], key: float, width: int) -> Built:
+def recency(query: tuple[float, float], key: float, width: int) -> Construction:
     """The last letter, copied by a head that scores late positions higher, ``width`` times the same."""
     length, dim = 6, 5
     positions = np.zeros((1 + length, dim))
@@ -169,13 +169,13 @@ def test_scores_that_a_half_type_could_not_hold_are_run_as_they_are_proved() -> 
     network, automaton, length = of(compiled("FlipFlop", 16, "cascade"))
     heads = tuple(replace(head, query=head.query * 1024) for head in network.layers[0].heads)
     layers = (replace(network.layers[0], heads=heads), *network.layers[1:])
-    built = (replace(network, layers=layers), automaton, length)
-    assert runs_right(built, "float16")
-    assert run_states(built, "float16")
+    construction = (replace(network, layers=layers), automaton, length)
+    assert runs_right(construction, "float16")
+    assert run_states(construction, "float16")
 
 
-def run_states(built: Built, dtype: str) -> bool:
-    network, automaton, length = built
+def run_states(construction: Construction, dtype: str) -> bool:
+    network, automaton, length = construction
     words = np.random.default_rng(1).integers(automaton.num_letters, size=(200, length))
     from krohn.network.forward import run
 
@@ -185,7 +185,7 @@ def run_states(built: Built, dtype: str) -> bool:
 # ------------------------------------------------------------------ also
 
 
-def number_beside_a_position(place: float) -> Built:
+def number_beside_a_position(place: float) -> Construction:
     """Letters are 3 and 4 beside a position code: with 2^24 both become 2^24 + 4."""
     length, dim = 4, 2
     positions = np.zeros((1 + length, dim))
@@ -208,7 +208,7 @@ def test_embedding_plus_position_is_rounded_before_it_is_decoded() -> None:
     assert certified(control, "float32")
 
 
-def averaging_pads(value: float, output: float) -> Built:
+def averaging_pads(value: float, output: float) -> Construction:
     """The second padding position averages a number over both; each letter copies it and needs it to be 1."""
     length, dim = 3, 6
     embedding, padding = np.zeros((2, dim)), np.zeros((2, dim))
@@ -245,7 +245,7 @@ def test_averages_at_padding_positions_underflow_too() -> None:
     assert certified(control, "float32")
 
 
-SMALL_SIZES: list[Callable[[], Built]] = [
+SMALL_SIZES: list[Callable[[], Construction]] = [
     lambda: recency((1.0, 4.0), 8.0, 1),
     lambda: number_beside_a_position(4.0),
     lambda: rescaled_sum(2.0**-3, 2.0**3),
@@ -253,7 +253,7 @@ SMALL_SIZES: list[Callable[[], Built]] = [
 
 
 @pytest.mark.parametrize("build", SMALL_SIZES)
-def test_no_proof_step_hangs_on_an_assertion(build: Callable[[], Built]) -> None:
+def test_no_proof_step_hangs_on_an_assertion(build: Callable[[], Construction]) -> None:
     """A network cut short of what it needs is refused also where assertions are switched off."""
     network, automaton, length = build()
     assert certified((network, automaton, length), "float64")

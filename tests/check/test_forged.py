@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from certify.built_networks import compiled
-from check.test_deceivers import Built, of
+from check.test_deceivers import Construction, of
 from check.test_unread import mixing_two_points, right_in_torch, with_head
 from krohn.automata.files import automaton_payload
 from krohn.certify.proof import attempt, checkable_table
@@ -27,9 +27,9 @@ from krohn.network.storage import save, tensors_of
 from krohn.verification import verify
 
 
-def written(folder: Path, built: Built) -> None:
+def written(folder: Path, construction: Construction) -> None:
     """The files that decide answers, and no description."""
-    network, automaton, length = built
+    network, automaton, length = construction
     folder.mkdir()
     save_file(tensors_of(network), folder / "model.safetensors")
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
@@ -42,13 +42,13 @@ def forged(folder: Path, honest: Claim, witness: Any) -> Path:
     net = read_net(folder)
     claim = replace(honest, network=net.digest, configuration=net.configuration)
     claim = replace(claim, assumptions=RULES["transformer"].assumptions(net, claim))
-    made = Certificate(claim, "transformer", RULES["transformer"].version, witness)
-    (folder / "forged.json").write_text(json.dumps(made.to_json()))
+    result = Certificate(claim, "transformer", RULES["transformer"].version, witness)
+    (folder / "forged.json").write_text(json.dumps(result.to_json()))
     return folder / "forged.json"
 
 
-def claim_about(folder: Path, built: Built, dtype: str) -> Claim:
-    _, automaton, length = built
+def claim_about(folder: Path, construction: Construction, dtype: str) -> Claim:
+    _, automaton, length = construction
     net, names = read_net(folder), (automaton.letter_names, automaton.state_names)
     table = checkable_table(automaton)
     return Claim(net.kind, net.digest, net.configuration, *names, table, "state", length, dtype)
@@ -74,14 +74,14 @@ def test_a_column_of_values_that_nothing_reads_in_float32_rechecked(tmp_path: Pa
     honest = compiled("C3", 8, "scan", "float32")
     silent = tuple(tuple(replace(head, operations=()) for head in heads) for heads in honest.layout.heads)
     honest = replace(honest, program=None, layout=replace(honest.layout, heads=silent))
-    found = verify(honest, "float32", second_opinion=False)
-    assert found.certified
-    assert found.claim is not None
+    report = verify(honest, "float32", second_opinion=False)
+    assert report.certified
+    assert report.claim is not None
     for scale, wrong in ((2.0**115, False), (3e38, True)):
         twin = mixing_two_points("C3", scale, "float32")
         folder = tmp_path / str(wrong)
         save(replace(honest, transformer=twin[0]), folder)
-        file = forged(folder, found.claim, found.witness)
+        file = forged(folder, report.claim, report.witness)
         assert right_in_torch(twin, "float32") is not wrong
         assert main([str(folder), str(file)]) == int(wrong)
         assert run(["verify", str(folder), "--recheck", str(file)]) == int(wrong)

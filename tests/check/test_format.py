@@ -22,13 +22,13 @@ def all_numbers(rounding: Rounding) -> Array:
     """Every number of a small format."""
     steps = np.arange(0, 2**rounding.bits)
     scales = rounding.tiny * 2.0 ** np.arange(0, 12)
-    found = np.unique((steps[:, None] * scales).reshape(-1))
-    found = found[found <= rounding.largest]
-    return np.unique(np.concatenate([found, -found]))
+    result = np.unique((steps[:, None] * scales).reshape(-1))
+    result = result[result <= rounding.largest]
+    return np.unique(np.concatenate([result, -result]))
 
 
-def inside(made: Box, values: Array) -> bool:
-    return bool(((made.part.lo <= values) & (values <= made.part.hi)).all())
+def inside(box: Box, values: Array) -> bool:
+    return bool(((box.part.lo <= values) & (values <= box.part.hi)).all())
 
 
 def test_rounding_to_float16_is_that_of_numpy() -> None:
@@ -60,8 +60,8 @@ def test_rounding_to_bfloat16_is_that_of_torch() -> None:
 
 def test_the_toy_format_rounds_to_its_numbers() -> None:
     numbers = all_numbers(TOY.inner)
-    made = TOY.inner.cast(np.linspace(-100, 100, 4001))
-    assert np.isin(made, numbers).all()
+    box = TOY.inner.cast(np.linspace(-100, 100, 4001))
+    assert np.isin(box, numbers).all()
     assert len(numbers) > 100
 
 
@@ -69,11 +69,11 @@ def test_every_sum_of_two_toy_numbers_is_in_its_box() -> None:
     numbers = all_numbers(TOY.inner)
     numbers = numbers[np.abs(numbers) <= 40]
     left, right = (grid.reshape(-1) for grid in np.meshgrid(numbers, numbers))
-    made = TOY.add(whole(point(left)), whole(point(right)))
-    assert inside(made, TOY.inner.cast(left + right))
-    exact = made.part.known
+    box = TOY.add(whole(point(left)), whole(point(right)))
+    assert inside(box, TOY.inner.cast(left + right))
+    exact = box.part.known
     assert 0 < exact.sum() < len(exact)
-    assert (made.part.lo[exact] == (left + right)[exact]).all()
+    assert (box.part.lo[exact] == (left + right)[exact]).all()
 
 
 def dot_orders(
@@ -98,11 +98,11 @@ def test_every_dot_product_of_toy_numbers_is_in_its_box_in_every_order() -> None
     some = [0.0, 0.125, 0.25, 0.375, 1.0, -1.0, 1.25, -1.75, 2.0]
     for w, v, bias in product(some, some, [0.0, 0.125, -2.75]):
         weight = np.array([[w], [v]])
-        made = TOY.linear(whole(rows), weight, np.array([bias]))
+        box = TOY.linear(whole(rows), weight, np.array([bias]))
         exact = (a * w + b * v + bias)[:, None]
         off = TOY.measured(whole(rows), weight, np.array([bias]))[1]
         for value in dot_orders(a, w, b, v, bias, TOY.inner.cast):
-            assert inside(made, value[:, None]), (w, v, bias)
+            assert inside(box, value[:, None]), (w, v, bias)
             assert (np.abs(value[:, None] - exact) <= off).all(), (w, v, bias)
 
 
@@ -113,9 +113,9 @@ def test_boxes_of_toy_numbers_hold_whatever_lies_in_them() -> None:
     for lo, hi in [(-0.5, 0.75), (0.125, 0.25), (-2.0, -1.0)]:
         inner = numbers[(numbers >= lo) & (numbers <= hi)]
         a, b = (grid.reshape(-1) for grid in np.meshgrid(inner, inner))
-        made = TOY.linear(whole(between([[lo, lo]], [[hi, hi]])), weight, bias)
+        box = TOY.linear(whole(between([[lo, lo]], [[hi, hi]])), weight, bias)
         for value in dot_orders(a, 1.25, b, -0.375, 0.625, TOY.inner.cast):
-            assert inside(made, value[:, None])
+            assert inside(box, value[:, None])
 
 
 def test_the_ablation_without_underflow_is_caught_by_the_toy_numbers() -> None:
@@ -160,13 +160,13 @@ def test_real_runs_in_shuffled_orders_lie_in_their_boxes(scale: int) -> None:
             )
             b = fmt.inner.cast(dice.standard_normal(1) * 2.0**scale)
             box = whole(point(x[None]))
-            made, off = fmt.measured(box, w, b)
+            out, off = fmt.measured(box, w, b)
             exact = sum(
                 (Fraction(p) * Fraction(q) for p, q in zip(x, w[:, 0], strict=True)), Fraction(float(b[0]))
             )
             for fused in (False, True):
                 value = run_shuffled(x, w[:, 0], float(b[0]), dice, fused=fused)
-                assert made.part.lo[0, 0] <= value <= made.part.hi[0, 0]
+                assert out.part.lo[0, 0] <= value <= out.part.hi[0, 0]
                 assert abs(Fraction(value) - exact) <= Fraction(float(off[0, 0]))
 
 
@@ -176,7 +176,7 @@ def test_half_types_store_the_product_before_the_bias_or_not(name: str) -> None:
     for _ in range(60):
         x = fmt.outer.cast(dice.standard_normal((1, 4)) * 2.0 ** dice.integers(-16, 6))
         w, b = fmt.outer.cast(dice.standard_normal((4, 1))), fmt.outer.cast(dice.standard_normal(1) * 16)
-        made = fmt.linear(whole(point(x)), w, b)
+        box = fmt.linear(whole(point(x)), w, b)
         total = np.float32(0.0)
         for p, q in zip(x[0], w[:, 0], strict=True):
             total = np.float32(total + np.float32(p) * np.float32(q))
@@ -186,20 +186,20 @@ def test_half_types_store_the_product_before_the_bias_or_not(name: str) -> None:
         fused = fmt.outer.cast(np.float64(np.float32(np.float64(total) + b[0])).reshape(1))
         off = fmt.measured(whole(point(x)), w, b)[1]
         for value in (apart[0], fused[0]):
-            assert made.part.lo[0, 0] <= value <= made.part.hi[0, 0]
+            assert box.part.lo[0, 0] <= value <= box.part.hi[0, 0]
             assert abs(value - float((x @ w)[0, 0] + b[0])) <= off[0, 0]
 
 
 def test_stored_queries_below_the_least_number_are_exactly_zero() -> None:
-    made = FORMATS["float16"].linear(whole(between([[-(2.0**-26)]], [[2.0**-26]])), np.array([[1.0]]))
-    assert made.part.lo[0, 0] == made.part.hi[0, 0] == 0
+    box = FORMATS["float16"].linear(whole(between([[-(2.0**-26)]], [[2.0**-26]])), np.array([[1.0]]))
+    assert box.part.lo[0, 0] == box.part.hi[0, 0] == 0
 
 
 def test_what_lies_beyond_a_box_counts_when_it_is_stored() -> None:
     """2048 + 1 is no float16: with a counter beside it a box is widened by the rounding of both."""
     fmt = FORMATS["float16"]
-    made = fmt.stored(Box(point([[1.0]]), np.array([4095.0])))
-    assert made.part.hi[0, 0] - made.part.lo[0, 0] >= 2.0
+    box = fmt.stored(Box(point([[1.0]]), np.array([4095.0])))
+    assert box.part.hi[0, 0] - box.part.lo[0, 0] >= 2.0
     assert fmt.stored(whole(point([[1.0]]))).part.known.all()
 
 
@@ -235,9 +235,9 @@ def test_scores_of_real_runs_lie_in_their_boxes() -> None:
     for scale in (0, -70):
         q = fmt.inner.cast(dice.standard_normal((20, 3)) * 2.0**scale)
         k = fmt.inner.cast(dice.standard_normal((30, 3)) * 2.0**scale)
-        made = fmt.scores(point(q), point(k))
+        scores = fmt.scores(point(q), point(k))
         real = (q.astype(np.float32) @ k.astype(np.float32).T).astype(np.float64)
-        assert ((made.lo <= real) & (real <= made.hi)).all()
+        assert ((scores.lo <= real) & (real <= scores.hi)).all()
     assert fmt.scores(point(np.zeros((2, 3))), point(k)).known.all()
 
 
@@ -249,17 +249,17 @@ def test_softmax_of_real_runs_lies_in_its_box() -> None:
             scores = (dice.standard_normal((30, 17)) * spread).astype(kind)
             exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
             real = (exponentials / exponentials.sum(axis=1, keepdims=True)).astype(np.float64)
-            made = fmt.weights(
+            box = fmt.weights(
                 point(scores.astype(np.float64)), np.ones(scores.shape, bool), np.ones(scores.shape)
             )
-            assert ((made.lo <= real) & (real <= made.hi)).all()
+            assert ((box.lo <= real) & (real <= box.hi)).all()
 
 
 def test_small_rivals_are_not_lost_beside_a_large_weight() -> None:
     """Others of 1e-20 beside a weight of 1 vanish in a plain difference of sums."""
     scores = Real(np.array([[-44.0, -46.0]]), np.array([[0.0, -46.0]]))
-    made = FORMATS["float64"].weights(scores, np.ones((1, 2), bool), np.ones((1, 2)))
-    assert made.lo[0, 0] <= np.exp(-44.0) / (np.exp(-44.0) + np.exp(-46.0))
+    box = FORMATS["float64"].weights(scores, np.ones((1, 2), bool), np.ones((1, 2)))
+    assert box.lo[0, 0] <= np.exp(-44.0) / (np.exp(-44.0) + np.exp(-46.0))
 
 
 def test_averages_of_equal_weights_lie_within_their_error() -> None:
@@ -281,24 +281,24 @@ def test_averages_of_equal_weights_lie_within_their_error() -> None:
 def test_heads_may_be_added_in_any_order() -> None:
     dice, fmt = np.random.default_rng(12), FORMATS["float32"]
     parts = [fmt.inner.cast(dice.standard_normal((1, 6)) * 10.0 ** dice.integers(-3, 4)) for _ in range(5)]
-    made = fmt.gathered([whole(point(part)) for part in parts])
+    box = fmt.gathered([whole(point(part)) for part in parts])
     for _ in range(40):
         total = np.zeros((1, 6), np.float32)
         for at in dice.permutation(5):
             total = total + parts[at].astype(np.float32)
-        assert inside(made, total.astype(np.float64))
+        assert inside(box, total.astype(np.float64))
 
 
 def test_what_is_kept_beside_a_counter_rounds_with_the_size_of_both() -> None:
     fmt: Format = FORMATS["float32"]
     kept, added = Box(point([[1.0]]), np.array([2.0**24])), whole(point([[0.25]]))
-    made = fmt.add(kept, added)
-    assert made.part.hi[0, 0] - made.part.lo[0, 0] >= 1.0
+    box = fmt.add(kept, added)
+    assert box.part.hi[0, 0] - box.part.lo[0, 0] >= 1.0
 
 
 def test_sines_of_real_runs_lie_in_their_boxes() -> None:
     values = np.linspace(-300, 300, 999).astype(np.float32)
-    made = FORMATS["float32"].sine(point(values.astype(np.float64)))
+    box = FORMATS["float32"].sine(point(values.astype(np.float64)))
     real = np.sin(values).astype(np.float64)
-    assert ((made.lo <= real) & (real <= made.hi)).all()
+    assert ((box.lo <= real) & (real <= box.hi)).all()
     assert (FORMATS["float32"].sine(between([-10.0], [10.0])).hi <= 1.001).all()

@@ -255,23 +255,23 @@ CASES = [
 @cache
 def case(spec: str, method: str) -> tuple[Any, Any, str, list[Automaton], list[bool]]:
     """Network, its witness as text, automata with two states, and which of them the network simulates."""
-    made = compiled(spec, LENGTH, method)
-    record, failure, _ = attempt(made.transformer, made.automaton, LENGTH, arithmetic("float64"))
+    net = compiled(spec, LENGTH, method)
+    record, failure, _ = attempt(net.transformer, net.automaton, LENGTH, arithmetic("float64"))
     assert failure is None
-    network, _ = checkable(made.transformer, made.automaton)
-    letters = made.automaton.num_letters
+    network, _ = checkable(net.transformer, net.automaton)
+    letters = net.automaton.num_letters
     tables = [np.array(rows).reshape(2, letters) for rows in product(range(2), repeat=2 * letters)]
     automata = [Automaton(table, start, np.arange(2)) for table in tables for start in range(2)]
     if len(automata) > MOST:  # the right one, and every n-th of the others
-        own = Automaton(np.asarray(made.automaton.table, dtype=np.int64), made.automaton.start, np.arange(2))
+        own = Automaton(np.asarray(net.automaton.table, dtype=np.int64), net.automaton.start, np.arange(2))
         automata = [own, *automata[:: len(automata) // MOST]]
     words = list(hard_words(letters, LENGTH, most=300))
-    shown = [outputs(made.transformer, batch, "float64") for batch in words]
+    shown = [outputs(net.transformer, batch, "float64") for batch in words]
     right = [
         all((runs(a.table, a.start, batch) == got).all() for batch, got in zip(words, shown, strict=True))
         for a in automata
     ]
-    return network, made, json.dumps(record.witness), automata, right
+    return network, net, json.dumps(record.witness), automata, right
 
 
 @every(("spec", "method", "lies", "name"), CASES)
@@ -294,7 +294,7 @@ def test_a_lie_proves_nothing_that_is_not_true(
 )
 def test_the_honest_witness_proves_what_is_true_and_nothing_else(spec: str, method: str) -> None:
     network, _, text, automata, right = case(spec, method)
-    said = [check(network, a, "float64", LENGTH, json.loads(text)).certified for a in automata]
-    assert said == right
+    verdicts = [check(network, a, "float64", LENGTH, json.loads(text)).certified for a in automata]
+    assert verdicts == right
     assert any(right)
     assert not all(right)

@@ -29,9 +29,9 @@ def test_hulls_are_least_and_greatest_per_label_and_no_label_is_left_out() -> No
         labels = np.r_[dice.permutation(7), dice.integers(7, size=count)]
         lo = dice.normal(size=(len(labels), 3))
         rows = Real(lo, lo + dice.random(lo.shape))
-        made = hull(rows, labels)
+        box = hull(rows, labels)
         for label in range(7):
-            assert (made.lo[label] == rows.lo[labels == label].min(axis=0)).all()
-            assert (made.hi[label] == rows.hi[labels == label].max(axis=0)).all()
+            assert (box.lo[label] == rows.lo[labels == label].min(axis=0)).all()
+            assert (box.hi[label] == rows.hi[labels == label].max(axis=0)).all()
         with pytest.raises(Refused, match="left out"):
             hull(rows, np.where(labels == 3, 2, labels))

@@ -46,8 +46,8 @@ def test_mean_and_deviation_of_torch_are_inside() -> None:
             x, _ = streams(dice, channels)
             mean, inverse = spread(SINGLE, between(x.min(axis=0), x.max(axis=0)), EPSILON)
             data = torch.tensor(x, dtype=torch.float32)
-            _, found, deviation = torch.native_layer_norm(data, [channels], None, None, EPSILON)
-            assert float(found.abs().max()) <= mean
+            _, result, deviation = torch.native_layer_norm(data, [channels], None, None, EPSILON)
+            assert float(result.abs().max()) <= mean
             assert inverse.lo <= float(deviation.min())
             assert float(deviation.max()) <= inverse.hi
 
@@ -65,10 +65,10 @@ def shuffled_norm(x: Array, gain: Array, dice: np.random.Generator, kind: int) -
         squares = squares + (data[:, column] - mean) ** 2
     inverse = one(1) / np.sqrt(squares / one(x.shape[1]) + one(EPSILON))
     if kind:
-        made = data * inverse[:, None] + (-mean * inverse)[:, None]
+        result = data * inverse[:, None] + (-mean * inverse)[:, None]
     else:
-        made = (data - mean[:, None]) * inverse[:, None]
-    return made * gain.astype(one)
+        result = (data - mean[:, None]) * inverse[:, None]
+    return result * gain.astype(one)
 
 
 def test_what_a_matrix_reads_of_a_layer_norm_is_inside() -> None:
@@ -85,11 +85,11 @@ def test_what_a_matrix_reads_of_a_layer_norm_is_inside() -> None:
         norm = normed(SINGLE, between(x.min(axis=0), x.max(axis=0)), gain, EPSILON)
         box = norm.linear(whole(point(x)), weight).part
         y = shuffled_norm(x, gain, dice, trial % 2)
-        found = np.zeros((len(x), 3), dtype=np.float32)
+        result = np.zeros((len(x), 3), dtype=np.float32)
         for row in dice.permutation(channels):
-            found = found + y[:, row : row + 1] * weight[row].astype(np.float32)
-        assert (box.lo <= found).all()
-        assert (found <= box.hi).all()
+            result = result + y[:, row : row + 1] * weight[row].astype(np.float32)
+        assert (box.lo <= result).all()
+        assert (result <= box.hi).all()
 
 
 def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
@@ -107,9 +107,9 @@ def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
         norm = normed(SINGLE, stream, gain, EPSILON)
         box = norm.linear(whole(point(x)), weight).part
         y = torch.nn.functional.layer_norm(torch.tensor(x), [channels], torch.tensor(gain)).numpy()
-        found = y @ weight
-        assert (box.lo <= found).all()
-        assert (found <= box.hi).all()
+        result = y @ weight
+        assert (box.lo <= result).all()
+        assert (result <= box.hi).all()
         mean = spread(SINGLE, stream, EPSILON)[0]
         moved += norm.mean > 1.2 * mean
     assert moved > 30
@@ -152,10 +152,10 @@ def proved(name: str) -> tuple[Network, Automaton, dict[str, Any], int]:
     length = 12
     network = krohn.compile(krohn.zoo(name), length=length)
     decoder = decoder_of_compiled(network, normalized=True)
-    found = prove(decoder, network)
-    assert found.certified
-    assert found.largest == length
-    return checkable_decoder(decoder), token_table(decoder, network.automaton), found.witness, length
+    verdict = prove(decoder, network)
+    assert verdict.certified
+    assert verdict.largest == length
+    return checkable_decoder(decoder), token_table(decoder, network.automaton), verdict.witness, length
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.5])
@@ -169,9 +169,9 @@ def test_what_is_supposed_of_the_stream_between_blocks_is_shown(
     supposed = mlp.supposed_after
 
     def scaled(block: Any, layers: Any, norms: Any) -> Real:
-        made, quiet = supposed(block, layers, norms), untouched(layers)
-        middle, far = (made.lo + made.hi) / 2, (made.hi - made.lo) / 2 * share
-        return made.where(quiet, Real(middle - far, middle + far))
+        result, quiet = supposed(block, layers, norms), untouched(layers)
+        middle, far = (result.lo + result.hi) / 2, (result.hi - result.lo) / 2 * share
+        return result.where(quiet, Real(middle - far, middle + far))
 
     monkeypatch.setattr(mlp, "supposed_after", scaled)
     verdict = check(network, table, "float32", length, witness)
@@ -306,10 +306,10 @@ def mutant(network: Network, dice: np.random.Generator) -> Network:
     )
 
     def hit(matrix: Array) -> Array:
-        made, places = matrix.copy(), np.argwhere(matrix != 0)
+        result, places = matrix.copy(), np.argwhere(matrix != 0)
         if len(places):
-            made[tuple(places[dice.integers(len(places))])] *= factor
-        return made
+            result[tuple(places[dice.integers(len(places))])] *= factor
+        return result
 
     kind = int(dice.integers(7))
     if kind == 0:

@@ -44,7 +44,7 @@ def decoder(threshold: float, gain: float = 30.0) -> Tensors:
     head[:3, 1], head[:3, 2] = -1.0, 1.0
     into, out = np.zeros((d, inner)), np.zeros((inner, d))
     into[3, 0], out[0, 0] = -1.0, -64.0
-    made = {
+    result = {
         "transformer.wte.weight": tokens,
         "transformer.wpe.weight": np.zeros((1 + LENGTH, d)),
         "lm_head.weight": head,
@@ -58,8 +58,8 @@ def decoder(threshold: float, gain: float = 30.0) -> Tensors:
         "transformer.h.0.mlp.c_proj.bias": np.zeros(d),
     }
     for norm in ("transformer.h.0.ln_1", "transformer.h.0.ln_2", "transformer.ln_f"):
-        made |= {f"{norm}.weight": np.full(d, gain), f"{norm}.bias": np.zeros(d)}
-    return {name: tensor.astype(np.float32) for name, tensor in made.items()}
+        result |= {f"{norm}.weight": np.full(d, gain), f"{norm}.bias": np.zeros(d)}
+    return {name: tensor.astype(np.float32) for name, tensor in result.items()}
 
 
 def right_in_transformers(tensors: Tensors) -> bool:

@@ -32,12 +32,12 @@ SUBJECTS = [
 @cache
 def subject(spec: str, method: str) -> tuple[Network, Automaton, str, tuple[Automaton, ...]]:
     """A network, its automaton, the witness as text, and automata that the network does not simulate."""
-    made = compiled(spec, LENGTH, method)
-    record, failure, _ = attempt(made.transformer, made.automaton, LENGTH, arithmetic("float32"))
+    net = compiled(spec, LENGTH, method)
+    record, failure, _ = attempt(net.transformer, net.automaton, LENGTH, arithmetic("float32"))
     assert failure is None
-    network, automaton = checkable(made.transformer, made.automaton)
-    words = list(hard_words(made.automaton.num_letters, LENGTH, most=300))
-    shown = [outputs(made.transformer, batch, "float32") for batch in words]
+    network, automaton = checkable(net.transformer, net.automaton)
+    words = list(hard_words(net.automaton.num_letters, LENGTH, most=300))
+    shown = [outputs(net.transformer, batch, "float32") for batch in words]
     wrong = []
     for state, letter in np.ndindex(automaton.table.shape):
         table = automaton.table.copy()
@@ -59,13 +59,13 @@ def whole_numbers(payload: Any, trail: tuple[Any, ...] = ()) -> Iterator[tuple[A
 
 
 def moved(witness: Any, changes: dict[tuple[Any, ...], int]) -> Any:
-    made = copy.deepcopy(witness)
+    result = copy.deepcopy(witness)
     for trail, by in changes.items():
-        target = made
+        target = result
         for key in trail[:-1]:
             target = target[key]
         target[trail[-1]] += by
-    return made
+    return result
 
 
 def spread(places: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -107,9 +107,9 @@ MATRICES = ("query", "key", "value", "output")
 
 def broken_networks(spec: str, method: str, number: float) -> Iterator[Transformer]:
     """The network with the first entry of one matrix of one head replaced."""
-    made = compiled(spec, LENGTH, method).transformer
-    for layer, name in product(range(made.depth), MATRICES):
-        broken = copy.deepcopy(made)
+    result = compiled(spec, LENGTH, method).transformer
+    for layer, name in product(range(result.depth), MATRICES):
+        broken = copy.deepcopy(result)
         matrix = getattr(broken.layers[layer].heads[0], name)
         for filled in np.argwhere(matrix)[:1]:
             matrix[tuple(filled)] = number

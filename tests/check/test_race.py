@@ -216,10 +216,10 @@ def moved(network: Transformer, place: int, by: float) -> Transformer:
 
 
 def changed_part(whole: Any, **parts: Any) -> Any:
-    made = copy.copy(whole)
+    result = copy.copy(whole)
     for name, value in parts.items():
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(result, name, value)
+    return result
 
 
 def with_head(network: Transformer, number: int, name: str, factor: float) -> Transformer:
@@ -270,7 +270,7 @@ def test_statuses_follow_positions(ends: tuple[Callable[..., int], ...]) -> None
             ]
             status = int(AFTER[2 * moves[0] + moves[1], status])
             after = [before + [t] * move for before, move in zip(marks, moves, strict=True)]
-            one, two = (end(found, default=0) for end, found in zip(ends, after, strict=True))
+            one, two = (end(result, default=0) for end, result in zip(ends, after, strict=True))
             assert STATUS[status] == (max(-2, min(2, one - two)), one == t, two == t)
 
 
@@ -286,11 +286,11 @@ def test_sums_of_codes_at_a_distance() -> None:
                     for i, j in product(range(sizes[0]), range(sizes[1]))
                     if start + i - begin - j == by or (by == 2 and start + i - begin - j > 2)
                 ]
-                found = hull_apart((start, left), (begin, right), by)
-                if found is None:
+                result = hull_apart((start, left), (begin, right), by)
+                if result is None:
                     assert not pairs
                 else:
-                    assert (found.lo[0], found.hi[0]) == (min(pairs), max(pairs) + 2)
+                    assert (result.lo[0], result.hi[0]) == (min(pairs), max(pairs) + 2)
 
 
 def test_a_sign_directly_after_the_e_is_what_the_expression_says() -> None:
@@ -300,5 +300,5 @@ def test_a_sign_directly_after_the_e_is_what_the_expression_says() -> None:
     for length in range(1, LENGTH + 1):
         words = np.array(list(product(range(automaton.num_letters), repeat=length)))
         states = outputs(network.transformer, words, "float64")[:, -1]
-        said = ["".join(automaton.letter_names[x] for x in word) for word in words.tolist()]
-        assert (accepting[states] == [re.fullmatch(SIGN, word) is not None for word in said]).all()
+        names = ["".join(automaton.letter_names[x] for x in word) for word in words.tolist()]
+        assert (accepting[states] == [re.fullmatch(SIGN, word) is not None for word in names]).all()

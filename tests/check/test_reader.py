@@ -26,19 +26,19 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def built() -> tuple[Transformer, Semiautomaton]:
+def subject() -> tuple[Transformer, Semiautomaton]:
     network = compiled("D6", 7, "cascade")
     return network.transformer, network.automaton
 
 
 def read_network(directory: Path) -> tuple[Network, Automaton]:
     net = read_net(directory)
-    return transformer_of(net, checkable(*built())[1])
+    return transformer_of(net, checkable(*subject())[1])
 
 
 def test_it_reads_what_was_written(directory: Path) -> None:
     network, _ = read_network(directory)
-    other, _ = checkable(*built())
+    other, _ = checkable(*subject())
     assert (network.positions == other.positions).all()
     for mine, theirs in zip(network.layers, other.layers, strict=True):
         assert all((a == b).all() for a, b in zip(mine.weights, theirs.weights, strict=True))

@@ -31,16 +31,16 @@ def holds(box: Real, at: int, low: Fraction, high: Fraction) -> bool:
 def test_sums_differences_and_products_hold_the_exact_ones(seed: int) -> None:
     dice = np.random.default_rng(seed)
     left, right = intervals(dice, 1500), intervals(dice, 1500)
-    made = {"+": left + right, "-": left - right, "*": left * right}
+    result = {"+": left + right, "-": left - right, "*": left * right}
     for at in range(1500):
         a, b = (
             (Fraction(left.lo[at]), Fraction(left.hi[at])),
             (Fraction(right.lo[at]), Fraction(right.hi[at])),
         )
-        assert holds(made["+"], at, a[0] + b[0], a[1] + b[1])
-        assert holds(made["-"], at, a[0] - b[1], a[1] - b[0])
+        assert holds(result["+"], at, a[0] + b[0], a[1] + b[1])
+        assert holds(result["-"], at, a[0] - b[1], a[1] - b[0])
         ends = [x * y for x in a for y in b]
-        assert holds(made["*"], at, min(ends), max(ends))
+        assert holds(result["*"], at, min(ends), max(ends))
 
 
 def test_sums_that_fit_are_exact() -> None:
@@ -56,20 +56,20 @@ def test_matrix_products_hold_the_exact_ones(seed: int) -> None:
     matrix = numbers(dice, middle * columns).reshape(middle, columns)
     box = Real(box.lo * 2.0**-400, box.hi * 2.0**-400) if seed % 2 else box
     matrix = matrix * 2.0**-600 if seed % 2 else np.sign(matrix)
-    made = box @ matrix
+    result = box @ matrix
     for row in range(rows):
         for column in range(columns):
             low = high = Fraction(0)
             for k in range(middle):
                 ends = [Fraction(e) * Fraction(matrix[k, column]) for e in (box.lo[row, k], box.hi[row, k])]
                 low, high = low + min(ends), high + max(ends)
-            assert holds(made[row], column, low, high)
+            assert holds(result[row], column, low, high)
 
 
 def test_products_that_underflow_here_are_not_lost() -> None:
     tiny = point(np.full((1, 3), 2.0**-600))
-    made = tiny @ np.full((3, 1), 2.0**-600)
-    assert made.lo[0, 0] < 0 < made.hi[0, 0]
+    result = tiny @ np.full((3, 1), 2.0**-600)
+    assert result.lo[0, 0] < 0 < result.hi[0, 0]
     assert (point([2.0**-600]) * point([2.0**-600])).hi[0] > 0
 
 
@@ -97,18 +97,18 @@ def test_a_label_that_no_row_has_is_refused() -> None:
 
 
 def test_a_hull_with_something_that_is_no_number_is_no_number() -> None:
-    made = hull(point(np.array([[np.nan], [1.0]])), np.array([0, 0]))
-    assert np.isnan(made.lo[0, 0])
+    box = hull(point(np.array([[np.nan], [1.0]])), np.array([0, 0]))
+    assert np.isnan(box.lo[0, 0])
 
 
 def test_rivals_are_bounded_from_above() -> None:
     dice = np.random.default_rng(2)
     before, after = dice.uniform(-30, 5, size=(4, 40)), dice.uniform(-30, 5, size=(4, 40))
-    made = rivals(before, after)
+    result = rivals(before, after)
     for row in range(4):
         for at in range(40):
             exact = np.exp(before[row, :at]).sum() + np.exp(after[row, at + 1 :]).sum()
-            assert np.exp(made[row, at]) >= exact * (1 - 1e-12)
+            assert np.exp(result[row, at]) >= exact * (1 - 1e-12)
     assert rivals(np.array([[-np.inf]]), np.array([[-np.inf]]))[0, 0] == -np.inf
 
 

@@ -25,9 +25,9 @@ PROVED = Path(__file__).parents[2] / "results" / "networks" / "grid9-gru-proved"
 
 def written(name: str, architecture: str, folder: Path, **options: Any) -> tuple[Net, Certificate]:
     save(krohn.compile(name, architecture=architecture), folder)
-    found = krohn.verify(folder, **options)
-    assert found.certified, found.reason
-    found.save(folder / "certificate.json")
+    report = krohn.verify(folder, **options)
+    assert report.certified, report.reason
+    report.save(folder / "certificate.json")
     return read_net(folder), read_certificate(folder / "certificate.json")
 
 

@@ -21,13 +21,13 @@ Change = Callable[[Layer], Layer]
 
 
 @cache
-def built() -> CompiledNetwork:
+def subject() -> CompiledNetwork:
     """Parity and the last letter in one: 3 points, 6 windows, rounds of 3, 2 and 1 windows."""
     return compiled("D6", LENGTH, "wide")
 
 
 def proved(network: Transformer, length: int = LENGTH) -> bool:
-    record, failure, _ = attempt(network, built().automaton, length, arithmetic("float64"))
+    record, failure, _ = attempt(network, subject().automaton, length, arithmetic("float64"))
     assert (failure is None) == (record.witness is not None)
     if failure is None:
         assert record.witness["kind"] == "scan"
@@ -35,18 +35,18 @@ def proved(network: Transformer, length: int = LENGTH) -> bool:
 
 
 def wrong_words(network: Transformer) -> int:
-    words = np.array(list(product(range(built().automaton.num_letters), repeat=LENGTH)))
+    words = np.array(list(product(range(subject().automaton.num_letters), repeat=LENGTH)))
     shown = outputs(network, words, "float64")
-    return int((shown != np.asarray(simulate(built().automaton, words))).any(axis=1).sum())
+    return int((shown != np.asarray(simulate(subject().automaton, words))).any(axis=1).sum())
 
 
 def changed(change: Change) -> Transformer:
-    network = built().transformer
+    network = subject().transformer
     return replace(network, layers=(change(network.layers[0]),))
 
 
 def test_the_network_has_one_layer_is_right_on_all_words_and_proved_by_rounds() -> None:
-    network = built().transformer
+    network = subject().transformer
     assert network.depth == 1
     assert not wrong_words(network)
     for length in range(1, LENGTH + 1):
@@ -150,5 +150,5 @@ def test_what_reads_anything_but_maps_between_rounds_is_refused() -> None:
     assert wrong_words(changed(bypass(1.0)))
     assert not proved(changed(bypass(1.0)))
     assert not wrong_words(changed(bypass(2.0**-40)))  # harmless, and the rule is not for it
-    record, failure, _ = attempt(changed(bypass(2.0**-40)), built().automaton, 4, arithmetic("float64"))
+    record, failure, _ = attempt(changed(bypass(2.0**-40)), subject().automaton, 4, arithmetic("float64"))
     assert failure is not None or record.witness["kind"] != "scan"

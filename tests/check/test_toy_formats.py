@@ -40,13 +40,13 @@ def mixed(bits: int) -> Format:
 
 def numbers(rounding: Rounding) -> list[Fraction]:
     """Every number of the format."""
-    least, found = Fraction(rounding.tiny), set()
+    least, result = Fraction(rounding.tiny), set()
     top = Fraction(rounding.largest)
     step = least
     while step * 2 ** (rounding.bits - 1) <= top:
-        found |= {step * n for n in range(2**rounding.bits) if step * n <= top}
+        result |= {step * n for n in range(2**rounding.bits) if step * n <= top}
         step *= 2
-    return sorted(found | {-x for x in found})
+    return sorted(result | {-x for x in result})
 
 
 def nearest(x: Number, rounding: Rounding) -> Number:
@@ -56,8 +56,8 @@ def nearest(x: Number, rounding: Rounding) -> Number:
     step = Fraction(rounding.tiny)
     while abs(x) >= step * 2**rounding.bits:
         step *= 2
-    made = round(x / step) * step  # Python's round is to even
-    return inf * (1 if x > 0 else -1) if abs(made) > Fraction(rounding.largest) else made
+    rounded = round(x / step) * step  # Python's round is to even
+    return inf * (1 if x > 0 else -1) if abs(rounded) > Fraction(rounding.largest) else rounded
 
 
 def every_near(values: Array, rounding: Rounding) -> Array:
@@ -65,8 +65,8 @@ def every_near(values: Array, rounding: Rounding) -> Array:
     step = np.full(values.shape, rounding.tiny)
     while (large := np.isfinite(values) & (np.abs(values) >= step * 2**rounding.bits)).any():
         step = np.where(large, 2 * step, step)
-    made = np.rint(values / step) * step
-    return np.where(np.abs(made) > rounding.largest, np.copysign(np.inf, values), made)
+    rounded = np.rint(values / step) * step
+    return np.where(np.abs(rounded) > rounding.largest, np.copysign(np.inf, values), rounded)
 
 
 def dots(a: Array, w: float, b: Array, v: float, bias: float, rounding: Rounding) -> Iterator[Array]:
@@ -136,11 +136,11 @@ def pairs(values: list[Fraction]) -> tuple[Array, Array]:
 def test_every_sum_and_every_product_of_two_numbers(bits: int) -> None:
     fmt = toy(bits, 3)
     a, b = pairs(numbers(fmt.inner))
-    for made, size, operation in (
+    for result, size, operation in (
         (a + b, np.abs(a) + np.abs(b), lambda x, y: fmt.add(whole(x), whole(y)).part),
         (a * b, np.abs(a * b), lambda x, y: Sums(fmt).total((x, y))),
     ):
-        value = every_near(made, fmt.inner)
+        value = every_near(result, fmt.inner)
 
         def make(rows: Array, operation: Callable[..., Real] = operation) -> Real:
             return operation(point(a[rows]), point(b[rows]))
@@ -202,10 +202,10 @@ def test_intervals_hold_every_number_between_their_ends(bits: int) -> None:
         box = between([[float(inside[0])] * 2], [[float(inside[-1])] * 2])
         a, b = pairs(inside)
         for w, v in product((0.25, -0.375), repeat=2):
-            made = fmt.linear(whole(box), np.array([[w], [v]]), np.array([0.125])).part
+            rounded = fmt.linear(whole(box), np.array([[w], [v]]), np.array([0.125])).part
             for value in dots(a, w, b, v, 0.125, fmt.inner):
-                assert (made.lo.min() <= value).all()
-                assert (value <= made.hi.max()).all()
+                assert (rounded.lo.min() <= value).all()
+                assert (value <= rounded.hi.max()).all()
 
 
 def exact_bend(name: str, x: float) -> Fraction:
@@ -220,13 +220,13 @@ def exact_bend(name: str, x: float) -> Fraction:
 def test_bends_hold_whatever_the_assumption_allows(name: str, bits: int) -> None:
     fmt = toy(bits)
     for x in numbers(fmt.inner):
-        made, true = getattr(fmt, name)(point([float(x)])), exact_bend(name, float(x))
+        rounded, true = getattr(fmt, name)(point([float(x)])), exact_bend(name, float(x))
         if x:
             for sign in (-1, 1):
-                assert holds(made, true + sign * Fraction(BEND) / 2**bits)
+                assert holds(rounded, true + sign * Fraction(BEND) / 2**bits)
         else:
-            assert made.known.all()
-            assert holds(made, true)
+            assert rounded.known.all()
+            assert holds(rounded, true)
 
 
 @pytest.mark.parametrize("name", ["tanh", "sigmoid"])
@@ -239,11 +239,11 @@ def test_bends_of_torch_lie_in_their_boxes(name: str, dtype: str) -> None:
     given = given[torch.isfinite(given)]
     function = {"tanh": torch.tanh, "sigmoid": torch.sigmoid}[name]
     wanted = function(given).double().numpy()
-    made = getattr(fmt, name)(point(given.double().numpy()))
-    assert ((made.lo <= wanted) & (wanted <= made.hi)).all()
+    rounded = getattr(fmt, name)(point(given.double().numpy()))
+    assert ((rounded.lo <= wanted) & (wanted <= rounded.hi)).all()
     far = np.abs(given.double().numpy()) >= fmt.saturated
     assert far.any()
-    assert made.known[far].all()
+    assert rounded.known[far].all()
     some = between([-1.0], [2.0])
     wide = getattr(fmt, name)(some)
     assert wide.lo[0] < wanted.min() + 1.1
@@ -256,12 +256,12 @@ def test_softmax_weights_of_every_pair_of_scores() -> None:
     fmt = replace(toy(6, 8), vanish=104.0, normal=2.0**-40)
     slack = Fraction(2) ** -5
     for gap in [Fraction(n, 4) for n in range(33)]:
-        made = fmt.weights(point([[0.0, -float(gap)]]), np.ones((1, 2), bool), np.ones((1, 2)))
+        rounded = fmt.weights(point([[0.0, -float(gap)]]), np.ones((1, 2), bool), np.ones((1, 2)))
         power = Fraction((Decimal(float(-gap))).exp())
         for moved in (power * (1 - slack), power, min(power * (1 + slack), Fraction(1))):
             total = 1 + moved
-            assert float(made.lo[0, 0]) <= float(1 / total) <= float(made.hi[0, 0])
-            assert float(made.lo[0, 1]) <= float(moved / total) <= float(made.hi[0, 1])
+            assert float(rounded.lo[0, 0]) <= float(1 / total) <= float(rounded.hi[0, 0])
+            assert float(rounded.lo[0, 1]) <= float(moved / total) <= float(rounded.hi[0, 1])
 
 
 def test_every_assumption_has_a_sentence() -> None:

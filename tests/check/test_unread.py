@@ -14,21 +14,21 @@ import pytest
 from certify.built_networks import compiled
 from check.changes import changed
 from check.judge import hard_words, runs
-from check.test_deceivers import LAST_LETTER, Built, certified, of, with_idle_channel
+from check.test_deceivers import LAST_LETTER, Construction, certified, of, with_idle_channel
 from check.torch_judge import outputs
 from krohn.automata.simulation import simulate
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 
-def right_in_torch(built: Built, dtype: str) -> bool:
-    network, automaton, length = built
+def right_in_torch(construction: Construction, dtype: str) -> bool:
+    network, automaton, length = construction
     words = np.random.default_rng(0).integers(automaton.num_letters, size=(40, length))
     words[0], words[1] = 0, automaton.num_letters - 1
     with np.errstate(all="ignore"):
         return bool((outputs(network, words, dtype) == np.asarray(simulate(automaton, words))).all())
 
 
-def judged(deceiver: Built, control: Built, dtype: str) -> None:
+def judged(deceiver: Construction, control: Construction, dtype: str) -> None:
     assert not right_in_torch(deceiver, dtype)
     assert right_in_torch(control, dtype)
     assert certified(control, dtype)
@@ -118,7 +118,7 @@ def test_a_silent_head_whose_average_is_stored_as_infinity() -> None:
     )
 
 
-def last_letter(length: int) -> Built:
+def last_letter(length: int) -> Construction:
     """The state is the last letter: nothing but a read-out."""
     nothing = Mlp((np.zeros((1, 1)),), (np.zeros(1),))
     layer = Layer((), nothing, np.ones(1), np.ones(1))
@@ -150,7 +150,7 @@ def test_scores_of_a_silent_head_that_overflow(method: str) -> None:
     )
 
 
-def mixing_two_points(name: str, scale: float, dtype: str = "float16") -> Built:
+def mixing_two_points(name: str, scale: float, dtype: str = "float16") -> Construction:
     """A column of W_V that W_C does not read: the difference of two points, times ``scale``.
 
     Where both hold the same number it is 0, and the boxes of a scan have one row per number.

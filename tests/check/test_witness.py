@@ -37,12 +37,12 @@ def test_a_witness_that_went_through_a_file_is_accepted(name: str) -> None:
 
 def entries(payload: Any, trail: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The places of all numbers, texts and lists in a witness."""
-    found = [trail] if trail else []
+    result = [trail] if trail else []
     if isinstance(payload, dict):
-        found += [place for key, item in payload.items() for place in entries(item, (*trail, key))]
+        result += [place for key, item in payload.items() for place in entries(item, (*trail, key))]
     if isinstance(payload, list):
-        found += [place for at, item in enumerate(payload) for place in entries(item, (*trail, at))]
-    return found
+        result += [place for at, item in enumerate(payload) for place in entries(item, (*trail, at))]
+    return result
 
 
 STRANGE: list[Any] = [

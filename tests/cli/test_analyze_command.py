@@ -10,9 +10,9 @@ from krohn.cli.app import run
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert run(["analyze", *arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    payload = json.loads(capsys.readouterr().out)
+    assert isinstance(payload, dict)
+    return payload
 
 
 @every(
@@ -32,22 +32,22 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 def test_the_report_has_the_promised_keys(
     capsys: pytest.CaptureFixture[str], spec: str, expected: tuple[object, ...]
 ) -> None:
-    found = report(capsys, spec)
-    orders = [group["order"] for group in found["groups"]]
-    factors = [group["factors"] for group in found["groups"]]
+    actual = report(capsys, spec)
+    orders = [group["order"] for group in actual["groups"]]
+    factors = [group["factors"] for group in actual["groups"]]
     keys = ("complexity", "semigroup_size", "is_group")
-    assert (*(found[key] for key in keys), orders, factors, found["levels"]) == expected
-    assert found["quasi_aperiodic"] == (found["complexity"] == "AC0")
-    assert found["quasi_aperiodic"] or not found["is_aperiodic"]
-    assert (found["witness"] is None) == found["quasi_aperiodic"]
-    if found["witness"] is not None:
-        witness = found["witness"]
+    assert (*(actual[key] for key in keys), orders, factors, actual["levels"]) == expected
+    assert actual["quasi_aperiodic"] == (actual["complexity"] == "AC0")
+    assert actual["quasi_aperiodic"] or not actual["is_aperiodic"]
+    assert (actual["witness"] is None) == actual["quasi_aperiodic"]
+    if actual["witness"] is not None:
+        witness = actual["witness"]
         assert {len(word) for word in witness["words"]} == {witness["length"]}
         assert witness["group"]["order"] == len(witness["words"]) > 1
-    assert found["is_solvable"] == (found["complexity"] != "NC1-complete")
-    assert found["num_states"] > 0
-    assert found["num_letters"] > 0
-    assert found["complexity"] in found["reason"]
+    assert actual["is_solvable"] == (actual["complexity"] != "NC1-complete")
+    assert actual["num_states"] > 0
+    assert actual["num_letters"] > 0
+    assert actual["complexity"] in actual["reason"]
 
 
 def test_a_person_reads_the_verdict_and_the_eggbox(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,9 +68,9 @@ def test_the_eggbox_is_written_as_a_picture(tmp_path: Path, capsys: pytest.Captu
 def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["analyze", "T6", "--max-classes", "10", "--json"]) == 0
     output = capsys.readouterr()
-    found = json.loads(output.out)
-    assert found["semigroup_size"] is None
-    assert found["complexity"] == "NC1-complete"
+    payload = json.loads(output.out)
+    assert payload["semigroup_size"] is None
+    assert payload["complexity"] == "NC1-complete"
     assert "--max-classes" in output.err
 
 

@@ -14,27 +14,27 @@ from krohn.cli.app import run
 
 def compiled(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert run(["compile", *arguments, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    report = json.loads(capsys.readouterr().out)
+    assert isinstance(report, dict)
+    return report
 
 
 def test_the_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found = compiled(capsys, "S4", "--length", "64", "--out", str(tmp_path / "s4"))
-    assert (found["method"], found["depth"], found["dim"], found["heads"], found["head_dim"]) == (
+    payload = compiled(capsys, "S4", "--length", "64", "--out", str(tmp_path / "s4"))
+    assert (payload["method"], payload["depth"], payload["dim"], payload["heads"], payload["head_dim"]) == (
         "cascade",
         3,
         6,
         1,
         2,
     )
-    assert found["bound"]["depth"] == 8091
-    assert found["recipe"]["depth"] == 12
+    assert payload["bound"]["depth"] == 8091
+    assert payload["recipe"]["depth"] == 12
     for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
-        assert key in found
-        assert key in found["bound"]
+        assert key in payload
+        assert key in payload["bound"]
     network = krohn.load(tmp_path / "s4")
-    assert network.sizes()["num_parameters"] == found["num_parameters"]
+    assert network.sizes()["num_parameters"] == payload["num_parameters"]
     assert sorted(path.name for path in (tmp_path / "s4").iterdir()) == ["krohn.json", "model.safetensors"]
 
 
@@ -51,9 +51,9 @@ def test_the_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
 def test_every_method_is_reachable(
     arguments: tuple[str, ...], method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = compiled(capsys, *arguments, "--length", "16")
-    assert found["method"] == method
-    assert found["bound"]["depth"] >= 1
+    payload = compiled(capsys, *arguments, "--length", "16")
+    assert payload["method"] == method
+    assert payload["bound"]["depth"] >= 1
 
 
 def test_the_text_shows_built_recipe_bound_and_what_heads_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,9 +97,9 @@ def test_options_of_the_paper_s_methods_are_passed_on(capsys: pytest.CaptureFixt
 
 
 def test_thousands_of_states_have_a_bound_too(capsys: pytest.CaptureFixture[str]) -> None:
-    found = compiled(capsys, "Dyck7,2", "--length", "8")
-    assert (found["depth"], found["bound"]["depth"]) == (3, (3 * 256**2 * 8 + 7 * 256))
-    assert found["bound"]["dim"] == "> 1e77"
+    payload = compiled(capsys, "Dyck7,2", "--length", "8")
+    assert (payload["depth"], payload["bound"]["depth"]) == (3, (3 * 256**2 * 8 + 7 * 256))
+    assert payload["bound"]["dim"] == "> 1e77"
 
 
 def test_run_answers_like_simulate(

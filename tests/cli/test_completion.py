@@ -14,15 +14,15 @@ def ask(instruction: str, **words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [("krohn ex", {"explore", "export"}), ("krohn doc", {"doctor"}), ("krohn explore --gal", {"--gallery"})],
 )
-def test_commands_and_options_are_completed(words: str, found: set[str]) -> None:
+def test_commands_and_options_are_completed(words: str, expected: set[str]) -> None:
     count = str(len(words.split()) - 1)
     done = ask("bash_complete", COMP_WORDS=words, COMP_CWORD=count)
     assert done.returncode == 0
     offered = {line.split(",")[1] for line in done.stdout.splitlines()}
-    assert found <= offered
+    assert expected <= offered
     assert all(offer.startswith(words.split()[-1]) for offer in offered)
 
 

@@ -82,9 +82,9 @@ def test_the_environment_asks_for_the_traceback(
     failing_command(monkeypatch, AssertionError("an invariant"))
     monkeypatch.setenv("KROHN_TRACEBACK", "1")
     assert app.run(["zoo"]) == 2
-    said = capsys.readouterr().err
-    assert "Traceback (most recent call last)" in said
-    assert said.splitlines()[-1].startswith("error: internal error")
+    text = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in text
+    assert text.splitlines()[-1].startswith("error: internal error")
 
 
 @pytest.mark.parametrize("raised", [InvalidInput("must be\n even"), ZeroDivisionError("oh")])

@@ -51,7 +51,7 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
         command = CommandTable().get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from ((f"{name} {inner}", found) for inner, found in command.commands.items())
+            yield from ((f"{name} {inner}", result) for inner, result in command.commands.items())
         else:
             yield name, command
 
@@ -96,9 +96,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_a_value_outside_the_type_is_refused_by_the_option_s_name(
     name: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = refused(capsys, *name.split(), *ARGUMENTS.get(name, []), f"{option}={value}")
-    assert f"Invalid value for '{option}'" in said
-    assert f"see krohn {name} --help" in said
+    message = refused(capsys, *name.split(), *ARGUMENTS.get(name, []), f"{option}={value}")
+    assert f"Invalid value for '{option}'" in message
+    assert f"see krohn {name} --help" in message
 
 
 def test_many_options_are_tried() -> None:
@@ -111,8 +111,8 @@ def test_an_unknown_option_is_told_to_people_and_to_machines(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*name.split(), *ARGUMENTS.get(name, [])]
-    said = refused(capsys, *words, "--no-such-option")
-    assert "No such option: --no-such-option" in said or "No such option '--no-such-option'" in said
+    message = refused(capsys, *words, "--no-such-option")
+    assert "No such option: --no-such-option" in message or "No such option '--no-such-option'" in message
     assert run([*words, "--json", "--no-such-option"]) == 2
     captured = capsys.readouterr()
     assert captured.err == f"error: {json.loads(captured.out)['error']}\n"
@@ -145,12 +145,12 @@ def test_every_option_says_what_it_is_for(name: str) -> None:
 def examples(name: str) -> list[list[str]]:
     """The commands after ``Example:`` in the help, as a shell reads them."""
     _, _, after = (EVERY[name].help or "").partition("Example:")
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     for line in after.splitlines():
         for operator, words in groupby(shlex.split(line), key=lambda word: word in ("&&", "|")):
             part = [] if operator else list(words)
-            found += [part[1:]] if part[:1] == ["krohn"] else []
-    return found
+            result += [part[1:]] if part[:1] == ["krohn"] else []
+    return result
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -158,9 +158,9 @@ def test_the_examples_in_the_help_are_accepted_as_they_stand(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    found = examples(name)
-    assert any(words[: len(name.split())] == name.split() for words in found)
-    for words in found:
+    result = examples(name)
+    assert any(words[: len(name.split())] == name.split() for words in result)
+    for words in result:
         inner = " ".join(words[:2]) if words[0] in ("results", "suite") else words[0]
         EVERY[inner].make_context(inner, words[len(inner.split()) :])
 

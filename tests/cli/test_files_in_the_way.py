@@ -33,8 +33,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listing(place: Path) -> dict[str, bytes | None]:
-    found = sorted(place.rglob("*"))
-    return {str(path.relative_to(place)): path.read_bytes() if path.is_file() else None for path in found}
+    result = sorted(place.rglob("*"))
+    return {str(path.relative_to(place)): path.read_bytes() if path.is_file() else None for path in result}
 
 
 def refused(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
@@ -90,12 +90,12 @@ def test_a_network_is_not_written_over_a_file(
 def test_options_of_transformers_are_refused_for_recurrent_networks(
     option: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = refused(capsys, ["compile", "C2", "--architecture", "gru", *option.split()])
-    assert said.startswith(f"error: {option.split()[0]} is for Transformers")
+    message = refused(capsys, ["compile", "C2", "--architecture", "gru", *option.split()])
+    assert message.startswith(f"error: {option.split()[0]} is for Transformers")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("compile C2", "choose it with --length"),
         ("circuit C2", "choose it with --length"),
@@ -139,8 +139,8 @@ def test_options_of_transformers_are_refused_for_recurrent_networks(
     ],
 )
 def test_what_cannot_be_done_is_refused_with_what_to_do_and_leaves_no_file(
-    words: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = listing(place)
-    assert said in refused(capsys, words.split())
+    assert message in refused(capsys, words.split())
     assert listing(place) == before

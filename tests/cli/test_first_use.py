@@ -48,8 +48,8 @@ def test_a_file_that_krohn_did_not_write_stays(
 ) -> None:
     for name in (f"mine{ending}", "notes.txt"):
         (place / name).write_text('{"my": "work"}')
-        said = refusal(capsys, line.format(name))
-        assert name in said
+        message = refusal(capsys, line.format(name))
+        assert name in message
         assert (place / name).read_text() == '{"my": "work"}'
     assert run(line.format(f"new{ending}").split()) == 0
     first = (place / f"new{ending}").read_bytes()
@@ -76,9 +76,9 @@ def test_words_may_be_written_without_blanks(
 
 def test_understand_says_what_a_recurrent_network_is(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compile", "C2", "--architecture", "lstm", "--out", "lstm"]) == 0
-    said = refusal(capsys, "understand lstm")
-    assert "must be written by krohn compile" not in said
-    assert "recurrent" in said
+    message = refusal(capsys, "understand lstm")
+    assert "must be written by krohn compile" not in message
+    assert "recurrent" in message
 
 
 @every("name", sorted(COMMANDS))
@@ -110,7 +110,7 @@ def test_a_circuit_of_one_layer_becomes_so_and_so_deep(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("compile C2 -T ten", "'ten' is not a whole number"),
         ("sample C2 -T ten --count 1 --out x.npz", "'ten' is not a whole number"),
@@ -118,10 +118,10 @@ def test_a_circuit_of_one_layer_becomes_so_and_so_deep(capsys: pytest.CaptureFix
         ("extract net -T 2 --effort much", "'much' is not a number"),
     ],
 )
-def test_what_is_no_number_is_called_so(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = refusal(capsys, line)
-    assert said in found
-    assert "range" not in found
+def test_what_is_no_number_is_called_so(line: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    message = refusal(capsys, line)
+    assert expected in message
+    assert "range" not in message
 
 
 def test_understand_prints_lines_that_fit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

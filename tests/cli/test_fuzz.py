@@ -64,8 +64,8 @@ def test_the_judge_sees_what_is_wrong(
     fuzz: ModuleType, words: list[str], outcome: tuple[Any, ...], complaint: str | None
 ) -> None:
     case = fuzz.Case("made up", words, allowed=["new"] if "new" in words else [])
-    found = fuzz.complaints(case, fuzz.Outcome(*outcome, seconds=0.0))
+    complaints = fuzz.complaints(case, fuzz.Outcome(*outcome, seconds=0.0))
     if complaint is None:
-        assert found == []
+        assert complaints == []
     else:
-        assert [text for text in found if complaint in text], found
+        assert [text for text in complaints if complaint in text], complaints

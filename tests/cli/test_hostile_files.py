@@ -36,8 +36,8 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copied(honest: Path, folder: Path) -> dict[str, Any]:
     (folder / "model.safetensors").write_bytes((honest / "model.safetensors").read_bytes())
-    found: dict[str, Any] = json.loads((honest / "krohn.json").read_text())
-    return found
+    report: dict[str, Any] = json.loads((honest / "krohn.json").read_text())
+    return report
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -340,7 +340,7 @@ def widened(network: Transformer, more: int) -> Transformer:
     return Transformer(*outer, layers, taller(network.readout), network.readout_bias, network.mask)
 
 
-def told_apart(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:
+def with_classes(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:
     """``swollen``, with a class of its own for each transition: boxes of as many rows, and all channels."""
     whole = swollen(witness, letters, depth)
     place = next(n for n, step in enumerate(whole["steps"]) if step["kind"] == "attention")
@@ -361,7 +361,7 @@ def test_a_witness_that_is_too_large_for_a_wide_network_is_refused(
     honest = attempt(*wide, "float32")[0].witness
     claim = claim_about(tmp_path / "net", wide, "float32")
     for swell, refused_ in ((2, False), (depth, True)):
-        forged(tmp_path / "net", claim, told_apart(honest, 3, swell))
+        forged(tmp_path / "net", claim, with_classes(honest, 3, swell))
         if refused_:
             assert "numbers" in survived("krohn.check", "net", "net/forged.json", folder=tmp_path)
         else:
@@ -371,11 +371,11 @@ def test_a_witness_that_is_too_large_for_a_wide_network_is_refused(
 def test_a_witness_of_88573_states_is_refused(tmp_path: Path) -> None:
     network = krohn.compile("FlipFlop", 16, method="cascade")
     krohn.save(network, tmp_path / "net")
-    found = krohn.verify(network, "float32", second_opinion=False)
-    assert found.certificate is not None
+    report = krohn.verify(network, "float32", second_opinion=False)
+    assert report.certificate is not None
     for depth, refused_ in ((4, False), (10, True)):
-        made = replace(found.certificate, witness=swollen(found.witness, 3, depth))
-        (tmp_path / "certificate.json").write_text(json.dumps(made.to_json()))
+        result = replace(report.certificate, witness=swollen(report.witness, 3, depth))
+        (tmp_path / "certificate.json").write_text(json.dumps(result.to_json()))
         if refused_:
             for command in (
                 ("krohn.check", "net", "certificate.json"),

@@ -33,7 +33,7 @@ def krohn(*words: str, shell: str = '"$@"', **options: Any) -> subprocess.Comple
 
 
 @pytest.mark.parametrize(
-    ("shell", "said"),
+    ("shell", "stderr"),
     [
         ('"$@" zoo C2 >&-', "error: standard output must be open; it is closed"),
         ('"$@" zoo C2 >/dev/full', "error: [Errno 28] No space left on device"),
@@ -41,11 +41,11 @@ def krohn(*words: str, shell: str = '"$@"', **options: Any) -> subprocess.Comple
         ('"$@" nothing 2>&-', ""),
     ],
 )
-def test_closed_and_full_streams_are_told_in_one_line(shell: str, said: str) -> None:
+def test_closed_and_full_streams_are_told_in_one_line(shell: str, stderr: str) -> None:
     done = krohn(shell=shell)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(said)
-    assert done.stderr.count("\n") == bool(said)
+    assert done.stderr.startswith(stderr)
+    assert done.stderr.count("\n") == bool(stderr)
 
 
 def test_a_reader_that_goes_away_does_not_change_the_verdict(tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("module", "status", "said"), [("click", -signal.SIGINT, ""), ("numpy", 130, "interrupted\n")]
+    ("module", "status", "stderr"), [("click", -signal.SIGINT, ""), ("numpy", 130, "interrupted\n")]
 )
-def test_ctrl_c_while_modules_are_read_shows_no_traceback(module: str, status: int, said: str) -> None:
+def test_ctrl_c_while_modules_are_read_shows_no_traceback(module: str, status: int, stderr: str) -> None:
     script = INTERRUPTED.format(module=module)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", stderr)
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

@@ -48,10 +48,10 @@ def after(one: Map, two: Map) -> Map:
 
 
 def semigroup(letters: Collection[Map]) -> set[Map]:
-    found = set(letters)
-    while new := {after(s, a) for s in found for a in letters} - found:
-        found |= new
-    return found
+    result = set(letters)
+    while new := {after(s, a) for s in result for a in letters} - result:
+        result |= new
+    return result
 
 
 def groups_of_one_length(automaton: Semiautomaton) -> bool:
@@ -266,11 +266,11 @@ def test_the_three_forms_of_a_data_set_hold_the_same_words_and_their_states(
     for suffix in ("npz", "jsonl", "parquet"):
         path = tmp_path / f"a set.{suffix}"
         path.write_bytes(b"an older file " * 10_000)  # replaced whole: nothing of it is left
-        told = asked(
+        text = asked(
             capsys, "sample", spec, "--length", "7", "--count", "9", "--seed", "3", "--out", str(path)
         )
-        assert (told["count"], told["length"], told["seed"], told["out"]) == (9, 7, 3, str(path))
-        assert told["seconds"] >= 0
+        assert (text["count"], text["length"], text["seed"], text["out"]) == (9, 7, 3, str(path))
+        assert text["seconds"] >= 0
         held.append(read(path))
     words, states = held[0]
     assert held[1] == held[2] == held[0]
@@ -291,9 +291,9 @@ def test_a_sample_that_is_refused_leaves_the_old_file_as_it_was(
     path = tmp_path / "old.npz"
     path.write_bytes(b"kept")
     line = ["sample", "C3", "--length", "4", "--count", "5", "--out", str(path), *options]
-    told = asked(capsys, *line, status=2)
-    assert set(told) == {"error"}
+    text = asked(capsys, *line, status=2)
+    assert set(text) == {"error"}
     assert run(line) == 2
     streams = capsys.readouterr()
-    assert (streams.out, streams.err) == ("", f"error: {told['error']}\n")
+    assert (streams.out, streams.err) == ("", f"error: {text['error']}\n")
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("old.npz", b"kept")]

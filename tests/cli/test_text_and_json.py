@@ -21,15 +21,15 @@ Capture = pytest.CaptureFixture[str]
 SMALL = ("Parity", "C4", "D6", "FlipFlop", "Grid3", "Dyck2,1", "abab", "T3", "table:012.201.120")
 
 
-def told(capsys: Capture, *arguments: str, status: int = 0) -> str:
+def text_of(capsys: Capture, *arguments: str, status: int = 0) -> str:
     assert run(list(arguments)) == status
     return capsys.readouterr().out
 
 
 def both(capsys: Capture, *arguments: str, status: int = 0) -> tuple[str, dict[str, Any]]:
     """The text for people and the object for machines of one command line."""
-    text = told(capsys, *arguments, status=status)
-    payload = json.loads(told(capsys, *arguments, "--json", status=status))
+    text = text_of(capsys, *arguments, status=status)
+    payload = json.loads(text_of(capsys, *arguments, "--json", status=status))
     assert isinstance(payload, dict)
     return text, payload
 
@@ -55,11 +55,11 @@ def test_zoo_shows_the_table_that_the_object_has(spec: str, capsys: Capture) -> 
 
 
 def test_zoo_counts_what_it_leaves_out(capsys: Capture) -> None:
-    for spec, said in (("Counter41", "1 more state "), ("Counter42", "2 more states "), ("Counter40", "")):
-        text = told(capsys, "zoo", spec)
-        assert len(cells(text)) == 40 + bool(said)  # the remark stands below the last row
-        assert said in text
-        assert ("more state" in text) == bool(said)
+    for spec, answer in (("Counter41", "1 more state "), ("Counter42", "2 more states "), ("Counter40", "")):
+        text = text_of(capsys, "zoo", spec)
+        assert len(cells(text)) == 40 + bool(answer)  # the remark stands below the last row
+        assert answer in text
+        assert ("more state" in text) == bool(answer)
 
 
 def test_the_list_for_people_has_the_rows_of_the_list_for_machines(capsys: Capture) -> None:
@@ -104,9 +104,9 @@ def test_simulate_writes_the_same_states_twice_and_they_are_those_of_the_table(
             seen.append(automaton.state_names[state])
         expected.append(seen)
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    assert told(capsys, "simulate", spec).split("\n")[:-1] == [" ".join(seen) for seen in expected]
+    assert text_of(capsys, "simulate", spec).split("\n")[:-1] == [" ".join(seen) for seen in expected]
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-    assert json.loads(told(capsys, "simulate", spec, "--json"))["states"] == expected
+    assert json.loads(text_of(capsys, "simulate", spec, "--json"))["states"] == expected
 
 
 FORMULAS: dict[str, Callable[..., bool]] = {
@@ -124,7 +124,7 @@ FORMULAS: dict[str, Callable[..., bool]] = {
 
 @every("formula", FORMULAS)
 def test_the_word_of_a_formula_leads_where_its_truth_says(formula: str, capsys: Capture) -> None:
-    payload = json.loads(told(capsys, "barrington", formula, "--json"))
+    payload = json.loads(text_of(capsys, "barrington", formula, "--json"))
     automaton = krohn.zoo(payload["automaton"])
     number = {name: letter for letter, name in enumerate(automaton.letter_names)}
     for bits in itertools.product((False, True), repeat=len(payload["variables"])):
@@ -145,8 +145,8 @@ def test_the_word_of_a_formula_leads_where_its_truth_says(formula: str, capsys: 
 def test_a_variable_with_two_values_is_refused_and_one_said_twice_is_not(capsys: Capture) -> None:
     assert run(["barrington", "x & y", "--assign", "x=1,x=0,y=1"]) == 2
     assert "error: a variable must have one value; x is given two" in capsys.readouterr().err
-    once = told(capsys, "barrington", "x & y", "--assign", "x=1,y=1")
-    assert told(capsys, "barrington", "x & y", "--assign", "x=1,x=1,y=1") == once
+    once = text_of(capsys, "barrington", "x & y", "--assign", "x=1,y=1")
+    assert text_of(capsys, "barrington", "x & y", "--assign", "x=1,x=1,y=1") == once
 
 
 @pytest.mark.parametrize("images", [[1.7, 0], [1.0, 0.0], ["1", "0"], [None, 0], [0, 0], [1, 2]])

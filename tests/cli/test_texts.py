@@ -24,13 +24,13 @@ from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
     assert run(words) == status, words
     return capsys.readouterr().out
 
 
 def both(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, dict[str, Any]]:
-    return said(capsys, *words), json.loads(said(capsys, *words, "--json"))
+    return output_of(capsys, *words), json.loads(output_of(capsys, *words, "--json"))
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def net(tmp_path: Path) -> str:
 
 
 def test_tables_align_numbers_to_the_right_and_text_to_the_left() -> None:
-    found = table(("name", "count"), [("a", 5), ("longer", 123)])
-    assert found.splitlines() == ["name    count", "------  -----", "a           5", "longer    123"]
+    result = table(("name", "count"), [("a", 5), ("longer", 123)])
+    assert result.splitlines() == ["name    count", "------  -----", "a           5", "longer    123"]
     assert table(("only",), []).splitlines() == ["only", "----"]
     mixed = table(("x", "y"), [(1, "a"), ("b", 2)])
     assert mixed.splitlines()[2:] == ["1  a", "b  2"]
@@ -76,8 +76,8 @@ def test_the_table_of_an_automaton_can_be_read_back(capsys: pytest.CaptureFixtur
     assert title == f"Dyck2,2: {automaton.num_states} states, 4 letters, start empty"
     assert header.split() == ["state", *automaton.letter_names]
     names = list(automaton.state_names)
-    found = {row.split()[0]: [names.index(cell) for cell in row.split()[1:]] for row in rows}
-    assert found == dict(zip(names, automaton.table.tolist(), strict=True))
+    result = {row.split()[0]: [names.index(cell) for cell in row.split()[1:]] for row in rows}
+    assert result == dict(zip(names, automaton.table.tolist(), strict=True))
     assert payload["table"] == automaton.table.tolist()
 
 
@@ -94,7 +94,7 @@ def test_words_in_many_small_batches_get_the_same_answers(
     monkeypatch.setattr(run_module, "BATCH_LETTERS", 4)
     for command in (["run", net], ["simulate", "D6"]):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        assert said(capsys, *command).split("\n") == [*wanted, ""]
+        assert output_of(capsys, *command).split("\n") == [*wanted, ""]
     monkeypatch.setattr(sys, "stdin", io.StringIO(text + "drive\nzebra\n"))
     assert run(["simulate", "D6"]) == 2
     assert "line 11, letter 1 is 'zebra'" in capsys.readouterr().err
@@ -109,8 +109,8 @@ def test_a_recurrent_network_reads_words_of_every_length(
     words = [np.random.default_rng(n).integers(automaton.num_letters, size=n).tolist() for n in (1, 90, 300)]
     text = "\n".join(" ".join(automaton.letter_names[x] for x in word) for word in words)
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-    found = [line.split() for line in said(capsys, "run", str(tmp_path)).splitlines()]
-    assert found == [[automaton.state_names[q] for q in automaton.run(word)] for word in words]
+    result = [line.split() for line in output_of(capsys, "run", str(tmp_path)).splitlines()]
+    assert result == [[automaton.state_names[q] for q in automaton.run(word)] for word in words]
 
 
 def test_a_long_word_is_explained_in_blocks_as_wide_as_a_terminal(
@@ -151,14 +151,14 @@ def test_heads_are_merged_and_numbers_written_as_people_do() -> None:
 
 def test_the_words_of_a_circuit_are_all_short_ones_and_some_long_ones(net: str) -> None:
     network = krohn.load(net)
-    found = circuit._words(network, 14, 0)
+    result = circuit._words(network, 14, 0)
     short = max(n for n in range(1, 15) if network.automaton.num_letters**n <= circuit.ALL_WORDS)
-    beginnings = {tuple(word[:short]) for word in found.tolist()}
+    beginnings = {tuple(word[:short]) for word in result.tolist()}
     assert len(beginnings) == network.automaton.num_letters**short
-    assert len({tuple(word) for word in found.tolist()}) == len(found)  # each once
-    more = len(found) - network.automaton.num_letters**short
+    assert len({tuple(word) for word in result.tolist()}) == len(result)  # each once
+    more = len(result) - network.automaton.num_letters**short
     assert circuit.LONG_WORDS // 2 < more <= circuit.LONG_WORDS
-    assert not np.array_equal(found[-more:], circuit._words(network, 14, 1)[-more:])
+    assert not np.array_equal(result[-more:], circuit._words(network, 14, 1)[-more:])
     assert circuit._words(network, 1, 0).shape[1] == 1
 
 
@@ -190,13 +190,14 @@ def test_stored_runs_are_listed_shown_merged_and_exported(
     files = [tmp_path / f"{n}.jsonl" for n in range(2)]
     for file in files:
         assert (
-            said(capsys, "results", "export", "--out", str(file), *place) == f"3 records written to {file}\n"
+            output_of(capsys, "results", "export", "--out", str(file), *place)
+            == f"3 records written to {file}\n"
         )
     assert files[0].read_bytes() == files[1].read_bytes()
     assert run(["results", "export", "--out", str(tmp_path / "x.jsonl"), "--scale", "paper", *place]) == 2
     assert "has none of paper" in capsys.readouterr().err
     again = str(tmp_path / "again.sqlite")
-    assert said(capsys, "results", "import", str(files[0]), "--store", again).startswith(
+    assert output_of(capsys, "results", "import", str(files[0]), "--store", again).startswith(
         "3 records read, 3 in"
     )
 
@@ -221,9 +222,9 @@ def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fa
     automaton = krohn.zoo("C3")
     proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
     proof |= {"widest": 0.5, "failure": ""}
-    told = proof_text(proof, automaton.name)
-    assert told.startswith("certified: C3, words of every length, float32")
-    assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in told
+    text = proof_text(proof, automaton.name)
+    assert text.startswith("certified: C3, words of every length, float32")
+    assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in text
     failed = proof | {"proved": False, "failure": "a box grew", "words": "training"}
     assert proof_text(failed, automaton.name) == (
         "not proved for words of every length, of those that training draws: a box grew"

@@ -53,13 +53,13 @@ def test_a_wrong_network_is_told_with_a_word_that_shows_it(
 ) -> None:
     text, payload = asked(capsys, 1, "verify", str(nets / "wrong"))
     assert text.startswith("not certified: ")
-    found = payload["counterexample"]
-    letters, automaton = found["letters"], krohn.zoo("D6")
-    assert found["expected"] == automaton.state_names[automaton.run(letters)[-1]] != found["got"]
-    assert f"counterexample: {' '.join(letters)} → {found['got']}, must be {found['expected']}" in text
+    result = payload["counterexample"]
+    letters, automaton = result["letters"], krohn.zoo("D6")
+    assert result["expected"] == automaton.state_names[automaton.run(letters)[-1]] != result["got"]
+    assert f"counterexample: {' '.join(letters)} → {result['got']}, must be {result['expected']}" in text
     assert "wrong" in text.splitlines()[-1]
     network = krohn.load(nets / "wrong")
-    assert automaton.state_names[network.run([letters])[0, -1]] == found["got"]
+    assert automaton.state_names[network.run([letters])[0, -1]] == result["got"]
 
 
 def test_another_automaton_than_the_one_that_is_meant_is_no_certificate(
@@ -97,8 +97,8 @@ def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
 def test_levels_are_counted_where_they_can_be(spec: str, levels: int | None, note: int) -> None:
     automaton = krohn.zoo(spec)
     analysis = replace(krohn.analyze("C2"), is_group=spec in ("S4", "C1"))
-    found, notes = holonomy_levels(automaton, analysis)
-    assert (found, len(notes)) == (levels, note)
+    result, notes = holonomy_levels(automaton, analysis)
+    assert (result, len(notes)) == (levels, note)
 
 
 def test_an_analysis_is_read_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:

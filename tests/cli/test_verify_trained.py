@@ -35,8 +35,8 @@ def test_a_trained_run_is_examined(kind: str, tmp_path: Path, capsys: pytest.Cap
     assert 0 <= sample["low"] <= sample["right"] / sample["words"] <= sample["high"] <= 1
     assert (payload["exact"]["wrong"] > 0) == (payload["counterexample"] is not None)
     if payload["counterexample"]:
-        parity, found = zoo("Parity"), payload["counterexample"]
-        assert parity.state_names[parity.run(found["word"])[-1]] == found["expected"] != found["got"]
+        parity, result = zoo("Parity"), payload["counterexample"]
+        assert parity.state_names[parity.run(result["word"])[-1]] == result["expected"] != result["got"]
 
 
 def test_people_read_what_was_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

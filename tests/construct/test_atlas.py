@@ -45,14 +45,14 @@ def naive_definite(automaton: Semiautomaton) -> bool:
 
 def test_classes_agree_with_their_definitions() -> None:
     for automaton in small_automata(3, 2):
-        found = varieties(automaton)
-        assert ("definite" in found) == naive_definite(automaton)
+        result = varieties(automaton)
+        assert ("definite" in result) == naive_definite(automaton)
         a, b = automaton.letters
-        assert ("commutative" in found) == (tuple(b[q] for q in a) == tuple(a[q] for q in b))
-        assert ("group" in found) == (len(set(a)) == len(set(b)) == 3)
-        assert "aperiodic" in found or "R-trivial" not in found
-        assert "aperiodic" in found or "locally testable" not in found
-        assert "locally testable" in found or "definite" not in found
+        assert ("commutative" in result) == (tuple(b[q] for q in a) == tuple(a[q] for q in b))
+        assert ("group" in result) == (len(set(a)) == len(set(b)) == 3)
+        assert "aperiodic" in result or "R-trivial" not in result
+        assert "aperiodic" in result or "locally testable" not in result
+        assert "locally testable" in result or "definite" not in result
 
 
 @pytest.mark.parametrize("automaton", small_automata(3, 2)[5::23], ids=lambda a: str(a.table.tolist()))

@@ -93,15 +93,15 @@ def test_sources_are_asked_in_order_unless_as_few_layers_have_been_found(seed: i
         methods = rng.choice((("auto",), ("auto", "cascade")))
         rows.append((f"s{number}", methods, rng.choice((None, 1, 2, 3, 4)), rng.randint(0, 3)))
     asked: list[str] = []
-    found: list[int] = []
+    result: list[int] = []
     for name, methods, layers, least in rows:
-        if request.method in methods and (objective != "depth" or all(least < old for old in found)):
+        if request.method in methods and (objective != "depth" or all(least < old for old in result)):
             asked.append(name)
-            found += [] if layers is None else [layers]
+            result += [] if layers is None else [layers]
     log: list[str] = []
     sources = tuple(fake_source(*row, log) for row in rows)
-    if found:
-        assert [plan.layers for plan in proposals(request, request.budget(), sources)] == found
+    if result:
+        assert [plan.layers for plan in proposals(request, request.budget(), sources)] == result
     else:
         with pytest.raises(Unsupported) as refused:
             proposals(request, request.budget(), sources)
@@ -116,12 +116,12 @@ def small(seed: int) -> Semiautomaton:
     rng = random.Random(seed)
     size = rng.randint(2, 3)
     letters = [[rng.randrange(size) for _ in range(size)] for _ in range(2)]
-    made = Semiautomaton.from_letters(letters, start=rng.randrange(size))
-    return replace(made, observe=tuple(rng.randrange(2) for _ in range(size)))
+    result = Semiautomaton.from_letters(letters, start=rng.randrange(size))
+    return replace(result, observe=tuple(rng.randrange(2) for _ in range(size)))
 
 
 @cache
-def built(seed: int, objective: Objective) -> CompiledNetwork:
+def network_of(seed: int, objective: Objective) -> CompiledNetwork:
     return compile(small(seed), LENGTH, objective=objective, effort=0.1)
 
 
@@ -141,7 +141,7 @@ WORDS = np.array(list(product(range(2), repeat=LENGTH)), dtype=np.int64)
 
 @pytest.mark.parametrize("seed", [1, 3, 4])
 def test_no_objective_is_served_better_by_the_network_of_another(seed: int) -> None:
-    networks = {objective: built(seed, objective) for objective in OBJECTIVES}
+    networks = {objective: network_of(seed, objective) for objective in OBJECTIVES}
     for objective, other in product(OBJECTIVES, repeat=2):
         own, theirs = (cost(networks[name].transformer, objective) for name in (objective, other))
         assert own[0] <= theirs[0], f"{objective} of the network for {other}"
@@ -155,7 +155,7 @@ def test_no_objective_is_served_better_by_the_network_of_another(seed: int) -> N
 def test_networks_of_all_objectives_have_the_states_of_every_word(seed: int) -> None:
     expected = naive_states(small(seed), WORDS)
     for objective in OBJECTIVES:
-        assert built(seed, objective).run(WORDS).tolist() == expected, objective
+        assert network_of(seed, objective).run(WORDS).tolist() == expected, objective
 
 
 @every("mask", ["causal", "strict"])

@@ -54,8 +54,8 @@ class Naive:
         return self.held[name][0][0]
 
     def one_of(self, wanted: Callable[[str], bool]) -> str | None:
-        found = [name for name in self.held if wanted(name) and self.draft.registers[name].kind == "integer"]
-        return self.rng.choice(found) if found else None
+        actual = [name for name in self.held if wanted(name) and self.draft.registers[name].kind == "integer"]
+        return self.rng.choice(actual) if actual else None
 
     def is_flag(self, name: str) -> bool:
         return (self.draft.registers[name].low, self.draft.registers[name].high) == (0, 1)
@@ -77,33 +77,33 @@ class Naive:
                 (source,),
                 lambda w, t: sum(held[source][w][i] * here[i] for i in self.visible(t)),
             )
-            made = self.draft.modulo([(total, 1)], 3, self.draft.fresh(f"{total} mod 3"))
-            return self.note(made, layer, (total,), lambda w, t: held[total][w][t] % 3)
+            result = self.draft.modulo([(total, 1)], 3, self.draft.fresh(f"{total} mod 3"))
+            return self.note(result, layer, (total,), lambda w, t: held[total][w][t] % 3)
         if kind == "sum" and self.bos(source) == 0:
             total = self.draft.prefix_sum(source)
             self.note(total, layer, (source,), lambda w, t: sum(held[source][w][i] for i in self.visible(t)))
             size = self.rng.randint(2, 4)
-            made = self.draft.modulo([(total, 1)], size, self.draft.fresh(f"{total} mod {size}"))
-            return self.note(made, layer, (total,), lambda w, t: held[total][w][t] % size)
+            result = self.draft.modulo([(total, 1)], size, self.draft.fresh(f"{total} mod {size}"))
+            return self.note(result, layer, (total,), lambda w, t: held[total][w][t] % size)
         if kind == "back":
             distance = self.rng.randint(1, 3)
-            made = self.draft.look_back(source, distance)
-            return self.note(made, layer, (source,), lambda w, t: held[source][w][max(t - distance, 0)])
+            result = self.draft.look_back(source, distance)
+            return self.note(result, layer, (source,), lambda w, t: held[source][w][max(t - distance, 0)])
         flag = self.one_of(lambda name: self.is_flag(name) and self.bos(name) == int(kind == "latest"))
         if flag is None or "sum" in kind:
             return None
         layer = max(layer, self.layer[flag] + 1)
         end = self.rng.choice(["earliest", "latest"]) if kind == "end" else "latest"
         if kind == "latest":
-            made = self.draft.latest_write(flag, source, f"latest {source}")
+            result = self.draft.latest_write(flag, source, f"latest {source}")
         else:
-            made = self.draft.end_write([flag], end, source, f"{end} {source}")  # type: ignore[arg-type]
+            result = self.draft.end_write([flag], end, source, f"{end} {source}")  # type: ignore[arg-type]
 
-        def found(w: int, t: int) -> int:
+        def latest(w: int, t: int) -> int:
             marked = [i for i in self.visible(t) if i and held[flag][w][i]] or [0]
             return held[source][w][marked[0] if end == "earliest" else marked[-1]]
 
-        return self.note(made, layer, (flag, source), found)
+        return self.note(result, layer, (flag, source), latest)
 
     def table(self) -> str | None:
         """A random function of two registers, one of which a layer has written, or of tokens alone."""
@@ -115,11 +115,11 @@ class Naive:
         rows: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
         for values in ranges:
             rows = {(*row, value): (self.rng.randint(0, 1),) for row in rows for value in values}
-        made = self.draft.fresh("table")
-        self.draft.table(inputs, (made,), rows)
+        result = self.draft.fresh("table")
+        self.draft.table(inputs, (result,), rows)
         layer = max(self.layer[name] for name in inputs)
         held = self.held
-        return self.note(made, layer, inputs, lambda w, t: rows[tuple(held[n][w][t] for n in inputs)][0])
+        return self.note(result, layer, inputs, lambda w, t: rows[tuple(held[n][w][t] for n in inputs)][0])
 
     def needed(self, name: str) -> set[str]:
         return {name}.union(*(self.needed(other) for other in self.needs[name]))
@@ -147,13 +147,13 @@ def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mas
     naive = drafted(seed, mask)
     target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
     program = finished(naive, target)
-    found = interpret_registers(program, naive.words)
-    needed = {name for name in naive.needed(target) if name in found}
+    result = interpret_registers(program, naive.words)
+    needed = {name for name in naive.needed(target) if name in result}
     assert target in needed
     for name in needed:
-        assert found[name].tolist() == naive.held[name], name
+        assert result[name].tolist() == naive.held[name], name
         low, high = program.register[name].bounds(LENGTH)
-        assert low <= found[name].min() <= found[name].max() <= high
+        assert low <= result[name].min() <= result[name].max() <= high
     low = naive.draft.registers[target].low
     assert interpret(program, naive.words).tolist() == [
         [value - low for value in word[1:]] for word in naive.held[target]
@@ -217,15 +217,15 @@ def test_a_finite_value_is_a_constant_a_register_or_a_table() -> None:
 @pytest.mark.parametrize(("name", "points"), [("S4", 4), ("A5", 5), ("D8", 4), ("Q8", None), ("T3", None)])
 def test_a_scan_moves_the_fewest_points_that_determine_the_state(name: str, points: int | None) -> None:
     automaton = zoo(name)
-    found = fewest_points(automaton)
-    assert (None if found is None else len(found.letters[0])) == points
-    if found is not None:
+    result = fewest_points(automaton)
+    assert (None if result is None else len(result.letters[0])) == points
+    if result is not None:
         rng = np.random.default_rng(2)
         for word in rng.integers(automaton.num_letters, size=(30, 8)).tolist():
-            image = tuple(range(len(found.letters[0])))
+            image = tuple(range(len(result.letters[0])))
             for letter in word:
-                image = tuple(found.letters[letter][x] for x in image)
-            assert found.state[image] == automaton.run(word)[-1]
+                image = tuple(result.letters[letter][x] for x in image)
+            assert result.state[image] == automaton.run(word)[-1]
 
 
 @pytest.mark.parametrize(("length", "depth"), [(1, 0), (2, 1), (3, 2), (5, 3), (8, 3)])

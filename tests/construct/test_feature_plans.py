@@ -43,10 +43,10 @@ def words(automaton: Semiautomaton, longest: int) -> Iterator[tuple[int, ...]]:
 
 def live_before(automaton: Semiautomaton, place: int) -> set[int]:
     """The states but sinks that some word of ``place − 1`` letters reaches."""
-    found = {automaton.start}
+    result = {automaton.start}
     for _ in range(place - 1):
-        found = {automaton.step(q, x) for q in found for x in range(automaton.num_letters)}
-    return found - set(sinks_of(automaton))
+        result = {automaton.step(q, x) for q in result for x in range(automaton.num_letters)}
+    return result - set(sinks_of(automaton))
 
 
 @pytest.mark.parametrize("name", DEAD_ENDS)
@@ -74,9 +74,9 @@ def test_without_sinks_no_letter_is_wrong() -> None:
 @pytest.mark.parametrize("name", ["date", "one word"])
 def test_letters_by_place_say_which_kind_of_letter_stood_there(name: str) -> None:
     automaton = DEAD_ENDS[name]
-    found = list(letters_by_place(automaton))
-    assert found
-    for feature in found:
+    result = list(letters_by_place(automaton))
+    assert result
+    for feature in result:
         place = int(feature.label.rsplit(" ", 1)[1])
         kind = feature.members[place]
         alike = {tuple(automaton.step(q, x) for q in sorted(live_before(automaton, place))) for x in kind}
@@ -146,8 +146,8 @@ def test_a_definite_automaton_needs_no_search(width: int) -> None:
     assert plan is not None
     assert plan.layers == 1
     tested = np.array(list(product(range(2), repeat=6)))
-    found = interpret(plan.program(len(windows)), tested)
-    assert found.tolist() == [automaton.run(word) for word in tested.tolist()]
+    result = interpret(plan.program(len(windows)), tested)
+    assert result.tolist() == [automaton.run(word) for word in tested.tolist()]
     assert plan_without_search(zoo("D6"), range(6)) is None
 
 
@@ -157,8 +157,10 @@ def test_a_plan_for_an_observation_shows_the_observation_alone() -> None:
     plan = one_layer_plan(automaton, automaton.observe, Budget(2e6))
     assert plan is not None
     tested = np.array(list(product(range(2), repeat=7)))
-    found = interpret(plan.program(2), tested)
-    assert found.tolist() == [[automaton.observe[q] for q in automaton.run(word)] for word in tested.tolist()]
+    result = interpret(plan.program(2), tested)
+    assert result.tolist() == [
+        [automaton.observe[q] for q in automaton.run(word)] for word in tested.tolist()
+    ]
 
 
 def test_features_are_not_looked_for_in_automata_that_are_too_large() -> None:

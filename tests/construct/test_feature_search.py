@@ -36,37 +36,37 @@ def test_the_cheapest_set_is_the_cheapest_of_all_subsets(seed: int) -> None:
     rng = Random(seed)
     count, options = rng.randint(1, 6), rng.randint(1, 7)
     costs = [rng.choice([0.5, 1.0, 1.1, 2.0]) for _ in range(options)]
-    told = [rng.randrange(1 << count) for _ in range(options)]
+    masks = [rng.randrange(1 << count) for _ in range(options)]
     most = rng.randint(1, MOST_FEATURES)
     everything = (1 << count) - 1
 
     def tells(chosen: tuple[int, ...]) -> bool:
         bits = 0
         for index in chosen:
-            bits |= told[index]
+            bits |= masks[index]
         return bits == everything
 
     subsets = [c for size in range(most + 1) for c in combinations(range(options), size) if tells(c)]
-    found, nodes = cheapest(costs, told, count, most)
-    assert (found is None) == (not subsets)
+    result, nodes = cheapest(costs, masks, count, most)
+    assert (result is None) == (not subsets)
     assert nodes >= 1
-    if found is not None:
-        assert tells(found)
-        assert len(found) <= most
+    if result is not None:
+        assert tells(result)
+        assert len(result) <= most
         best = min(sum(costs[i] for i in c) for c in subsets)
-        assert sum(costs[i] for i in found) == pytest.approx(best)
+        assert sum(costs[i] for i in result) == pytest.approx(best)
 
 
 @every("seed", range(20))
 def test_a_feature_is_left_out_only_if_another_is_as_cheap_and_tells_as_much(seed: int) -> None:
     rng = Random(seed)
-    costs, told = [rng.choice([1.0, 2.0]) for _ in range(8)], [rng.randrange(16) for _ in range(8)]
-    kept = unbeaten(costs, told)
+    costs, masks = [rng.choice([1.0, 2.0]) for _ in range(8)], [rng.randrange(16) for _ in range(8)]
+    kept = unbeaten(costs, masks)
     for index in range(8):
-        beaten = any(costs[k] <= costs[index] and told[k] | told[index] == told[k] for k in kept)
-        assert beaten or not told[index]
+        beaten = any(costs[k] <= costs[index] and masks[k] | masks[index] == masks[k] for k in kept)
+        assert beaten or not masks[index]
     for one, other in combinations(kept, 2):
-        assert told[one] | told[other] not in (told[one], told[other]) or costs[one] != costs[other]
+        assert masks[one] | masks[other] not in (masks[one], masks[other]) or costs[one] != costs[other]
 
 
 FEATURES: list[Feature] = [
@@ -85,26 +85,26 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
     for automaton in [*small_automata(2, 2), *small_automata(3, 2)[::6]]:
         annotated = annotate(automaton, (), strict=strict)
         for chosen in (FEATURES[:1], FEATURES[:2], FEATURES[1:3], FEATURES):
-            found = determine(annotated, chosen, range(automaton.num_states))
+            result = determine(annotated, chosen, range(automaton.num_states))
             looks: dict[tuple[object, ...], set[int]] = {}
             for word in words:
                 row = (word[-1], *(shown_after(f, word, strict=strict) for f in chosen))
                 looks.setdefault(row, set()).add(automaton.run(word)[-1])
             alike = any(len(states) > 1 for states in looks.values())
-            assert isinstance(found, Determined) != alike
+            assert isinstance(result, Determined) != alike
             verdicts.add(alike)
-            if isinstance(found, Determined):
+            if isinstance(result, Determined):
                 for (letter, *shown), states in looks.items():
                     key = (annotated.number[letter,], *(x for row in shown for x in row))
-                    assert {found.rows[key]} == states
+                    assert {result.rows[key]} == states
     assert verdicts == {True, False}
 
 
 def test_a_choice_determines_the_state_and_a_hopeless_pair_is_told_apart_by_nothing() -> None:
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
-    made = choose(annotated, FEATURES, range(2), Pairs(), Budget(UNITS))
-    assert [feature.name for feature in made.features] == ["count[a] mod 2"]
+    result = choose(annotated, FEATURES, range(2), Pairs(), Budget(UNITS))
+    assert [feature.name for feature in result.features] == ["count[a] mod 2"]
     pairs = Pairs()
     lost = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))
     assert lost.hopeless is not None
@@ -120,11 +120,11 @@ def test_a_choice_determines_the_state_and_a_hopeless_pair_is_told_apart_by_noth
 @every("period", [1, 2, 3])
 def test_folded_positions_repeat_and_keep_their_residue(early: int, period: int) -> None:
     for place in range(40):
-        found = folded(place, early, period)
-        assert found < early + period
-        assert found == (place if place < early else found)
-        assert (place - found) % period == 0
-        assert folded(found, early, period) == found
+        result = folded(place, early, period)
+        assert result < early + period
+        assert result == (place if place < early else result)
+        assert (place - result) % period == 0
+        assert folded(result, early, period) == result
     assert common_rhythm([Place(early, period), Place(3, 4)]) == (max(early, 3), lcm(period, 4))
 
 
@@ -165,15 +165,15 @@ def test_random_circuits_are_their_inequalities_gate_by_gate(
     words = np.array(list(product((0, 1), repeat=4)), dtype=bool)
     values = {FALSE: np.zeros(16, int), TRUE: np.ones(16, int)}
     values |= {2 + i: words[:, i].astype(int) for i in range(4)}
-    made = list(values)
+    result = list(values)
     for _ in range(12):
-        weights = {wire: rng.randint(-3, 3) for wire in rng.sample(made, 3)}
+        weights = {wire: rng.randint(-3, 3) for wire in rng.sample(result, 3)}
         bound = rng.randint(-3, 4)
         wire = gates.threshold(weights, bound)
         total = sum(weight * values[source] for source, weight in weights.items())
         assert (values.setdefault(wire, (total >= bound).astype(int)) == (total >= bound)).all()
-        made.append(wire)
-    outputs = rng.sample(made, 5)
+        result.append(wire)
+    outputs = rng.sample(result, 5)
     circuit = gates.finish([outputs])
     assert (np.array([values[wire] for wire in outputs]) == circuit.evaluate(words)[:, 0].T).all()
     assert circuit.gates <= len(gates.rows)
@@ -184,11 +184,11 @@ def test_random_circuits_are_their_inequalities_gate_by_gate(
 
 def test_indicators_say_which_value_a_form_has() -> None:
     gates = Gates(3)
-    found = gates.indicators(({2: 2, 3: -1, 4: 1}, 5), [4, 5, 6, 7, 8])
-    circuit = gates.finish([list(found.values())])
+    result = gates.indicators(({2: 2, 3: -1, 4: 1}, 5), [4, 5, 6, 7, 8])
+    circuit = gates.finish([list(result.values())])
     words = np.array(list(product((0, 1), repeat=3)), dtype=bool)
     for word, bits in zip(words.astype(int), circuit.evaluate(words)[:, 0], strict=True):
-        assert list(bits) == [value == 5 + word @ [2, -1, 1] for value in found]
+        assert list(bits) == [value == 5 + word @ [2, -1, 1] for value in result]
     assert gates.disjunction([]) == FALSE
     assert gates.conjunction([]) == TRUE
     assert gates.conjunction([2, 2]) == 2

@@ -189,12 +189,12 @@ def test_a_conflict_is_two_words_that_look_alike_and_differ() -> None:
     automaton = zoo("D6")
     plain = annotate(automaton, ())
     features = [Count(frozenset([0]), 2, False, "toggle"), Place(1, 2)]
-    found = determine(plain, features, range(automaton.num_states))
-    assert isinstance(found, Conflict)
+    result = determine(plain, features, range(automaton.num_states))
+    assert isinstance(result, Conflict)
     for feature in features:
-        assert shown_after(feature, found.first) == shown_after(feature, found.second)
-    assert found.first[-1] == found.second[-1]
-    assert automaton.run(found.first)[-1] != automaton.run(found.second)[-1]
+        assert shown_after(feature, result.first) == shown_after(feature, result.second)
+    assert result.first[-1] == result.second[-1]
+    assert automaton.run(result.first)[-1] != automaton.run(result.second)[-1]
 
 
 def test_an_exchange_of_letters_rules_out_one_layer_only_where_no_plan_is_known() -> None:

@@ -48,21 +48,21 @@ def given(channel: int) -> Known:
 
 def grown(builder: MlpBuilder, rng: Random, steps: int) -> list[Known]:
     """Random expressions: sums, multiples, positive parts, the same value some layers later."""
-    found = [given(channel) for channel in range(DIM)]
+    result = [given(channel) for channel in range(DIM)]
     for _ in range(steps):
-        one, other = rng.choice(found), rng.choice(found)
+        one, other = rng.choice(result), rng.choice(result)
         factor = rng.choice([-2.0, -0.5, 1.0, 3.0])
         kind = rng.randrange(4)
         if kind == 0:
             signal = builder.total([one.signal, other.signal.scaled(factor)], factor)
-            found.append(Known(signal, one.values + factor * other.values + factor))
+            result.append(Known(signal, one.values + factor * other.values + factor))
         elif kind == 1:
-            found.append(Known(builder.positive(one.signal), np.maximum(one.values, 0.0)))
+            result.append(Known(builder.positive(one.signal), np.maximum(one.values, 0.0)))
         elif kind == 2:
-            found.append(Known(builder.carried(one.signal, one.signal.layer + 2), one.values))
+            result.append(Known(builder.carried(one.signal, one.signal.layer + 2), one.values))
         else:
-            found.append(Known(one.signal.scaled(factor), factor * one.values))
-    return found
+            result.append(Known(one.signal.scaled(factor), factor * one.values))
+    return result
 
 
 @every("balanced", [False, True])

@@ -11,7 +11,7 @@ from krohn.cli.app import run
 @pytest.mark.parametrize("spec", ["abab", "D6", "Grid4", "regex:(a|b)*a(a|b)", "A5", "FlipFlop"])
 def test_decompose_names_the_plan_that_compile_takes(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["decompose", spec, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["compiled"]
+    report = json.loads(capsys.readouterr().out)["compiled"]
     network = krohn.compile(spec, length=40)
-    assert said["method"] == network.method
-    assert said["layers"] == (None if network.method == "scan" else network.transformer.depth)
+    assert report["method"] == network.method
+    assert report["layers"] == (None if network.method == "scan" else network.transformer.depth)

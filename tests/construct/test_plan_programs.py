@@ -26,7 +26,7 @@ from krohn.network.program import Program, Register, interpret
 WAYS = [("strict", False), ("causal", False), ("causal", True)]
 
 
-def built(automaton: Semiautomaton, program: Program, length: int) -> CompiledNetwork:
+def network_of(automaton: Semiautomaton, program: Program, length: int) -> CompiledNetwork:
     return CompiledNetwork(*_order(lower(program, length), automaton, program))
 
 
@@ -41,7 +41,7 @@ def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) ->
     automaton = krohn.parse_spec(name)
     plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
     program = plan_program(plan, mask, lagged=lagged)  # type: ignore[arg-type]
-    assert_simulates(built(automaton, program, 32), count=4)
+    assert_simulates(network_of(automaton, program, 32), count=4)
 
 
 @every("seed", range(40))
@@ -102,9 +102,9 @@ def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None
     table = np.empty_like(dyck.table)
     table[order] = order[dyck.table]
     shuffled = Semiautomaton(table, start=int(order[dyck.start]))
-    found = recognise_stack(shuffled)
-    assert found is not None
-    assert found.sink == order[stack.sink]
+    result = recognise_stack(shuffled)
+    assert result is not None
+    assert result.sink == order[stack.sink]
     broken = table.copy()
     pop = next(a for a, (act, _) in enumerate(stack.acts) if act == POP)
     broken[order[dyck.start], pop] = order[dyck.start]
@@ -166,9 +166,9 @@ def test_counters_multiply_as_the_group_does(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "points"), [("S4", 4), ("A5", 5), ("D8", 4), ("S3", 3)])
 def test_a_group_is_scanned_on_few_points(name: str, points: int) -> None:
-    found = fewest_points(krohn.zoo(name))
-    assert found is not None
-    assert len(found.letters[0]) == points
+    result = fewest_points(krohn.zoo(name))
+    assert result is not None
+    assert len(result.letters[0]) == points
 
 
 @pytest.mark.parametrize("name", ["FlipFlop", "Grid4", "PermReset3"])
@@ -176,4 +176,4 @@ def test_an_automaton_that_needs_all_its_states_is_scanned_on_them(name: str) ->
     automaton = krohn.zoo(name)
     assert fewest_points(automaton) is None
     program = scan_program(automaton, 20, "causal")
-    assert_simulates(built(automaton, program, 20), count=4)
+    assert_simulates(network_of(automaton, program, 20), count=4)

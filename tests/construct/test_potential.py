@@ -16,8 +16,8 @@ from krohn.verification import verify
 def test_the_sum_is_that_of_all_steps_on_every_path() -> None:
     """Stage sets 0 … 2; letter 1 leads on, letter 0 leads back to 0 and counts if the set before was 2."""
     counted = {(q, 1, (q + 1) % 3): 0 for q in range(3)} | {(q, 0, 0): int(q == 2) for q in range(3)}
-    found = potential(counted, {(0, 2, 0)}, 0, 2)
-    assert found is not None
+    result = potential(counted, {(0, 2, 0)}, 0, 2)
+    assert result is not None
     dice = random.Random(0)
     for _ in range(50):
         stage, total, ahead = 0, 0, 0
@@ -25,9 +25,9 @@ def test_the_sum_is_that_of_all_steps_on_every_path() -> None:
             letter = dice.randrange(2)
             after = 0 if letter == 0 else (stage + 1) % 3
             total += counted[stage, letter, after]
-            ahead += found.steps[letter, after]
+            ahead += result.steps[letter, after]
             stage = after
-            assert (ahead + found.level[stage] - found.level[0]) % 2 == total % 2
+            assert (ahead + result.level[stage] - result.level[0]) % 2 == total % 2
 
 
 def test_steps_that_contradict_each_other_have_no_potential() -> None:

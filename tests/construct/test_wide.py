@@ -15,11 +15,11 @@ SPECS = ("D6", "Q8", "S4", "A5", "Grid4", "FlipFlop", "regex:(a|b)*abb")
 
 def stepped(automaton: Semiautomaton, word: tuple[int, ...]) -> list[int]:
     """The states after every letter, read off the table."""
-    state, found = automaton.start, []
+    state, result = automaton.start, []
     for letter in word:
         state = automaton.table[state, letter]
-        found.append(int(state))
-    return found
+        result.append(int(state))
+    return result
 
 
 @pytest.mark.parametrize("spec", SPECS)

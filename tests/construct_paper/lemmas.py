@@ -42,18 +42,18 @@ class MlpBound:
 
     def violations(self, mlp: Mlp) -> list[str]:
         """Every promise the network breaks, in words; empty if it keeps them all."""
-        found = []
+        result = []
         if len(mlp.weights) != len(self.weights):
-            found.append(f"{len(mlp.weights)} layers, promised {len(self.weights)}")
+            result.append(f"{len(mlp.weights)} layers, promised {len(self.weights)}")
         for index, (width, limit) in enumerate(zip(mlp.hidden_widths, self.widths, strict=False)):
             if width > limit:
-                found.append(f"hidden layer {index} has width {width} > {limit}")
+                result.append(f"hidden layer {index} has width {width} > {limit}")
         for kind, arrays, limits in (("W", mlp.weights, self.weights), ("b", mlp.biases, self.biases)):
             for index, (array, bound) in enumerate(zip(arrays, limits, strict=False)):
                 norm = float(np.abs(array).max(initial=0.0))
                 if norm > bound * (1 + ROUNDING) + ROUNDING:
-                    found.append(f"{kind}_{index + 1} has norm {norm:g} > {bound:g}")
-        return found
+                    result.append(f"{kind}_{index + 1} has norm {norm:g} > {bound:g}")
+        return result
 
 
 def threshold(gap: float) -> Mlp:

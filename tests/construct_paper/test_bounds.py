@@ -16,11 +16,11 @@ from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
 
 def test_theorem_one_for_s4_at_length_one_hundred() -> None:
-    found = scan_bounds(24, 100)
-    stated = found.stated
+    result = scan_bounds(24, 100)
+    stated = result.stated
     assert (stated.depth, stated.dim, stated.heads, stated.head_dim, stated.mlp_width) == (7, 50, 2, 24, 600)
     assert stated.max_weight == pytest.approx(2789.8, abs=0.1)
-    assert found.corrected.mlp_width == 4 * 24**2 + 24
+    assert result.corrected.mlp_width == 4 * 24**2 + 24
 
 
 @pytest.mark.parametrize("gadget", ["direct", "plateau", "hat"])
@@ -28,22 +28,22 @@ def test_every_scan_keeps_the_corrected_bound(gadget) -> None:
     for name, length in [("C2", 2), ("Grid4", 33), ("Q8", 100)]:
         automaton = parse_spec(name)
         sizes = build_scan(automaton, length, gadget).sizes()
-        found = bounds_for("scan", automaton, length)
+        result = bounds_for("scan", automaton, length)
         for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
-            assert sizes[key] <= getattr(found.corrected, key) * (1 + 1e-9)
+            assert sizes[key] <= getattr(result.corrected, key) * (1 + 1e-9)
         if gadget == "hat":
-            assert sizes["mlp_width"] == found.stated.mlp_width
+            assert sizes["mlp_width"] == result.stated.mlp_width
 
 
 @every("variant", VARIANTS)
 @every("states", [2, 4, 9])
 def test_every_grid_keeps_the_corrected_bound(states, variant) -> None:
     automaton = line(states, states // 2)
-    found = bounds_for("grid", automaton, 60)
+    result = bounds_for("grid", automaton, 60)
     sizes = build_grid(automaton, 60, variant).sizes()
     for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
-        assert sizes[key] <= getattr(found.corrected, key), key
-    assert sizes["depth"] == found.stated.depth == 2
+        assert sizes[key] <= getattr(result.corrected, key), key
+    assert sizes["depth"] == result.stated.depth == 2
 
 
 def test_theorem_two_for_the_paper_automata() -> None:
@@ -64,8 +64,8 @@ def test_bounds_are_fit_for_json() -> None:
 
 
 def test_the_printed_norm_of_the_memory_lemma_is_false_for_small_cases() -> None:
-    found = memory_bounds(5, 3)
-    assert found.stated.max_weight < 17 < found.corrected.max_weight
+    result = memory_bounds(5, 3)
+    assert result.stated.max_weight < 17 < result.corrected.max_weight
 
 
 def test_a_group_bound_and_a_huge_semigroup() -> None:

@@ -42,7 +42,7 @@ def test_every_erratum_is_cited_in_the_code() -> None:
     files = [*sorted(folder.rglob("*.py")), TESTS / "lemmas.py"]
     sources = " ".join(path.read_text() for path in files)
     lists = re.findall(r"[Ee]rrat(?:um|a) (\d+(?:(?:, | and | to )\d+)*)", " ".join(sources.split()))
-    cited = {int(number) for found in lists for number in re.findall(r"\d+", found)}
+    cited = {int(number) for result in lists for number in re.findall(r"\d+", result)}
     cited |= {int(number) for number in re.findall(r"\((\d\d?)\)[,:. ]", _texts_that_name_the_page(sources))}
     assert set(range(1, 40)) - cited == set()
 
@@ -124,9 +124,9 @@ def test_erratum_08_the_product_in_the_second_layer_is_f_not_g() -> None:
     given = np.concatenate([g, f])[None].astype(np.float64)
     hidden = np.maximum(given @ mlp.weights[0] + mlp.biases[0], 0)
     products = np.maximum(hidden @ mlp.weights[1] + mlp.biases[1], 0).reshape(3, 3)
-    told = g[:, None] == np.arange(3)[None, :]
-    assert (products == told * f[None, :]).all()
-    assert not (products == told * g[None, :]).all()
+    known = g[:, None] == np.arange(3)[None, :]
+    assert (products == known * f[None, :]).all()
+    assert not (products == known * g[None, :]).all()
     assert abs(mlp.weights[0]).max() == 4.0 < 4 * 3
 
 

@@ -208,7 +208,7 @@ def test_erratum_25_heads_that_add_into_one_channel_lose_the_state() -> None:
     for left, right, chosen in interleavings(walls):
         ages = interleaved_ages(walls, left, right, chosen)
         states.setdefault(sum(ages), set()).add(state_from_ages(walls, left, right, ages))
-    assert any(len(found) > 1 for found in states.values())
+    assert any(len(result) > 1 for result in states.values())
     assert build_grid(line(9), 20, "mod_sum").transformer.dim == 9
 
 

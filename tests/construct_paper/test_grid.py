@@ -91,13 +91,13 @@ def test_attainable_features_grow_like_the_cube_not_exponentially() -> None:
 
 @pytest.mark.parametrize("walls", [1, 2, 3, 4, 5])
 def test_a_few_interleavings_stand_for_all(walls) -> None:
-    found = set()
+    result = set()
     for left in range(walls + 1):
         for right in range(walls - left, walls + 1):
             for chosen in itertools.combinations(range(left + right), left):
                 ages = interleaved_ages(walls, left, right, chosen)
-                found.add(tuple(int(ages[a] > ages[b]) for a, b in comparisons(walls)))
-    assert found == set(attainable_features(walls, comparisons(walls))[0])
+                result.add(tuple(int(ages[a] > ages[b]) for a, b in comparisons(walls)))
+    assert result == set(attainable_features(walls, comparisons(walls))[0])
 
 
 @pytest.mark.parametrize("embedding", EMBEDDINGS)

@@ -61,12 +61,12 @@ def sample(states: int, dice: Random) -> list[Letter]:
 
 @pytest.mark.parametrize("states", sorted(SHAPES))
 def test_what_is_recognised_is_a_grid_and_every_grid_that_hangs_together_is(states: int) -> None:
-    dice, found = Random(states), {True: 0, False: 0}
+    dice, result = Random(states), {True: 0, False: 0}
     for _ in range(40 if states < 6 else 12):
         letters = sample(states, dice)
         automaton = Semiautomaton.from_letters(letters, start=0)
         grid = recognise_grid(automaton)
-        found[grid is not None] += 1
+        result[grid is not None] += 1
         if grid is not None:
             assert prod(grid.shape) == states
             assert len(set(grid.coordinates)) == states
@@ -75,8 +75,8 @@ def test_what_is_recognised_is_a_grid_and_every_grid_that_hangs_together_is(stat
                 assert there == grid.coordinates[letter[q]]
         elif hangs_together(letters):
             assert not is_grid(letters), letters
-    assert found[True]
-    assert found[False] or states == 2
+    assert result[True]
+    assert result[False] or states == 2
 
 
 @pytest.mark.parametrize("states", [2, 3, 4, 5])

@@ -115,6 +115,6 @@ def test_a_grid_is_asked_for() -> None:
 
 
 def _largest(error: Exception) -> int:
-    found = re.search(r"the largest that holds is (\d+)", str(error))
-    assert found is not None
-    return int(found.group(1))
+    match = re.search(r"the largest that holds is (\d+)", str(error))
+    assert match is not None
+    return int(match.group(1))

@@ -36,22 +36,22 @@ def width_in_whole_numbers(states: int, letters: int, size: int, length: int) ->
 def test_the_width_of_theorem_two_is_its_formula_to_the_last_digit_or_power(
     states: int, letters: int, size: int, length: int
 ) -> None:
-    found = cascade_bounds(states, letters, size, length).stated
+    result = cascade_bounds(states, letters, size, length).stated
     exact = width_in_whole_numbers(states, letters, size, length)
-    assert found.log10_mlp_width == pytest.approx(math.log10(exact), rel=1e-12)
+    assert result.log10_mlp_width == pytest.approx(math.log10(exact), rel=1e-12)
     if exact < 10**15:
-        assert found.mlp_width == exact
+        assert result.mlp_width == exact
     else:
-        assert abs(Fraction(found.mlp_width) / exact - 1) < Fraction(1, 10**12)
+        assert abs(Fraction(result.mlp_width) / exact - 1) < Fraction(1, 10**12)
 
 
 @pytest.mark.parametrize("states", [9, 10, 11])
 def test_a_width_beyond_floats_has_the_power_of_ten_of_its_formula(states: int) -> None:
-    found = cascade_bounds(states, 4, 100, 50).stated
+    result = cascade_bounds(states, 4, 100, 50).stated
     exact = width_in_whole_numbers(states, 4, 100, 50)
-    assert math.isinf(found.mlp_width)
-    assert found.log10_mlp_width == pytest.approx(math.log10(exact), rel=1e-9)
-    assert found.as_dict()["mlp_width"] == f"1e{math.log10(exact):.0f}"
+    assert math.isinf(result.mlp_width)
+    assert result.log10_mlp_width == pytest.approx(math.log10(exact), rel=1e-9)
+    assert result.as_dict()["mlp_width"] == f"1e{math.log10(exact):.0f}"
 
 
 def test_all_bounds_grow_with_the_automaton_and_the_length() -> None:
@@ -66,10 +66,10 @@ def test_all_bounds_grow_with_the_automaton_and_the_length() -> None:
 
 def test_what_is_corrected_is_never_less_than_what_is_printed() -> None:
     for states, length in product((2, 3, 24), (1, 2, 7, 100)):
-        for found in (scan_bounds(states, length), cascade_bounds(states, 3, 24, length)):
-            assert found.corrected.mlp_width >= found.stated.mlp_width
-            assert found.corrected.max_weight >= found.stated.max_weight
-            assert found.corrected.dim >= found.stated.dim
+        for result in (scan_bounds(states, length), cascade_bounds(states, 3, 24, length)):
+            assert result.corrected.mlp_width >= result.stated.mlp_width
+            assert result.corrected.max_weight >= result.stated.max_weight
+            assert result.corrected.dim >= result.stated.dim
         group = solvable_group_bounds(states, states, length)
         assert group.corrected.dim >= max(3, group.stated.dim)
 
@@ -99,25 +99,25 @@ def test_the_recipe_of_one_component_follows_its_series(primes: tuple[int, ...],
 def test_levels_of_a_recipe_are_joined_by_one_layer_and_components_stand_side_by_side() -> None:
     for name in ("FlipFlop", "Grid4", "T3", "S3", "abab", "PermReset3"):
         cascade = holonomy_cascade(parse_spec(name))
-        found = paper_recipe_size(cascade)
-        assert found is not None
+        result = paper_recipe_size(cascade)
+        assert result is not None
         parts = [
             (part.level, component_recipe(tuple(sorted(prime_factors(order)))))
             for part, order in zip(cascade.components, cascade.group_orders, strict=True)
         ]
         deepest = [max(size.depth for level, size in parts if level == n) for n in range(cascade.num_levels)]
-        assert found.depth == sum(deepest) + cascade.num_levels - 1
+        assert result.depth == sum(deepest) + cascade.num_levels - 1
     assert paper_recipe_size(holonomy_cascade(parse_spec("A5"))) is None
 
 
 def prime_factors(number: int) -> list[int]:
-    found, prime = [], 2
+    result, prime = [], 2
     while number > 1:
         while number % prime == 0:
-            found.append(prime)
+            result.append(prime)
             number //= prime
         prime += 1
-    return found
+    return result
 
 
 def test_a_report_takes_the_cascade_that_the_network_was_built_from(monkeypatch: pytest.MonkeyPatch) -> None:

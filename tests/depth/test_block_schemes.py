@@ -21,7 +21,7 @@ def rows(automaton: Semiautomaton, scheme: BlockScheme, blocks: int) -> int:
     """How many different rows the matrix (choice of A) × (choice of B) ↦ state has, naively."""
     free = [i for i in range(scheme.length) if i not in scheme.owned]
     fills = list(scheme.answers or product(range(automaton.num_letters), repeat=len(free)))
-    found = set()
+    result = set()
     for choice in product((0, 1), repeat=blocks):
         row = []
         for others in product(fills, repeat=blocks):
@@ -32,8 +32,8 @@ def rows(automaton: Semiautomaton, scheme: BlockScheme, blocks: int) -> int:
                 )
                 word += [block[i] for i in range(scheme.length)]
             row.append(automaton.run(word)[-1])
-        found.add(tuple(row))
-    return len(found)
+        result.add(tuple(row))
+    return len(result)
 
 
 @pytest.mark.parametrize("name", NEED_TWO)
@@ -132,8 +132,8 @@ def test_a_scheme_says_itself_with_names_and_places_from_one() -> None:
         "fillings": [["up", "down"], ["down", "down"]],
         "letters": ["up", "down"],
     }
-    said = scheme.describe(("up", "down"))
-    assert said.startswith("after down, in blocks of 3 letters, place 1, 3 holds up down or down down")
+    text = scheme.describe(("up", "down"))
+    assert text.startswith("after down, in blocks of 3 letters, place 1, 3 holds up down or down down")
     assert replace(scheme, prefix=()).describe(("a", "b")).startswith("in blocks of 3")
 
 
@@ -180,10 +180,10 @@ def test_a_scheme_exists_whenever_some_short_one_passes_the_check(seed: int) -> 
         for prefix in prefixes
         for place in (0, 1)
     )
-    found = find_block_scheme(automaton)
-    assert found is not None or not exists
-    if found is not None and automaton.num_letters ** (2 * found.length) <= 5_000:
-        assert rows(automaton, found, 2) == 4
+    scheme = find_block_scheme(automaton)
+    assert scheme is not None or not exists
+    if scheme is not None and automaton.num_letters ** (2 * scheme.length) <= 5_000:
+        assert rows(automaton, scheme, 2) == 4
 
 
 def test_letters_that_do_the_same_are_tried_once() -> None:

@@ -32,10 +32,10 @@ LAST_RUN = ((0, 1), (0, 2), (2, 1))
 
 
 def test_the_parity_of_the_last_run_has_a_last_block_scheme_and_no_block_scheme() -> None:
-    found = find_two_layer_witness(Semiautomaton(LAST_RUN, 0))
-    assert isinstance(found, LastBlockScheme)
-    assert check_last_block_scheme(LAST_RUN, 0, found) is None
-    assert found.to_json(("a", "b"))["kind"] == "last-block scheme"
+    scheme = find_two_layer_witness(Semiautomaton(LAST_RUN, 0))
+    assert isinstance(scheme, LastBlockScheme)
+    assert check_last_block_scheme(LAST_RUN, 0, scheme) is None
+    assert scheme.to_json(("a", "b"))["kind"] == "last-block scheme"
 
 
 def naive(table: tuple[tuple[int, ...], ...], start: int, scheme: LastBlockScheme) -> bool:
@@ -66,18 +66,18 @@ def test_the_check_agrees_with_trying_words(seed: int) -> None:
 
 
 def test_schemes_that_lack_one_hypothesis_are_refused_for_it() -> None:
-    found = find_two_layer_witness(Semiautomaton(LAST_RUN, 0))
-    assert isinstance(found, LastBlockScheme)
+    scheme = find_two_layer_witness(Semiautomaton(LAST_RUN, 0))
+    assert isinstance(scheme, LastBlockScheme)
     reasons = {
-        "two fillings may lead to one state": replace(found, fillings=(found.fillings[0],) * 2),
-        "not one of the automaton's": replace(found, prefix=(2,)),
-        "two different letters": replace(found, after=(0, 0)),
-        "of the letters that follow": replace(found, fillings=(found.fillings[0], (0,))),
+        "two fillings may lead to one state": replace(scheme, fillings=(scheme.fillings[0],) * 2),
+        "not one of the automaton's": replace(scheme, prefix=(2,)),
+        "two different letters": replace(scheme, after=(0, 0)),
+        "of the letters that follow": replace(scheme, fillings=(scheme.fillings[0], (0,))),
     }
     for reason, broken in reasons.items():
         assert reason in (check_last_block_scheme(LAST_RUN, 0, broken) or "")
-    assert "a state that is not there" in (check_last_block_scheme([[0, 9]], 0, found) or "")
-    swapped = replace(found, after=found.after[::-1])  # then the end hides the block
+    assert "a state that is not there" in (check_last_block_scheme([[0, 9]], 0, scheme) or "")
+    swapped = replace(scheme, after=scheme.after[::-1])  # then the end hides the block
     assert check_last_block_scheme(LAST_RUN, 0, swapped) is not None
 
 
@@ -94,26 +94,26 @@ def test_of_the_121_only_those_stay_open_that_one_strict_layer_does() -> None:
     entries = ATLAS["2 and 3 states, 2 letters"]
     rest = [entry for entry in entries if entry["depth"] > 1]
     kinds = {str(entry["table"]): find_two_layer_witness(Semiautomaton(entry["table"], 0)) for entry in rest}
-    assert sum(isinstance(found, LastBlockScheme) for found in kinds.values()) == 6
-    assert sum(found is None for found in kinds.values()) == 6
+    assert sum(isinstance(result, LastBlockScheme) for result in kinds.values()) == 6
+    assert sum(result is None for result in kinds.values()) == 6
     assert all(entry["strict"] == 1 for entry in rest if kinds[str(entry["table"])] is None)
 
 
 def test_every_second_letter_tells_layers_apart_only_where_position_and_letter_do_not() -> None:
     for automaton in [*small_automata(2, 2), *small_automata(3, 2)]:
         table = automaton.table.tolist()
-        found = find_two_words(table, 0)
+        pair = find_two_words(table, 0)
         by_place: dict[tuple[int, int], set[int]] = {}
         for length in range(1, 8):
             for word in product(range(2), repeat=length):
                 by_place.setdefault((length, word[-1]), set()).add(automaton.run(word)[-1])
-        assert (found is not None) == any(len(states) > 1 for states in by_place.values())
-        if found is not None:
-            one, two = found.words
+        assert (pair is not None) == any(len(states) > 1 for states in by_place.values())
+        if pair is not None:
+            one, two = pair.words
             assert (len(one), one[-1]) == (len(two), two[-1])
             assert automaton.run(one)[-1] != automaton.run(two)[-1]
             shortest = min(length for (length, _), states in by_place.items() if len(states) > 1)
-            assert found.beyond(LayerSize()) == len(one) - 1 == shortest - 1
+            assert pair.beyond(LayerSize()) == len(one) - 1 == shortest - 1
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_lengths_are_excluded_exactly_where_the_theorems_inequality_fails(size: 
 @pytest.mark.parametrize("name", ["C2xGrid4", "Grid4x4", "D6xC2", "S5", "A5"])
 def test_products_and_large_groups_have_the_schemes_of_what_two_letters_reach(name: str) -> None:
     automaton = zoo(name)
-    found = find_two_layer_witness(automaton)
-    assert isinstance(found, BlockScheme)
-    assert check_block_scheme(automaton.table.tolist(), automaton.start, found).holds
-    assert len(found.letters) == 2
+    scheme = find_two_layer_witness(automaton)
+    assert isinstance(scheme, BlockScheme)
+    assert check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds
+    assert len(scheme.letters) == 2
 
 
 def test_for_observations_words_must_look_different_and_the_bound_counts_more_notes() -> None:

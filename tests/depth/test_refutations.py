@@ -34,17 +34,17 @@ WAYS = (
 
 
 def witnesses(automaton: Semiautomaton) -> list[Witness]:
-    found = (find_two_words(automaton.table.tolist(), automaton.start), find_two_layer_witness(automaton))
-    return [witness for witness in found if witness is not None]
+    result = (find_two_words(automaton.table.tolist(), automaton.start), find_two_layer_witness(automaton))
+    return [witness for witness in result if witness is not None]
 
 
-def built(automaton: Semiautomaton, length: int) -> list[CompiledNetwork]:
+def networks_of(automaton: Semiautomaton, length: int) -> list[CompiledNetwork]:
     """By every method that has an answer; features are the first choice of ``auto``."""
-    found = []
+    result = []
     for way in WAYS:
         with suppress(Unsupported):
-            found.append(krohn.compile(automaton, length, **way))
-    return found
+            result.append(krohn.compile(automaton, length, **way))
+    return result
 
 
 def stepped(automaton: Semiautomaton, words: np.ndarray) -> list[list[int]]:
@@ -61,17 +61,17 @@ def stepped(automaton: Semiautomaton, words: np.ndarray) -> list[list[int]]:
 @every("automaton", ATLAS[::40])
 def test_no_network_of_the_atlas_has_fewer_layers_than_a_bound_for_its_size(automaton: Semiautomaton) -> None:
     """Each network is run on all words first, so that what might beat a bound is a network that is right."""
-    found = witnesses(automaton)
+    result = witnesses(automaton)
     for length in (1, 4):
         words = np.array(list(product(range(2), repeat=length)))
         right = stepped(automaton, words)
-        networks = built(automaton, length)
+        networks = networks_of(automaton, length)
         assert len(networks) >= 3  # auto, scan and wide at least
         for network in networks:
             shape = network.transformer
             assert np.asarray(network.run(words)).tolist() == right
             size = LayerSize(max(1, shape.heads), max(1, shape.head_dim), FLOATS["float64"].bits)
-            assert all(shape.depth >= one.layers or length <= one.beyond(size) for one in found)
+            assert all(shape.depth >= one.layers or length <= one.beyond(size) for one in result)
 
 
 @every("automaton", ATLAS)
@@ -124,17 +124,17 @@ def _apart(sums: np.ndarray, states: np.ndarray, gap: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "bits", "found"), [("D6", 3, 2), ("D6", 4, 3), ("Grid4", 3, 2), ("Grid4", 4, 3)]
+    ("name", "bits", "expected"), [("D6", 3, 2), ("D6", 4, 3), ("Grid4", 3, 2), ("Grid4", 4, 3)]
 )
 def test_all_layers_of_one_number_on_a_grid_do_no_longer_words_than_the_bound_allows(
-    name: str, bits: int, found: int
+    name: str, bits: int, expected: int
 ) -> None:
     automaton, size = parse_spec(name), LayerSize(1, 1, bits)
     scheme = find_two_layer_witness(automaton)
     assert scheme is not None
     longest = longest_by_one_number(automaton, bits, grid=4, most=10)
     assert longest_word(2, size) <= longest <= scheme.beyond(size)
-    assert longest == found
+    assert longest == expected
 
 
 def test_a_counter_of_one_number_does_words_up_to_its_bits_and_no_scheme_says_otherwise() -> None:

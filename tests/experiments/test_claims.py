@@ -132,10 +132,10 @@ def untrained(claims: dict[str, Any]) -> Told:
 
 
 def test_a_trainer_that_learns_nothing_reaches_nothing(claims: dict[str, Any]) -> None:
-    found = untrained(claims)
+    result = untrained(claims)
     for claim, rule in claims["CLAIMS"].items():
         try:
-            word, _ = rule(found)
+            word, _ = rule(result)
         except claims["Missing"]:
             word = NOT_REACHED
         assert word == NOT_REACHED, claim

@@ -71,17 +71,17 @@ def cluster() -> Iterator[Any]:
         "_system_config": {f"health_check_{name}": value for name, value in health.items()},
     }
     former = signal.getsignal(signal.SIGTERM)
-    made = Cluster(initialize_head=True, head_node_args=head)
+    nodes = Cluster(initialize_head=True, head_node_args=head)
     folders = os.pathsep.join([str(Path(krohn.__file__).parents[1]), str(Path(__file__).parents[1])])
     ray.init(
-        address=made.address,
+        address=nodes.address,
         log_to_driver=False,
         logging_level="ERROR",
         runtime_env={"env_vars": {"PYTHONPATH": folders, "OMP_NUM_THREADS": "1"}},
     )
-    yield made
+    yield nodes
     ray.shutdown()
-    made.shutdown()
+    nodes.shutdown()
     # Ray leaves a handler behind that would end this process where other tests send it a signal.
     signal.signal(signal.SIGTERM, former)
 

@@ -61,7 +61,7 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
 
 
 @every(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("reproduce dpth", "did you mean depth?"),
         ("reproduce depth --engine cloud", "an engine must be one of local, ray; got 'cloud'"),
@@ -76,7 +76,7 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
         ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'krohn[hf]'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_torch_is_loaded(words: str, said: str) -> None:
+def test_what_cannot_be_done_is_refused_before_torch_is_loaded(words: str, message: str) -> None:
     script = (
         "import sys, importlib.util as util\n"
         "known = util.find_spec\n"
@@ -88,4 +88,4 @@ def test_what_cannot_be_done_is_refused_before_torch_is_loaded(words: str, said:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "2 False\n"
-    assert said in done.stderr
+    assert message in done.stderr

@@ -21,8 +21,8 @@ def queue() -> dict[str, Any]:
 
 
 def test_lines_name_cells_in_the_order_they_are_written(queue: dict[str, Any]) -> None:
-    found = queue["chosen"]("depth task=S5|Grid4; depth=2|1; sheet=whole words", Scale.SMOKE)
-    assert [(run.label["task"], run.label["depth"]) for _, run in found] == [
+    result = queue["chosen"]("depth task=S5|Grid4; depth=2|1; sheet=whole words", Scale.SMOKE)
+    assert [(run.label["task"], run.label["depth"]) for _, run in result] == [
         ("S5", 2),
         ("S5", 1),
         ("Grid4", 2),

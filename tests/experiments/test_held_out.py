@@ -39,9 +39,9 @@ def test_the_predictions_follow_from_the_automata_they_were_fitted_on(script: di
 
 def test_chances_are_areas_under_the_normal_curve_with_some_doubt(script: dict[str, Any]) -> None:
     model = script["Fit"](slopes=np.array([0.5]), spread=0.5, log_likelihood=0.0)
-    found = script["chances"](model, np.array([1.0]))
+    result = script["chances"](model, np.array([1.0]))
     outside = 0.158655  # beyond one spread
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         [(one + 0.01) / 1.03 for one in (outside, 1 - 2 * outside, outside)], abs=1e-5
     )
 
@@ -57,7 +57,7 @@ def test_scores_count_what_the_runs_decide_and_nothing_else(script: dict[str, An
         "open": [0.8, 0.1, 0.1],
         "two": [0.6, 0.3, 0.1],
     }
-    made = {
+    result = {
         "models": {"m": {}},
         "automata": {task: {"chances": {"m": chances}} for task, chances in shares.items()},
     }
@@ -67,6 +67,6 @@ def test_scores_count_what_the_runs_decide_and_nothing_else(script: dict[str, An
         *rows("open", L1=False),
         *rows("two", L1=False, L2=True),
     ]
-    score, right, count = script["scored"](made, seen)["m"]
+    score, right, count = script["scored"](result, seen)["m"]
     assert (right, count) == (2, 3)
     assert score == pytest.approx(math.log(0.5 * 0.7 * 0.3))

@@ -26,12 +26,12 @@ def test_a_sweep_ends_at_a_signal_and_goes_on_to_the_same_records(
         sweep(QUICK, Scale.SMOKE, store, SweepOptions(device="cpu"))
         expected = sorted(map(outcome, store.records()), key=str)
     options = SweepOptions(device="cpu", directory=tmp_path / "checkpoints")
-    run, made = Stepper.run, []
+    run, done = Stepper.run, []
 
     def spy(self: Stepper, first: int, count: int, *rest: object, **named: object) -> None:
         run(self, first, count, *rest, **named)  # type: ignore[arg-type]
-        made.append(first)
-        if len(made) == 6:
+        done.append(first)
+        if len(done) == 6:
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(Stepper, "run", spy)

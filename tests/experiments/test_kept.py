@@ -26,9 +26,9 @@ def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_pa
         "weights.safetensors",
     ]
     assert read_config(folder) == config
-    found = json.loads((folder / "result.json").read_text())
-    assert found["replicates"] == [result.replicates[result.best]]
-    assert found["replicate"] == result.best
+    report = json.loads((folder / "result.json").read_text())
+    assert report["replicates"] == [result.replicates[result.best]]
+    assert report["replicate"] == result.best
     read = read_weights(folder, 0, result.network.layout)
     for name, value in result.replicate(result.best).items():
         assert torch.equal(read[name], value.to(torch.bfloat16).to(torch.float32))
@@ -49,8 +49,8 @@ def test_others_that_solve_the_task_are_kept_beside_the_best_up_to_the_number_gi
         names = ["g", *(f"g-replicate-{number}" for number in others)]
         assert sorted(path.name for path in folder.parent.iterdir()) == names
         for name, number in zip(names, [1, *others], strict=True):
-            found = json.loads((folder.parent / name / "result.json").read_text())
-            assert (found["replicate"], found["replicates"]) == (number, [entries[number]])
+            report = json.loads((folder.parent / name / "result.json").read_text())
+            assert (report["replicate"], report["replicates"]) == (number, [entries[number]])
             read = read_weights(folder.parent / name, 0, layout)
             for part, value in result.replicate(number).items():
                 assert torch.equal(read[part], value.to(torch.bfloat16).to(torch.float32))

@@ -38,8 +38,8 @@ def rows(**solved: bool) -> list[dict[str, Any]]:
 def test_what_cells_say_of_the_least_depth(
     script: dict[str, Any], cells: dict[str, bool], low: float, high: float, shown: str
 ) -> None:
-    found = script["interval"]("C2", "Muon", rows(**cells))
-    assert (found.low, found.high, str(found)) == (low, high, shown)
+    result = script["interval"]("C2", "Muon", rows(**cells))
+    assert (result.low, result.high, str(result)) == (low, high, shown)
     assert script["interval"]("C3", "Muon", rows(**cells)) is None
 
 
@@ -56,14 +56,14 @@ def test_the_fit_is_the_best_of_a_search_by_brute_force(script: dict[str, Any]) 
     x = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0])
     low = np.array([-np.inf, 0.0, 0.0, 1.0, -np.inf, 2.0, 2.0, 3.0])
     high = np.array([0.0, 1.0, 1.0, 2.0, 3.0, np.inf, 3.0, np.inf])
-    found = script["fit"](np.stack([np.ones(8), x], axis=1), low, high).log_likelihood
+    result = script["fit"](np.stack([np.ones(8), x], axis=1), low, high).log_likelihood
     best = max(
         likelihood((intercept, slope), spread, x, low, high)
         for intercept in np.linspace(-1, 1, 41)
         for slope in np.linspace(0, 2, 41)
         for spread in np.linspace(0.2, 1.6, 29)
     )
-    assert best - 1e-3 <= found <= best + 0.05
+    assert best - 1e-3 <= result <= best + 0.05
 
 
 def test_a_property_that_decides_gains_and_one_that_does_not_gains_little(script: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ def test_text_keeps_every_character_that_a_name_may_have(mark: str, tmp_path: Pa
         one.put([record("a", config={"spec": mark * 2})], [member("a", label=label)])
         export_text(one, tmp_path / "text")
         import_text(two, tmp_path / "text")
-        assert [dict(found.label) for found in two.members()] == [label]
+        assert [dict(result.label) for result in two.members()] == [label]
         assert two.records() == one.records()
         export_text(two, tmp_path / "again")
     assert (tmp_path / "text").read_bytes() == (tmp_path / "again").read_bytes()
@@ -202,12 +202,12 @@ def test_a_broken_file_of_results_is_one_line_on_the_command_line(
 ) -> None:
     run_id = EXPERIMENTS["depth"].plan(Scale.SMOKE)[0].config.run_id
     store = tmp_path / "store.sqlite"
-    with Store(store) as made:
-        made.put([record(run_id, config={})], [member(run_id)])
+    with Store(store) as result:
+        result.put([record(run_id, config={})], [member(run_id)])
     assert krohn(["reproduce", "depth", "--scale", "smoke", "--store", str(store), "--show"]) == 2
-    said = capsys.readouterr().err
-    assert "internal error" not in said
-    assert f"run '{run_id}' must have a config" in said
+    text = capsys.readouterr().err
+    assert "internal error" not in text
+    assert f"run '{run_id}' must have a config" in text
 
 
 def cell_of(*rows: tuple[float, int]) -> Cell:

@@ -22,9 +22,9 @@ def test_a_run_is_published_with_every_experiment_that_plans_it(
     (run,) = (run for run in EXPERIMENTS["depth"].plan(Scale.SMALL) if run.label == wanted)
     name, config = run.config.run_id, run.config.to_dict()
     metrics = {"accuracy": 0.99, "test": {"accuracy": 0.98, "sequence_accuracy": 0.5}}
-    made = [record(run_id=name, config=config, metrics=metrics, replicate=one) for one in range(6)]
+    actual = [record(run_id=name, config=config, metrics=metrics, replicate=one) for one in range(6)]
     with Store(tmp_path / "new.sqlite") as store:
-        store.put(made, [Member(experiment="depth", scale="small", run_id=name, label=wanted)])
+        store.put(actual, [Member(experiment="depth", scale="small", run_id=name, label=wanted)])
     script = runpy.run_path(str(SCRIPT))
     monkeypatch.setitem(script["main"].__globals__, "RESULTS", tmp_path)
     monkeypatch.setattr("sys.argv", ["publish", str(tmp_path / "new.sqlite"), "--no-figures"])

@@ -73,12 +73,12 @@ def test_a_record_changed_by_hand_is_found() -> None:
 
 @pytest.mark.parametrize(("digest", "commit"), SOURCES.items())
 def test_the_named_commit_has_the_sources(digest: str, commit: str, tmp_path: Path) -> None:
-    found = subprocess.run(
+    result = subprocess.run(
         ["git", "archive", commit, "src/krohn"], cwd=ROOT, capture_output=True, check=False
     )
-    if found.returncode:
+    if result.returncode:
         pytest.skip("the history is not here")
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
+    with tarfile.open(fileobj=io.BytesIO(result.stdout)) as archive:
         archive.extractall(tmp_path, filter="data")
     assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", EVER)
 

@@ -71,20 +71,20 @@ def an_experiment_runs_and_can_be_shown_again(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ["--store", str(folder / "results.sqlite"), "--scale", "smoke"]
-    made = krohn(capsys, "reproduce", name, *store, "--device", "cpu", "--checkpoints", "none")
-    assert made["runs"] == made["done"] > 0
-    assert made["errors"] == []
-    assert made["table"]
-    assert "scale smoke, 2 replicates" in made["caption"]
-    before = {path: Path(path).read_bytes() for path in made["figures"]}
-    assert made["figure"] in before
+    result = krohn(capsys, "reproduce", name, *store, "--device", "cpu", "--checkpoints", "none")
+    assert result["runs"] == result["done"] > 0
+    assert result["errors"] == []
+    assert result["table"]
+    assert "scale smoke, 2 replicates" in result["caption"]
+    before = {path: Path(path).read_bytes() for path in result["figures"]}
+    assert result["figure"] in before
     for path in before:
         if path.endswith(".svg"):
-            assert made["caption"].split(",")[0] in "".join(ElementTree.parse(path).getroot().itertext())
+            assert result["caption"].split(",")[0] in "".join(ElementTree.parse(path).getroot().itertext())
     if name not in SHOWN_AGAIN:
         return
     shown = krohn(capsys, "reproduce", name, *store, "--show")
-    assert shown == made
+    assert shown == result
     assert {path: Path(path).read_bytes() for path in shown["figures"]} == before
 
 
@@ -171,7 +171,7 @@ def test_replicates_that_were_given_up_have_no_median() -> None:
 
 def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = ["--store", str(tmp_path / "s"), "--checkpoints", "none"]
-    made = krohn(
+    result = krohn(
         capsys,
         "reproduce",
         "depth",
@@ -183,7 +183,7 @@ def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.Captu
         "--sequences",
         "16",
     )
-    assert [(row["task"], row["depth"], row["sequences"]) for row in made["table"]] == [
+    assert [(row["task"], row["depth"], row["sequences"]) for row in result["table"]] == [
         ("Dyck4,2", 2, 16),
         ("C2", 2, 16),
     ]
@@ -191,13 +191,13 @@ def test_a_part_of_an_experiment_can_be_run(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_parts_that_are_given_twice_add_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = krohn(
+    result = krohn(
         capsys,
         *("reproduce", "depth", "--store", str(tmp_path / "s"), "--sequences", "8"),
         *("--only", "C2", "--where", "task=C3", "--where", "depth=1", "--where", " depth = 2"),
     )
-    assert made["runs"] == made["done"] == 4
-    assert {(row["task"], row["depth"]) for row in made["table"]} == {
+    assert result["runs"] == result["done"] == 4
+    assert {(row["task"], row["depth"]) for row in result["table"]} == {
         (task, depth) for task in ("C2", "C3") for depth in (1, 2)
     }
     assert list((tmp_path / "checkpoints").iterdir()) == []
@@ -232,10 +232,10 @@ def test_a_run_that_fails_is_told_and_ends_with_status_2(
 
     monkeypatch.setitem(ENGINES, "local", wrong)
     assert run(["reproduce", "curves", "--store", str(tmp_path / "s"), "--only", "C2"]) == 2
-    said = capsys.readouterr().err
-    assert "run failed: " in said
-    assert "(task C2, depth 2): RuntimeError: the node caught fire" in said
-    assert "0 of 1 runs done, 0 begun" in said
+    text = capsys.readouterr().err
+    assert "run failed: " in text
+    assert "(task C2, depth 2): RuntimeError: the node caught fire" in text
+    assert "0 of 1 runs done, 0 begun" in text
 
 
 def test_the_folder_of_checkpoints_means_the_same_on_every_worker(
@@ -318,9 +318,9 @@ def test_a_source_that_cannot_be_read_leaves_the_store_unmade(
 
 
 def test_nothing_is_run_when_there_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = krohn(capsys, "reproduce", "curves", "--store", str(tmp_path / "s"), "--time-limit", "0")
-    assert (made["runs"], made["done"], made["table"], made["figure"]) == (2, 0, [], None)
-    assert "no runs yet" in made["caption"]
+    result = krohn(capsys, "reproduce", "curves", "--store", str(tmp_path / "s"), "--time-limit", "0")
+    assert (result["runs"], result["done"], result["table"], result["figure"]) == (2, 0, [], None)
+    assert "no runs yet" in result["caption"]
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ def test_what_is_put_comes_back_after_closing(tmp_path: Path) -> None:
     with Store(path, writable=False) as store:
         assert store.records() == sorted(rows, key=lambda row: row.key)
         assert store.of_run("b") == [rows[2], rows[0]]
-        assert [found.label["task"] for found in store.members("depth", "smoke")] == ["C2", "S5"]
+        assert [result.label["task"] for result in store.members("depth", "smoke")] == ["C2", "S5"]
         assert store.members("length") == []
 
 

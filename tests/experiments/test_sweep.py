@@ -22,16 +22,16 @@ from krohn.experiments.single_run import work
 from krohn.experiments.store import Store, StoreUnwritable
 from krohn.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 
-Made = list[tuple[str, int]]
+Runs = list[tuple[str, int]]
 
 
-def pretending(made: Made, stop_after: int | None = None) -> Callable[[Job], tuple[Record, ...]]:
+def pretending(done: Runs, stop_after: int | None = None) -> Callable[[Job], tuple[Record, ...]]:
     """Work that trains nothing, notes what it was asked for, and may be interrupted."""
 
     def pretend(job: Job) -> tuple[Record, ...]:
-        if stop_after is not None and len(made) >= stop_after:
+        if stop_after is not None and len(done) >= stop_after:
             raise KeyboardInterrupt
-        made.append((job.run.label["task"], job.run.label["depth"]))
+        done.append((job.run.label["task"], job.run.label["depth"]))
         return tuple(finished(job.run, replicate) for replicate in range(2))
 
     return pretend
@@ -56,37 +56,37 @@ EVERYTHING = [("C2", 1), ("Grid4", 1), ("C2", 2), ("Grid4", 2)]
 
 
 def test_a_sweep_runs_everything_once_and_then_nothing(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     with Store(tmp_path / "s") as store:
-        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
         assert report == SweepReport(runs=4, done=4, partial=0)
-        assert made == EVERYTHING
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
-        assert made == EVERYTHING
+        assert done == EVERYTHING
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
+        assert done == EVERYTHING
         assert len(store.records()) == 8
         assert len(cells_of(store, "quick", "smoke")) == 4
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_an_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, after: int) -> None:
-    made: Made = []
+    done: Runs = []
     with Store(tmp_path / "s") as store:
         with pytest.raises(KeyboardInterrupt):
-            sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made, stop_after=after))
+            sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done, stop_after=after))
         assert len(store.records()) == 2 * after
     with Store(tmp_path / "s") as store:
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
-        assert made == EVERYTHING
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
+        assert done == EVERYTHING
 
 
 def test_a_run_that_lacks_an_evaluation_is_made_again(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     first = QUICK.plan(Scale.SMOKE)[0]
     bare = [replace(finished(first, index), metrics={"accuracy": 0.5}) for index in range(2)]
     with Store(tmp_path / "s") as store:
         store.put(bare)
-        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
-        assert made == EVERYTHING
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
+        assert done == EVERYTHING
         assert report.done == 4
         # What both measured is the same: the fuller record stands, and nothing is in conflict.
         assert report.conflicts == []
@@ -94,12 +94,12 @@ def test_a_run_that_lacks_an_evaluation_is_made_again(tmp_path: Path) -> None:
 
 
 def test_a_run_made_for_another_experiment_counts(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     first = QUICK.plan(Scale.SMOKE)[0]
     with Store(tmp_path / "s") as store:
         store.put([finished(first, 0), finished(first, 1)])
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
-        assert made == EVERYTHING[1:]
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
+        assert done == EVERYTHING[1:]
         assert len(cells_of(store, "quick", "smoke")) == 4
 
 
@@ -121,12 +121,12 @@ def test_of_two_runs_of_one_cell_the_longer_one_is_shown(tmp_path: Path) -> None
 
 
 def test_tasks_that_are_solved_already_wait(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     first = QUICK.plan(Scale.SMOKE)[0]
     with Store(tmp_path / "s") as store:
         store.put([finished(first, 0, accuracy=0.995), finished(first, 1)])
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(made))
-    assert made == [("Grid4", 1), ("Grid4", 2), ("C2", 2)]
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
+    assert done == [("Grid4", 1), ("Grid4", 2), ("C2", 2)]
 
 
 @pytest.mark.parametrize("sequences", [None, 64])
@@ -143,8 +143,8 @@ def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
         names = {evaluation.name: {} for evaluation in job.run.evaluations}
         asked[job.run.config.run_id] = set(names)
         metrics = {"accuracy": 0.5, "test": {"accuracy": 0.5}, "seconds": 3, "evaluations": names}
-        made = replace(finished(job.run, 0), metrics=metrics)
-        return made, replace(made, replicate=1)
+        result = replace(finished(job.run, 0), metrics=metrics)
+        return result, replace(result, replicate=1)
 
     options = SweepOptions(selection=Selection(sequences=sequences))
     with Store(tmp_path / "s") as store, pytest.MonkeyPatch.context() as patch:
@@ -180,11 +180,11 @@ def one_evaluation(name: str, scale: Scale) -> list[PlannedRun]:
 
 
 def test_a_selection_runs_a_part(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     options = SweepOptions(selection=Selection(where={"task": ("C2",), "depth": ("2",)}))
     with Store(tmp_path / "s") as store:
-        assert sweep(QUICK, Scale.SMOKE, store, options, work=pretending(made)) == SweepReport(1, 1, 0)
-    assert made == [("C2", 2)]
+        assert sweep(QUICK, Scale.SMOKE, store, options, work=pretending(done)) == SweepReport(1, 1, 0)
+    assert done == [("C2", 2)]
 
 
 def test_a_selection_may_change_the_number_of_sequences() -> None:
@@ -211,18 +211,18 @@ def test_selections_that_select_nothing_are_refused() -> None:
 
 
 def test_each_run_is_announced_as_it_comes_in(tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     with Store(tmp_path / "s") as store:
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending([]), say=said.append)
-    assert len(said) == 4
-    assert said[0] == "task C2, depth 1: done, best 50.00%, median 50.00%, 1,000 sequences each, 3 s"
+        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending([]), say=lines.append)
+    assert len(lines) == 4
+    assert lines[0] == "task C2, depth 1: done, best 50.00%, median 50.00%, 1,000 sequences each, 3 s"
 
 
 def test_no_run_is_begun_after_the_time_limit(tmp_path: Path) -> None:
-    made: Made = []
+    done: Runs = []
     with Store(tmp_path / "s") as store:
-        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(time_limit=0), work=pretending(made))
-    assert (made, report.done, report.runs) == ([], 0, 4)
+        report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(time_limit=0), work=pretending(done))
+    assert (done, report.done, report.runs) == ([], 0, 4)
 
 
 def job(run: PlannedRun, folder: Path | None, deadline: float | None = None) -> Job:
@@ -296,22 +296,22 @@ def test_partial_runs_and_weights_that_are_to_stay_keep_their_folder(tmp_path: P
 
 def test_two_sweeps_on_one_store_share_the_runs(tmp_path: Path) -> None:
     """While one sweep makes a run another passes it over, and takes up what is still missing."""
-    made: dict[str, Made] = {"one": [], "other": []}
-    said: list[str] = []
+    result: dict[str, Runs] = {"one": [], "other": []}
+    lines: list[str] = []
     options = SweepOptions(directory=tmp_path / "checkpoints")
 
     def first(job: Job) -> tuple[Record, ...]:
-        if not made["other"]:
+        if not result["other"]:
             with Store(tmp_path / "s") as same:
-                work_of = pretending(made["other"])
-                report = sweep(QUICK, Scale.SMOKE, same, options, work=work_of, say=said.append)
+                work_of = pretending(result["other"])
+                report = sweep(QUICK, Scale.SMOKE, same, options, work=work_of, say=lines.append)
                 assert report == SweepReport(runs=4, done=3, partial=0)
-        return pretending(made["one"])(job)
+        return pretending(result["one"])(job)
 
     with Store(tmp_path / "s") as store:
         assert sweep(QUICK, Scale.SMOKE, store, options, work=first).done == 4
-    assert made == {"one": EVERYTHING[:1], "other": EVERYTHING[1:]}
-    assert said[0] == "task C2, depth 1: left to another process that is making it"
+    assert result == {"one": EVERYTHING[:1], "other": EVERYTHING[1:]}
+    assert lines[0] == "task C2, depth 1: left to another process that is making it"
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 

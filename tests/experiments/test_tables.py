@@ -40,16 +40,16 @@ def cell(
     return Cell(label=label, records=records)
 
 
-def measured(found: Cell, evaluation: str, at: list[float], rows: Sequence[list[float]]) -> Cell:
+def measured(entry: Cell, evaluation: str, at: list[float], rows: Sequence[list[float]]) -> Cell:
     records = tuple(
         record(
             replicate=one.replicate,
             config=one.config,
             metrics={**one.metrics, "evaluations": {evaluation: {"at": at, "token": row}}},
         )
-        for one, row in zip(found.records, rows, strict=True)
+        for one, row in zip(entry.records, rows, strict=True)
     )
-    return Cell(label=found.label, records=records)
+    return Cell(label=entry.label, records=records)
 
 
 def words_in(figure: Figure, folder: Path) -> str:
@@ -95,22 +95,22 @@ def test_indirect_sets_the_paper_s_number_beside_ours() -> None:
 
 
 def test_ood_tells_the_worst_mean_and_where_it_is() -> None:
-    found = measured(
+    cells = measured(
         cell([0.9, 0.9], task="C2", model=GPT),
         "probability",
         [0.05, 0.5, 0.95],
         [[0.8, 1, 0.7], [0.4, 1, 0.6]],
     )
-    (row,) = EXPERIMENTS["ood"].table([found])
+    (row,) = EXPERIMENTS["ood"].table([cells])
     assert (row["worst_by_probability"], row["at_probability"]) == (0.6, 0.05)
     assert row["paper"] == "fails away from 0.5"
 
 
 def test_ood_tells_what_the_replicates_that_solve_the_task_do_at_few_ones_and_at_many() -> None:
-    found = measured(
+    cells = measured(
         cell([0.995, 0.5], task="C2", model=GPT), "ones", [0, 2, 40], [[1, 0.8, 0.6], [0.5, 0.5, 0.5]]
     )
-    (row,) = EXPERIMENTS["ood"].table([found])
+    (row,) = EXPERIMENTS["ood"].table([cells])
     assert (row["solved_at_2"], row["solved_at_40"]) == (0.8, 0.6)
     (row,) = EXPERIMENTS["ood"].table([cell([0.5], task="C2", model=GPT)])
     assert "solved_at_2" not in row
@@ -139,44 +139,44 @@ def test_paired_differences_never_set_test_words_against_the_words_that_chose() 
         for one in off.records
     ]
     tested = Cell(label=off.label, records=tuple(shifted))
-    told = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, old]) if "paired" in row]
-    assert told == ["+15.00 ± 5.00"]
-    told = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, on]) if "paired" in row]
-    assert told == ["+60.00 ± 10.00"]
+    pairs = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, old]) if "paired" in row]
+    assert pairs == ["+15.00 ± 5.00"]
+    pairs = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, on]) if "paired" in row]
+    assert pairs == ["+60.00 ± 10.00"]
 
 
 def test_length_tells_mean_and_best_at_once_twice_and_the_greatest_length() -> None:
-    found = measured(
+    cells = measured(
         cell([0.9, 0.9], task="C2", model=LSTM), "length", [40, 80, 128], [[1, 0.8, 0.6], [0.5, 0.4, 0.2]]
     )
-    (row,) = EXPERIMENTS["length"].table([found])
+    (row,) = EXPERIMENTS["length"].table([cells])
     means = [row[f"mean_at_{place}"] for place in (40, 80, 128)]
     assert means == pytest.approx([0.75, 0.6, 0.4])
     assert [row[f"max_at_{place}"] for place in (40, 80, 128)] == [1, 0.8, 0.6]
 
 
 def test_positions_tell_the_mean_at_both_lengths_with_its_standard_error() -> None:
-    found = measured(
+    cells = measured(
         cell([0.9, 0.9], task="Grid9", positions="linear"), "length", [40, 80], [[1, 0.8], [0.8, 0.4]]
     )
-    (row,) = EXPERIMENTS["positions"].table([found])
+    (row,) = EXPERIMENTS["positions"].table([cells])
     assert (row["mean_at_T"], row["mean_at_2T"]) == pytest.approx((0.9, 0.6))
     assert (row["error_at_T"], row["error_at_2T"]) == pytest.approx((0.1, 0.2))
 
 
 def test_incomplete_draws_the_chosen_replicate(tmp_path: Path) -> None:
-    found = [cell([0.5, 0.9], task="C2", model="GPT", reveal=share) for share in (1.0, 0.1)]
-    figure = EXPERIMENTS["incomplete"].draw(found, "caption")["incomplete"]
+    result = [cell([0.5, 0.9], task="C2", model="GPT", reveal=share) for share in (1.0, 0.1)]
+    figure = EXPERIMENTS["incomplete"].draw(result, "caption")["incomplete"]
     assert list(figure.axes[0].lines[0].get_ydata()) == pytest.approx([0.9, 0.9])
 
 
 def test_attention_counts_the_heads_of_each_kind() -> None:
     # Layer, head, scores as uniform, left and right detector, attention before the last boundary.
     heads = [[0, 0, 0.99, 0.0, 0.0, 0.5], [3, 1, 0.1, 0.9, 0.0, 0.1], [3, 2, 0.1, 0.2, 0.0, 0.1]]
-    found = cell([0.999], task="Grid9")
-    (one,) = found.records
+    result = cell([0.999], task="Grid9")
+    (one,) = result.records
     kept = record(config=one.config, metrics={**one.metrics, "evaluations": {"attention": {"heads": heads}}})
-    (row,) = EXPERIMENTS["attention"].table([Cell(label=found.label, records=(kept,))])
+    (row,) = EXPERIMENTS["attention"].table([Cell(label=result.label, records=(kept,))])
     assert (row["uniform"], row["left"]) == ("1.1", "4.2")
     assert (row["uniform_heads"], row["left_heads"], row["right_heads"]) == (1, 1, 0)
 

@@ -40,11 +40,11 @@ def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
         assert export_text(one, tmp_path / "part.jsonl", experiment="length", scale="smoke") == 2
         import_text(two, tmp_path / "part.jsonl")
         assert [row.run_id for row in two.records()] == ["b", "b"]
-        assert [found.experiment for found in two.members()] == ["length"]
+        assert [result.experiment for result in two.members()] == ["length"]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "line 3: it must be JSON"),
         ('{"result":{"run_id":"zz"}}', "line 3: KeyError 'zz'"),
@@ -53,14 +53,14 @@ def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
         ("[1]", "an unknown kind"),
     ],
 )
-def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: str, said: str) -> None:
+def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "broken.jsonl"
     with Store(tmp_path / "s") as store:
         store.put([record("a")])
         export_text(store, path)
         good = path.read_text().splitlines()
         path.write_text("\n".join([*good[:2], line, *good[2:]]) + "\n")
-        with pytest.raises(InvalidFile, match=said):
+        with pytest.raises(InvalidFile, match=message):
             import_text(store, path)
         assert store.records() == [record("a")]
 

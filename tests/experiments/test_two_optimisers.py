@@ -36,10 +36,10 @@ def cell(*curves: dict[int, float]) -> Cell:
 
 
 def test_a_replicate_that_was_done_early_keeps_its_last_accuracy(script: dict[str, Any]) -> None:
-    found = script["way"](cell({2000: 0.5, 4000: 0.6, 6000: 0.995}, {2000: 0.999}, {2000: 0.3, 4000: 0.4}))
-    assert found.at_common == (0.6, 0.999, 0.4)
-    assert found.words == (6000 * 64, 2000 * 64, None)
-    assert found.seconds == 12.0
+    result = script["way"](cell({2000: 0.5, 4000: 0.6, 6000: 0.995}, {2000: 0.999}, {2000: 0.3, 4000: 0.4}))
+    assert result.at_common == (0.6, 0.999, 0.4)
+    assert result.words == (6000 * 64, 2000 * 64, None)
+    assert result.seconds == 12.0
 
 
 def test_a_median_stands_only_where_most_replicates_pass(script: dict[str, Any]) -> None:

@@ -40,9 +40,9 @@ def test_it_writes_the_files_it_names(
 def test_it_says_before_the_proof_what_may_take_long(
     network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for options, told in (([], True), (["--no-proof"], False)):
+    for options, notice in (([], True), (["--no-proof"], False)):
         assert run(["export", str(network), "--to", "hf", "--out", str(tmp_path / "out"), *options]) == 0
-        assert ("proving the files for every word" in capsys.readouterr().err) == told
+        assert ("proving the files for every word" in capsys.readouterr().err) == notice
 
 
 def test_a_network_that_is_wrong_is_not_written(
@@ -100,10 +100,10 @@ def test_a_network_of_our_own_is_never_overwritten(network: Path, capsys: pytest
 
 
 def test_a_strict_mask_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = str(tmp_path / "strict")
-    assert run(["compile", "abab", "--length", "8", "--mask", "strict", "--out", made]) == 0
+    result = str(tmp_path / "strict")
+    assert run(["compile", "abab", "--length", "8", "--mask", "strict", "--out", result]) == 0
     capsys.readouterr()
-    assert run(["export", made, "--to", "hf", "--out", str(tmp_path / "out")]) == 2
+    assert run(["export", result, "--to", "hf", "--out", str(tmp_path / "out")]) == 2
     assert "compile with --mask causal" in capsys.readouterr().err
 
 
@@ -178,9 +178,9 @@ def test_the_lead_that_is_printed_is_never_more_than_what_was_found(
     printed = [
         float(lead) for lead in re.findall(r"0 wrong; the right state leads by ([\d.]+) or more", text)
     ]
-    found = [payload[check]["least_lead"] for check in ("checked", "rounding")]
-    assert printed == found
-    assert all(18 < lead < LEAD for lead in found)
+    result = [payload[check]["least_lead"] for check in ("checked", "rounding")]
+    assert printed == result
+    assert all(18 < lead < LEAD for lead in result)
 
 
 def test_several_formats_go_to_folders_and_share_what_is_run(
@@ -200,14 +200,18 @@ def test_several_formats_go_to_folders_and_share_what_is_run(
         folder = tmp_path / "out" / one["format"]
         assert one["directory"] == str(folder)
         assert sorted(path.name for path in folder.iterdir()) == sorted(one["files"])
-        said = json.loads((folder / "export.json").read_text())
+        report = json.loads((folder / "export.json").read_text())
         graph = one["format"] == "onnx"  # which the checker does not read
         assert one["certificate"]["covers"] == ("numbers" if graph else "files")
         proved = "proved in float32"
         if graph:
             proved = "numbers proved in float32; their use in this format is run, not proved"
         proved = proved if one["certificate"]["certified"] else "tested, not proved"
-        assert (said["format"], said["checked"], said["proof"]) == (one["format"], one["checked"], proved)
+        assert (report["format"], report["checked"], report["proof"]) == (
+            one["format"],
+            one["checked"],
+            proved,
+        )
         readable = one["certificate"]["certified"] and not graph
         assert ("certificate.json" in one["files"]) == readable
 

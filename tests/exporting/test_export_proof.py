@@ -57,8 +57,8 @@ def test_the_checker_reads_what_the_decoder_computes(name: str, normalized: bool
     decoder = decoder_of_compiled(network, normalized=normalized)
     words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(20, LENGTH))
     wanted = logits(decoder, words, np.float64)
-    found = forward(checkable_decoder(decoder), words)
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+    actual = forward(checkable_decoder(decoder), words)
+    np.testing.assert_allclose(actual, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
 
 
 def test_the_checker_has_the_numbers_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +98,8 @@ def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
     krohn.save(krohn.compile("C2", length=4), tmp_path / "net")
     asked = ["export", str(tmp_path / "net"), "--to", "hf", "--out", str(tmp_path / "gpt2")]
     assert run([*asked, "--no-proof", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["certificate"]
-    assert (found["certified"], found["reason"]) == (False, "no proof was asked for")
+    report = json.loads(capsys.readouterr().out)["certificate"]
+    assert (report["certified"], report["reason"]) == (False, "no proof was asked for")
     assert not (tmp_path / "gpt2" / "certificate.json").exists()
     assert "Tested, not proved" in (tmp_path / "gpt2" / "README.md").read_text()
 
@@ -133,10 +133,10 @@ def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest
     stored["embedding"] = np.full_like(stored["embedding"], np.nan)
     save_file(stored, tmp_path / "c2" / "model.safetensors")
     assert run(["export", str(tmp_path / "c2"), "--to", "hf", "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert "must be finite" in said
-    assert said.count("\n") == 1
+    text = capsys.readouterr().err
+    assert text.startswith("error: ")
+    assert "must be finite" in text
+    assert text.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 

@@ -40,14 +40,14 @@ def words_of(name: str, count: int = 6) -> np.ndarray:
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("name", ["D6", "Grid4"])
 def test_the_onnx_graph_computes_the_decoder(name: str, normalized: bool) -> None:
-    made = decoder(name, normalized=normalized)
-    model = onnx.load_from_string(onnx_files(made, {})["model.onnx"])
+    actual = decoder(name, normalized=normalized)
+    model = onnx.load_from_string(onnx_files(actual, {})["model.onnx"])
     reader = ReferenceEvaluator(model)
     words = words_of(name)
     for length in (1, 5, LENGTH):
-        found, states = reader.run(None, {"letters": words[:, :length]})
-        wanted = logits(made, words[:, :length])[..., list(made.vocabulary.states)]
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+        result, states = reader.run(None, {"letters": words[:, :length]})
+        wanted = logits(actual, words[:, :length])[..., list(actual.vocabulary.states)]
+        np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
         np.testing.assert_array_equal(states, krohn.simulate(krohn.zoo(name), words[:, :length]))
 
 
@@ -63,36 +63,36 @@ def test_onnx_names_are_in_the_order_of_the_numbers() -> None:
 
 @pytest.mark.parametrize("normalized", [True, False])
 def test_the_files_for_transformer_lens_compute_the_decoder(normalized: bool, tmp_path: Path) -> None:
-    made = decoder("Grid9", normalized=normalized)
-    write_files(tmp_path, transformer_lens_files(made, {}))
+    model = decoder("Grid9", normalized=normalized)
+    write_files(tmp_path, transformer_lens_files(model, {}))
     words = words_of("Grid9")
-    found = native_transformer_lens(tmp_path, made.token_ids(words))[:, len(made.vocabulary.prompt) :]
-    wanted = logits(made, words)
-    np.testing.assert_allclose(found, wanted, atol=1e-4 * np.abs(wanted).max())
+    actual = native_transformer_lens(tmp_path, model.token_ids(words))[:, len(model.vocabulary.prompt) :]
+    wanted = logits(model, words)
+    np.testing.assert_allclose(actual, wanted, atol=1e-4 * np.abs(wanted).max())
     np.testing.assert_array_equal(
-        found.argmax(-1), np.array(made.vocabulary.states)[krohn.simulate(krohn.zoo("Grid9"), words)]
+        actual.argmax(-1), np.array(model.vocabulary.states)[krohn.simulate(krohn.zoo("Grid9"), words)]
     )
 
 
 def test_the_tokenizer_reads_letters_puts_the_prompt_first_and_marks_other_names(tmp_path: Path) -> None:
-    made = decoder("Grid9", normalized=True)
-    files = tokenizer_files(made.vocabulary, made.context)
+    model = decoder("Grid9", normalized=True)
+    files = tokenizer_files(model.vocabulary, model.context)
     for name, payload in files.items():
         (tmp_path / name).write_text(json.dumps(payload))
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     ids = tokenizer("L  R R").input_ids
     assert tokenizer.convert_ids_to_tokens(ids)[-3:] == ["L", "R", "R"]
-    assert ids[:-3] == list(made.vocabulary.prompt)
-    assert tokenizer.model_max_length == made.context == len(made.vocabulary.prompt) + LENGTH
+    assert ids[:-3] == list(model.vocabulary.prompt)
+    assert tokenizer.model_max_length == model.context == len(model.vocabulary.prompt) + LENGTH
     assert tokenizer.decode(ids, skip_special_tokens=True) == " L R R"  # can be put behind a word
     assert tokenizer.convert_ids_to_tokens(tokenizer("L X").input_ids)[-2:] == ["L", "<unk>"]
 
 
 def test_a_name_that_is_letter_and_state_is_one_token() -> None:
-    found = vocabulary_of(["a", "b"], ["b", "c"], 2)
-    assert found.tokens == ("<bos>", "<bos2>", "<pad>", "<unk>", "a", "b", "c")
-    assert (found.letters, found.states, found.prompt) == ((4, 5), (5, 6), (0, 1))
-    assert (found.pad, found.unknown, found.foreign) == (2, 3, (2, 3, 6))
+    result = vocabulary_of(["a", "b"], ["b", "c"], 2)
+    assert result.tokens == ("<bos>", "<bos2>", "<pad>", "<unk>", "a", "b", "c")
+    assert (result.letters, result.states, result.prompt) == ((4, 5), (5, 6), (0, 1))
+    assert (result.pad, result.unknown, result.foreign) == (2, 3, (2, 3, 6))
     assert vocabulary_of(["a"], ["b"], 0).tokens == ("<pad>", "<unk>", "a", "b")
 
 
@@ -134,8 +134,8 @@ def test_meaning_is_what_the_exported_stream_holds(
             for entry in layer[key]:
                 if entry["name"] in own.moments[moment]:
                     wanted = entry["scale"] * own.moments[moment][entry["name"]]
-                    found = streams[hook][0][:, entry["channel"]]
-                    np.testing.assert_allclose(found, wanted, atol=1e-4 * max(1.0, np.abs(wanted).max()))
+                    actual = streams[hook][0][:, entry["channel"]]
+                    np.testing.assert_allclose(actual, wanted, atol=1e-4 * max(1.0, np.abs(wanted).max()))
                     compared += 1
         # After a layer its scratch and its twins are empty again.
         places = [*map(int, meaning["twins"]), *range(*meaning["scratch"])]
@@ -154,9 +154,9 @@ def test_meaning_is_what_the_exported_stream_holds(
 
 def test_a_stock_gpt2_and_a_transformer_lens_model_are_told_what_the_decoder_is() -> None:
     """Readers that find no such key take a default of their own, which differs little on most words."""
-    made = decoder("D6", normalized=True)
-    trained = replace(made, activation="gelu_new")
-    for one in (made, trained):
+    model = decoder("D6", normalized=True)
+    trained = replace(model, activation="gelu_new")
+    for one in (model, trained):
         lens = json.loads(transformer_lens_files(one, {})["config.json"])
         assert (lens["act_fn"], lens["normalization_type"], lens["eps"]) == (one.activation, "LN", 1e-5)
         stock = json.loads(hugging_face_files(one, {})["config.json"])
@@ -170,17 +170,17 @@ def test_a_stock_gpt2_and_a_transformer_lens_model_are_told_what_the_decoder_is(
 def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:
     """GPT-2's approximation, which differs from the exact function by up to 5e-4."""
     noise = np.random.default_rng(5)
-    made = replace(decoder("D6", normalized=True), activation="gelu_new")
-    tensors = {name: noise.normal(size=t.shape).astype(np.float32) for name, t in made.tensors.items()}
-    made = replace(made, tensors=tensors)
-    model = onnx.load_from_string(onnx_files(made, {})["model.onnx"])
+    actual = replace(decoder("D6", normalized=True), activation="gelu_new")
+    tensors = {name: noise.normal(size=t.shape).astype(np.float32) for name, t in actual.tensors.items()}
+    actual = replace(actual, tensors=tensors)
+    model = onnx.load_from_string(onnx_files(actual, {})["model.onnx"])
     assert [a.s for node in model.graph.node if node.op_type == "Gelu" for a in node.attribute] == [
         b"tanh"
-    ] * made.layers
+    ] * actual.layers
     words = words_of("D6")
-    found = ReferenceEvaluator(model).run(None, {"letters": words})[0]
-    wanted = logits(made, words)[..., list(made.vocabulary.states)]
-    np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+    result = ReferenceEvaluator(model).run(None, {"letters": words})[0]
+    wanted = logits(actual, words)[..., list(actual.vocabulary.states)]
+    np.testing.assert_allclose(result, wanted, atol=1e-5 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("to", sorted(FORMATS))
@@ -229,23 +229,23 @@ def test_meaning_gives_the_scale_of_a_channel() -> None:
 @pytest.mark.parametrize("normalized", [True, False])
 def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bool) -> None:
     network = krohn.compile(krohn.zoo(name), length=LENGTH)
-    made = decoder_of_compiled(network, normalized=normalized)
-    meaning = meaning_of(network, made)
+    model = decoder_of_compiled(network, normalized=normalized)
+    meaning = meaning_of(network, model)
     runs = [run for layer in meaning["layers"] for run in layer["units"]]
-    for block in range(made.layers):
+    for block in range(model.layers):
         here = [run["units"] for run in runs if run["block"] == block]
         assert [first for first, _ in here] == [0, *(end for _, end in here[:-1])]
-        used = made.tensors[f"transformer.h.{block}.mlp.c_proj.weight"].any(axis=1)
+        used = model.tensors[f"transformer.h.{block}.mlp.c_proj.weight"].any(axis=1)
         assert not used[here[-1][1] :].any()
     for layer in meaning["layers"]:
         written = {name for run in layer["units"] if run["role"] == "map" for name in run["writes"]}
         fresh = {c["name"] for c in layer["after_mlp"]} - {c["name"] for c in layer["after_attention"]}
         assert fresh - {"free"} <= written
     # A stream of one word holds what the outer channels are said to hold, at every position.
-    outer, table = meaning["outer"], made.tensors["transformer.wpe.weight"]
+    outer, table = meaning["outer"], model.tensors["transformer.wpe.weight"]
     wanted = {"plus", "minus", "zero", "foreign", "gain"} if normalized else {"one", "foreign"}
     assert set(outer) == wanted
     for part in wanted - {"foreign", "gain"}:
         assert (table[:, outer[part]["channel"]] == outer[part]["value"]).all()
-    tokens = made.tensors["transformer.wte.weight"][:, outer["foreign"]["channel"]]
-    assert set(np.flatnonzero(tokens)) == set(made.vocabulary.foreign)
+    tokens = model.tensors["transformer.wte.weight"][:, outer["foreign"]["channel"]]
+    assert set(np.flatnonzero(tokens)) == set(model.vocabulary.foreign)

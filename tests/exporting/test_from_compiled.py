@@ -163,13 +163,13 @@ def test_a_broken_decoder_is_found_with_the_word_that_shows_it(name: str) -> Non
     decoder = decoder_of_compiled(network, normalized=True)
     broken = decoder.tensors | {name: np.roll(decoder.tensors[name], 1, axis=0)}
     checked = check(replace(decoder, tensors=broken), network)
-    found = checked.counterexample
+    result = checked.counterexample
     assert checked.wrong > 0
     assert checked.least_lead < 0
-    assert found is not None
-    word = np.array([[network.automaton.letter_names.index(letter) for letter in found.letters]])
-    assert network.automaton.state_names[krohn.simulate(network.automaton, word)[0, -1]] == found.expected
-    assert found.got != found.expected
+    assert result is not None
+    word = np.array([[network.automaton.letter_names.index(letter) for letter in result.letters]])
+    assert network.automaton.state_names[krohn.simulate(network.automaton, word)[0, -1]] == result.expected
+    assert result.got != result.expected
 
 
 @pytest.mark.parametrize("change", ["missing", "shape", "infinite"])

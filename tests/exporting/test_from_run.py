@@ -51,15 +51,15 @@ def test_the_stock_model_has_the_logits_of_the_replicate(
     model: dict[str, object], task: dict[str, object], tmp_path: Path
 ) -> None:
     folder = run(tmp_path / "run", model=model, **task)
-    made = decoder_of_run(folder, replicate=1)
-    assert made.replicate == 1
-    assert made.difference < 2e-6 * max(1.0, made.scale)
+    decoder = decoder_of_run(folder, replicate=1)
+    assert decoder.replicate == 1
+    assert decoder.difference < 2e-6 * max(1.0, decoder.scale)
     write_files(tmp_path / "hf", export_run(folder, ("hf",), replicate=1)["hf"].files)
     stock = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "hf").eval()
-    words = np.random.default_rng(0).integers(made.automaton.num_letters, size=(5, 6))
+    words = np.random.default_rng(0).integers(decoder.automaton.num_letters, size=(5, 6))
     with torch.no_grad():
-        out = stock(torch.tensor(made.decoder.token_ids(words))).logits.numpy()
-    names = made.decoder.vocabulary
+        out = stock(torch.tensor(decoder.decoder.token_ids(words))).logits.numpy()
+    names = decoder.decoder.vocabulary
     own = _own_logits(folder, words, len(names.states))
     np.testing.assert_allclose(out[..., list(names.states)], own, atol=5e-6 * max(1.0, np.abs(own).max()))
     others = sorted(set(range(len(names.tokens))) - set(names.states))
@@ -91,8 +91,8 @@ def _own_logits(folder: Path, words: np.ndarray, classes: int) -> np.ndarray:
     weights = {name: value[None] for name, value in read_weights(folder, 1).items()}
     letters = parse_spec(config.task.spec).num_letters
     with torch.no_grad():
-        found = config.model.build(letters, classes).logits(weights, torch.tensor(words)[None])
-    return found[0].numpy()
+        outputs = config.model.build(letters, classes).logits(weights, torch.tensor(words)[None])
+    return outputs[0].numpy()
 
 
 def test_a_decoder_that_is_another_network_shows_in_the_difference(
@@ -138,8 +138,8 @@ def test_a_head_without_bias_is_exact_for_every_stream() -> None:
     head, moved = head_without_bias(rows, bias, gain, shift, names)
     x = dice.normal(size=(50, 9)) * 10
     z = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
-    found = (z * gain + moved) @ head.T
-    np.testing.assert_allclose(found[:, list(names.states)], (z * gain + shift) @ rows.T + bias, atol=1e-10)
-    np.testing.assert_allclose(found[:, :3], -1e4, rtol=1e-10)
+    result = (z * gain + moved) @ head.T
+    np.testing.assert_allclose(result[:, list(names.states)], (z * gain + shift) @ rows.T + bias, atol=1e-10)
+    np.testing.assert_allclose(result[:, :3], -1e4, rtol=1e-10)
     with pytest.raises(Unsupported, match="no gain of the last LayerNorm may be zero"):
         head_without_bias(rows, bias, gain * 0, shift, names)

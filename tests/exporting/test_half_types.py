@@ -39,11 +39,11 @@ def test_the_states_are_those_of_eager_attention(name: str, dtype: str, tmp_path
 @pytest.mark.parametrize("normalized", [True, False])
 def test_a_type_is_right_if_no_word_is_wrong_in_it(normalized: bool) -> None:
     network = krohn.compile(krohn.zoo("S4"), length=16)
-    found = check_types(decoder_of_compiled(network, normalized=normalized), network)
-    assert set(found) == {"float64", "bfloat16", "float16"}
-    assert found["float64"].wrong == 0
-    assert found["bfloat16"].wrong > 0
-    assert (found["float16"].wrong > 0) == normalized  # 65504 is less than the pair that steadies LayerNorm
+    result = check_types(decoder_of_compiled(network, normalized=normalized), network)
+    assert set(result) == {"float64", "bfloat16", "float16"}
+    assert result["float64"].wrong == 0
+    assert result["bfloat16"].wrong > 0
+    assert (result["float16"].wrong > 0) == normalized  # 65504 is less than the pair that steadies LayerNorm
 
 
 # A processor without bfloat16 computes it by other means, and torch says so.

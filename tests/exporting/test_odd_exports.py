@@ -72,11 +72,11 @@ def copied(folder: Path, place: Path) -> Path:
 
 def test_what_is_read_back_computes_what_was_written(folder: Path) -> None:
     network = krohn.compile(krohn.zoo("C3"), length=5)
-    found = read_export(folder)
+    result = read_export(folder)
     words = np.array(list(itertools.product(range(2), repeat=5)))
     written = decoder_of_compiled(network, normalized=True)
-    np.testing.assert_array_equal(logits(found.decoder, words), logits(written, words))
-    assert (found.automaton, found.target) == (network.automaton, "state")
+    np.testing.assert_array_equal(logits(result.decoder, words), logits(written, words))
+    assert (result.automaton, result.target) == (network.automaton, "state")
 
 
 BROKEN = {
@@ -113,8 +113,8 @@ def test_a_folder_whose_automaton_is_not_ours_is_left_alone(text: str, tmp_path:
 
 
 def test_rows_of_tokens_are_the_words_of_the_automaton(folder: Path) -> None:
-    said = facts_of_export(folder)["tokens"]
-    letters, states, prompt = said["letters"], said["states"], said["prompt"]
+    numbers = facts_of_export(folder)["tokens"]
+    letters, states, prompt = numbers["letters"], numbers["states"], numbers["prompt"]
     automaton = krohn.zoo("C3")
     (rows,) = token_sampler(folder, None, 4, None, seed=3).chunks(30)
     for ids, labels, targets in zip(*(column.tolist() for column in rows.columns().values()), strict=True):

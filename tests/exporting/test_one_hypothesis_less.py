@@ -111,17 +111,17 @@ def refused(folder: Path, honest: Certificate) -> bool:
     same witness; and whether a new proof fails.
     """
     own = str(folder / "certificate.json")
-    said = [main([str(folder), own]), run(["verify", str(folder), "--recheck", own])]
-    said.append(run(["verify", str(folder)]))
+    statuses = [main([str(folder), own]), run(["verify", str(folder), "--recheck", own])]
+    statuses.append(run(["verify", str(folder)]))
     try:
         net = read_net(folder)
     except KrohnError:
-        return set(said) <= {1, 2}
+        return set(statuses) <= {1, 2}
     claim = replace(honest.claim, network=net.digest, configuration=net.configuration)
     claim = replace(claim, assumptions=RULES["transformer"].assumptions(net, claim))
     (folder / "forged.json").write_text(json.dumps(replace(honest, claim=claim).to_json()))
-    said.append(main([str(folder), str(folder / "forged.json")]))
-    return set(said) <= {1, 2}
+    statuses.append(main([str(folder), str(folder / "forged.json")]))
+    return set(statuses) <= {1, 2}
 
 
 @pytest.mark.parametrize("spec", ["D6", "Grid4", "abab", "C2", "D8"])

@@ -30,17 +30,17 @@ def test_sums_go_from_the_first_term_to_the_last() -> None:
         for a, b in zip(left[place[:2]], right[:, place[2]], strict=True):
             total = np.float32(total + np.float32(a * b))
         wanted[place] = total
-    found = OneAfterAnother().product(left, right)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, wanted)
+    actual = OneAfterAnother().product(left, right)
+    assert actual.dtype == np.float32
+    np.testing.assert_array_equal(actual, wanted)
 
 
 def test_equal_terms_drift_by_a_third_of_their_number_at_most_and_not_much_less() -> None:
     units = []
     for count in (300, 1000, 3000):
         term = np.float32(1) / np.linspace(1, 3, 400, dtype=np.float32)
-        found = OneAfterAnother().product(np.ones((1, count), np.float32), np.tile(term, (count, 1)))
-        drift = np.abs(found[0] / (count * term.astype(np.float64)) - 1.0).max()
+        result = OneAfterAnother().product(np.ones((1, count), np.float32), np.tile(term, (count, 1)))
+        drift = np.abs(result[0] / (count * term.astype(np.float64)) - 1.0).max()
         units.append(drift / (count * 2.0**-24))
     assert min(units) > 0.2
     assert max(units) < 0.34
@@ -124,8 +124,8 @@ def test_an_export_that_bears_too_little_is_not_written(
 def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     from krohn.exporting import driver
 
-    found = from_compiled.WrongToken(("a",) * 1500, "p", "q")
-    monkeypatch.setattr(driver, "check", lambda *_: Checked(1, 1, -1.0, found))
+    result = from_compiled.WrongToken(("a",) * 1500, "p", "q")
+    monkeypatch.setattr(driver, "check", lambda *_: Checked(1, 1, -1.0, result))
     refused = driver.refusal(driver.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ("hf",))["hf"])
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
@@ -172,7 +172,7 @@ def test_the_constant_is_the_least_power_of_two_that_is_not_below() -> None:
 def test_what_is_measured_has_twelve_bits() -> None:
     """Whatever the order of sums: weights that are scaled by it have the same bits on every machine."""
     network = krohn.compile("D6", length=10, dtype="float64")
-    found = measured(standard_blocks(network.transformer), network)
-    for value in (found.stream, found.lead, found.logit):
+    cells = measured(standard_blocks(network.transformer), network)
+    for value in (cells.stream, cells.lead, cells.logit):
         assert (math.frexp(value)[0] * 4096).is_integer()
-    assert not (math.frexp(found.stream)[0] * 8).is_integer()  # a norm that is no round number
+    assert not (math.frexp(cells.stream)[0] * 8).is_integer()  # a norm that is no round number

@@ -87,9 +87,9 @@ def test_the_first_channels_are_the_networks_own_after_every_layer() -> None:
     logits(as_transformer(blocks), words, observe=lambda name, value: theirs.update({name: value}))
     for layer in range(network.depth):
         last = max(block for block, of in enumerate(blocks.layer_of) if of == layer)
-        found = theirs[f"layer.{last}.stream"]
-        np.testing.assert_allclose(found[..., : network.dim], ours[f"layer.{layer}.stream"], atol=1e-11)
-        np.testing.assert_allclose(found[..., network.dim :], 0.0, atol=1e-11)
+        result = theirs[f"layer.{last}.stream"]
+        np.testing.assert_allclose(result[..., : network.dim], ours[f"layer.{layer}.stream"], atol=1e-11)
+        np.testing.assert_allclose(result[..., network.dim :], 0.0, atol=1e-11)
 
 
 def test_what_other_people_do_not_have_is_refused_with_every_reason() -> None:

@@ -159,7 +159,7 @@ def test_lines_show_their_error_on_both_sides_their_names_and_their_marks() -> N
 
 def test_bars_show_their_error() -> None:
     figure = bar_chart([Bar(group="D8", series="0", value=0.5, error=0.125)], title="", y_axis="")
-    (error,) = [found for found in figure.axes[0].collections if isinstance(found, LineCollection)]
+    (error,) = [result for result in figure.axes[0].collections if isinstance(result, LineCollection)]
     assert sorted(error.get_segments()[0][:, 1]) == [0.375, 0.625]
 
 

@@ -27,8 +27,8 @@ from krohn.figures.style import looks, save
 
 def table(**changes: Any) -> HeatMap:
     values = {("r0", "c0"): 0.5, ("r0", "c1"): 0.9, ("r1", "c0"): 0.99}
-    made: dict[str, Any] = {"title": "t", "rows": ["r0", "r1"], "columns": ["c0", "c1"], "values": values}
-    return HeatMap(**{**made, **changes})
+    result: dict[str, Any] = {"title": "t", "rows": ["r0", "r1"], "columns": ["c0", "c1"], "values": values}
+    return HeatMap(**{**result, **changes})
 
 
 def panel(*lines: Line, **changes: Any) -> Panel:
@@ -36,8 +36,13 @@ def panel(*lines: Line, **changes: Any) -> Panel:
 
 
 def head(length: int = 3, **changes: Any) -> AttentionMap:
-    made: dict[str, Any] = {"title": "h", "weights": np.eye(length), "states": [0] * length, "last_state": 1}
-    return AttentionMap(**{**made, **changes})
+    result: dict[str, Any] = {
+        "title": "h",
+        "weights": np.eye(length),
+        "states": [0] * length,
+        "last_state": 1,
+    }
+    return AttentionMap(**{**result, **changes})
 
 
 def test_every_number_stands_in_the_middle_of_its_cell_and_a_missing_one_is_a_dot() -> None:
@@ -66,9 +71,9 @@ def test_maps_side_by_side_share_a_note_that_is_said_once_and_broken_into_lines(
     long = " ".join(["word"] * 60)
     figure = heat_map(table(note=long), table(note=long), table(note="other"))
     assert len(figure.axes) == 3
-    said = figure.get_suptitle().splitlines()
-    assert " ".join(said) == f"{long} other"
-    assert len(said) > 2
+    text = figure.get_suptitle().splitlines()
+    assert " ".join(text) == f"{long} other"
+    assert len(text) > 2
     assert heat_map(table()).get_suptitle() == ""
 
 
@@ -88,8 +93,8 @@ def test_bars_of_a_group_stand_side_by_side_around_its_place() -> None:
             middles[group, series] = patch.get_x() + patch.get_width() / 2
     width = axes.patches[0].get_width()
     for place, group in enumerate("AB"):
-        found = [middles[group, series] for series in "stu"]
-        assert found == pytest.approx([place - width, place, place + width])
+        result = [middles[group, series] for series in "stu"]
+        assert result == pytest.approx([place - width, place, place + width])
     assert 3 * width < 1  # clusters do not touch
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["s", "t", "u"]
     assert {text.get_text() for text in axes.texts} == {f"{10 * n}.0*" for n in range(6)}

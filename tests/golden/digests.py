@@ -142,11 +142,11 @@ def written() -> set[Path]:
     return {path for path in Path().rglob("*") if path.is_file()}
 
 
-def differences(found: dict[str, dict[str, str]], kept: dict[str, dict[str, str]]) -> list[str]:
+def differences(actual: dict[str, dict[str, str]], stored: dict[str, dict[str, str]]) -> list[str]:
     """One line for each file of the commands run that is not the kept one, or is missing, or new."""
     lines = []
-    for line, files in found.items():
-        wanted = kept.get(line, {})
+    for line, files in actual.items():
+        wanted = stored.get(line, {})
         for name in sorted(files.keys() | wanted.keys()):
             if files.get(name) != wanted.get(name):
                 why = "is not kept" if name not in wanted else "differs" if name in files else "is missing"
@@ -168,17 +168,17 @@ def main() -> int:
     kinds = given.kinds or list(KINDS)
     if unknown := set(kinds) - set(KINDS):
         parser.error(f"kinds must be some of {', '.join(KINDS)}; got {', '.join(sorted(unknown))}")
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    stored = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     lines = []
     for kind in kinds:
-        found = {line: digests(line) for line in islice(KINDS[kind](), 0, None, given.every)}
-        lines += differences(found, kept.get(kind, {}))
-        kept[kind] = found
-        print(f"{kind}: {sum(map(len, found.values()))} files of {len(found)} commands")  # noqa: T201
+        result = {line: digests(line) for line in islice(KINDS[kind](), 0, None, given.every)}
+        lines += differences(result, stored.get(kind, {}))
+        stored[kind] = result
+        print(f"{kind}: {sum(map(len, result.values()))} files of {len(result)} commands")  # noqa: T201
     shown = lines[:40] + ["…"] * (len(lines) > 40)
     print("\n".join([*shown, f"{len(lines)} differ"]))  # noqa: T201
     if given.write:
-        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+        KEPT.write_text(json.dumps(stored, indent=1) + "\n")
     return 0 if given.write or not lines else 1
 
 

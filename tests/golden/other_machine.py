@@ -33,11 +33,11 @@ def moved(function: Callable[..., Any]) -> Callable[..., Any]:
         if exact.dtype.kind != "f":
             return exact[()]
         whole = ~np.isfinite(exact) | (exact == np.rint(exact))
-        found = np.where(whole, exact, np.nextafter(exact, exact.dtype.type(np.inf)))
+        result = np.where(whole, exact, np.nextafter(exact, exact.dtype.type(np.inf)))
         if (out := options.get("out")) is not None:
-            out[...] = found
+            out[...] = result
             return out
-        return found[()]
+        return result[()]
 
     return off
 
@@ -79,8 +79,8 @@ class Otherwise(ast.NodeTransformer):
 
     @staticmethod
     def call(name: str, arguments: list[ast.expr], keywords: list[ast.keyword], at: ast.AST) -> ast.AST:
-        made = ast.Call(ast.Name(f"__{name}__", ast.Load()), arguments, keywords)
-        return ast.fix_missing_locations(ast.copy_location(made, at))
+        result = ast.Call(ast.Name(f"__{name}__", ast.Load()), arguments, keywords)
+        return ast.fix_missing_locations(ast.copy_location(result, at))
 
 
 class Loader(SourceFileLoader):

@@ -93,18 +93,18 @@ def missing() -> Iterator[str]:
 
 def about() -> str:
     """Architecture, vector instructions, versions: a red run is told from a red commit by them."""
-    found = []
+    result = []
     for name in PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            result.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            found.append(f"{name} not installed")
+            result.append(f"{name} not installed")
     flags = " ".join(name for name, there in umath.__cpu_features__.items() if there)
     lines = (
         f"{platform.machine()}, {os.cpu_count()} cores, {platform.platform()}",
         f"vector instructions: {flags}",
         f"numpy {np.__version__} uses {', '.join(_kernels()) or 'no known BLAS'}",
-        ", ".join([f"Python {platform.python_version()}", *found]),
+        ", ".join([f"Python {platform.python_version()}", *result]),
     )
     return "\n".join(lines)
 
@@ -127,8 +127,8 @@ def run(setting: Setting, every: int, folder: Path) -> tuple[bool, str, float]:
         commands.append(["-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS])
     good, printed = True, ""
     for command in commands:
-        made = [sys.executable, *command]
-        done = subprocess.run(made, cwd=root, env=environment, capture_output=True, text=True, check=False)
+        result = [sys.executable, *command]
+        done = subprocess.run(result, cwd=root, env=environment, capture_output=True, text=True, check=False)
         good, printed = good and done.returncode == 0, printed + done.stdout + done.stderr
     return good, printed, time.monotonic() - begun
 

@@ -32,15 +32,15 @@ def test_files_have_the_kept_bytes(kind: str) -> None:
     """Python hashes strings differently in every process: no network depends on the order of a set."""
     kept, lines = json.loads(KEPT.read_text())[kind], list(KINDS[kind]())
     assert lines == list(kept)
-    found = {line: digests(line) for line in chosen(kind, lines)}
-    assert differences(found, kept) == []
-    assert all(found.values())
+    result = {line: digests(line) for line in chosen(kind, lines)}
+    assert differences(result, kept) == []
+    assert all(result.values())
 
 
 def test_another_byte_a_missing_file_and_a_new_one_are_named() -> None:
     kept = {"a": {"net": "1", "gone": "2"}, "b": {"net": "3"}}
-    found = {"a": {"net": "0", "more": "2"}, "b": {"net": "3"}, "c": {"net": "4"}}
-    assert differences(found, kept) == [
+    result = {"a": {"net": "0", "more": "2"}, "b": {"net": "3"}, "c": {"net": "4"}}
+    assert differences(result, kept) == [
         "gone is missing: krohn a",
         "more is not kept: krohn a",
         "net differs: krohn a",
@@ -103,11 +103,11 @@ def test_the_report_of_a_proof_is_the_same_on_the_other_machine(tmp_path: Path) 
 
 
 def test_every_setting_changes_something_and_is_named_once() -> None:
-    found = list(portable.settings())
-    assert len({setting.name for setting in found}) == len(found)
-    assert all(setting.variables or setting.other or setting.odd for setting in found[1:])
+    result = list(portable.settings())
+    assert len({setting.name for setting in result}) == len(result)
+    assert all(setting.variables or setting.other or setting.odd for setting in result[1:])
     assert {"PYTHONHASHSEED", "LC_ALL", "TZ", "HOME", "ATEN_CPU_CAPABILITY"} <= {
-        name for setting in found for name in setting.variables
+        name for setting in result for name in setting.variables
     }
 
 

@@ -26,10 +26,10 @@ def coq() -> Path:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], StoredNetwork]:
     """The network of an automaton and an architecture, written to disk and read again."""
 
-    def made(name: str, architecture: str) -> StoredNetwork:
+    def make(name: str, architecture: str) -> StoredNetwork:
         folder = tmp_path_factory.mktemp("network") / architecture
         automaton = parse_spec(name)
         save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), folder)
         return stored_network(folder)
 
-    return made
+    return make

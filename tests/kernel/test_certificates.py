@@ -70,9 +70,9 @@ def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, archi
 
 def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
     network = stored("C3", "diagonal")
-    found = explore(network)
-    assert (found.any_order, found.right) == (False, True)
-    text = certificate_text(network, found)
+    search = explore(network)
+    assert (search.any_order, search.right) == (False, True)
+    text = certificate_text(network, search)
     assert check_text(text).accepted
     word = f"{network.tensors[0].words[0]:#x}"
     other = re.sub(rf"Run (\d+) {word}\b", rf"Run \1 {int(word, 16) ^ 1:#x}", text, count=1)
@@ -84,38 +84,38 @@ def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
 
 def lacking(network: StoredNetwork) -> dict[str, tuple[StoredNetwork, Exploration]]:
     """The network of C2 without one of the checker's hypotheses each."""
-    found = explore(network)
+    search = explore(network)
     automaton = network.automaton
     gate, head = "h.0.mix.gate.weight", "head.weight"
 
     def changed(name: str, number: float, place: int | None = None) -> tuple[StoredNetwork, Exploration]:
         old = next(t for t in network.tensors if t.name == name)
         at = int(np.flatnonzero(old.words)[0]) if place is None else place
-        return words_changed(network, name, {at: bits(number)}), found
+        return words_changed(network, name, {at: bits(number)}), search
 
     last = network.tensors[-1]
     turned = [replace(t, shape=t.shape[::-1]) if t.name == head else t for t in network.tensors]
-    hints = [list(row) for row in found.hints]
+    hints = [list(row) for row in search.hints]
     hints[1][0] = hints[1][0] + 1
     swapped = replace(automaton, table=automaton.table[::-1].copy())
     zeros = np.flatnonzero(next(t for t in network.tensors if t.name == head).words == 0)
     minus_zeros = words_changed(network, head, {int(place): 0x80000000 for place in zeros})
     return {
-        "the sign of zero": (minus_zeros, found),
+        "the sign of zero": (minus_zeros, search),
         "a gate that is not saturated": changed(gate, 100.0),
         "a sum that is rounded": changed(head, 1 / 3),
         "a sum of more than 24 bits": changed("head.bias", 2.0**17, 0),
         "a number that is none": changed("head.bias", np.nan, 0),
         "an infinite number": changed("head.bias", np.inf, 0),
-        "a shape": (replace(network, tensors=tuple(turned)), found),
-        "no tensor missing": (replace(network, tensors=network.tensors[:-1]), found),
-        "no other tensor": (replace(network, tensors=(*network.tensors, replace(last, name="x"))), found),
-        "no tensor twice": (replace(network, tensors=(*network.tensors[:-1], network.tensors[0])), found),
-        "a strict lead": (words_changed(network, head, dict.fromkeys(range(10), 0)), found),
-        "the right automaton": (replace(network, automaton=swapped), found),
+        "a shape": (replace(network, tensors=tuple(turned)), search),
+        "no tensor missing": (replace(network, tensors=network.tensors[:-1]), search),
+        "no other tensor": (replace(network, tensors=(*network.tensors, replace(last, name="x"))), search),
+        "no tensor twice": (replace(network, tensors=(*network.tensors[:-1], network.tensors[0])), search),
+        "a strict lead": (words_changed(network, head, dict.fromkeys(range(10), 0)), search),
+        "the right automaton": (replace(network, automaton=swapped), search),
         "the right hints": (network, Exploration(True, tuple(map(tuple, hints)), True)),
-        "a hint for each letter": (network, Exploration(True, tuple(row[:1] for row in found.hints), True)),
-        "all pairs": (network, Exploration(True, found.hints[:-1], True)),
+        "a hint for each letter": (network, Exploration(True, tuple(row[:1] for row in search.hints), True)),
+        "all pairs": (network, Exploration(True, search.hints[:-1], True)),
     }
 
 
@@ -123,8 +123,8 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, stored: Stored) -
     network = stored("C2", "diagonal")
     cases = {"nothing": (network, explore(network))} | lacking(network)
     text = [HEAD]
-    for number, (changed, found) in enumerate(cases.values()):
-        text.append(definitions(changed, found.hints, tag=str(number)))
+    for number, (changed, result) in enumerate(cases.values()):
+        text.append(definitions(changed, result.hints, tag=str(number)))
         text.append(judged(str(number)))
     text.append("Definition short := {| First := 0; Letters := 2; Table := [[0;1];[1]]%nat |}.")
     text.append(judged("0").replace("machine0", "short"))
@@ -166,14 +166,14 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
             place, bit = int(rng.integers(tensor.words.size)), int(rng.integers(32))
             flipped = words_changed(network, tensor.name, {place: int(tensor.words[place]) ^ (1 << bit)})
             try:
-                found = explore(flipped, limit=200)
+                search = explore(flipped, limit=200)
             except LimitExceeded:
                 counts["no certificate"] += 1
                 continue
             tag = str(len(flips))
-            order = "Exact.closed_in_any_order" if found.any_order else "OneOrder.closed_in_one_order"
-            text += [definitions(flipped, found.hints, tag), judged(tag, order)]
-            flips.append((flipped, found.any_order))
+            order = "Exact.closed_in_any_order" if search.any_order else "OneOrder.closed_in_one_order"
+            text += [definitions(flipped, search.hints, tag), judged(tag, order)]
+            flips.append((flipped, search.any_order))
     answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
     for (flipped, any_order), answer in zip(flips, answers, strict=True):
         counts[answer] += 1

@@ -44,7 +44,7 @@ WRONG = {
 """Of these networks torch gives wrong states; the others are right, and this proof does not show it."""
 
 
-def told(good: Counting) -> dict[str, Counting]:
+def wrong_hints(good: Counting) -> dict[str, Counting]:
     """Hints that are wrong in one thing."""
     (layer,) = good.layers
     (head,) = layer.heads
@@ -92,7 +92,7 @@ def test_without_one_hypothesis_no_copy_is_accepted(coq: Path, tmp_path: Path) -
     good = counting(network.weights, network.automaton)
     networks = spoiled(network)
     cases = {"nothing": (network, good)} | {name: (other, good) for name, other in networks.items()}
-    cases |= {name: (network, hints) for name, hints in told(good).items()}
+    cases |= {name: (network, hints) for name, hints in wrong_hints(good).items()}
     answers = dict(zip(cases, answers_of(cases.values()), strict=True))
     assert answers == {name: name == "nothing" for name in cases}
     assert is_right_in_torch(network)

@@ -92,9 +92,9 @@ def test_random_networks_give_the_bits_of_torch(coq: Path, tmp_path: Path) -> No
             f"Eval vm_compute in option_map (map bits) (last_logits same_floats (map float) "
             f"network_kind{number} network_sizes{number} tensors{number} {word}%nat).".replace(", ", ";")
         )
-    found = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
-    assert len(found) == len(cases)
-    for (kind, seed), bits, logits in zip(cases, found, expected, strict=True):
+    matches = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
+    assert len(matches) == len(cases)
+    for (kind, seed), bits, logits in zip(cases, matches, expected, strict=True):
         wanted = logits.numpy().view(np.uint32).tolist()
         assert [int(n) for n in bits.split(";")] == wanted, (kind, seed)
 
@@ -115,8 +115,8 @@ def test_exact_networks_give_the_logits_of_the_training_architecture(
             f"Eval vm_compute in last_logits integers stored_column network_kind{number} "
             f"network_sizes{number} tensors{number} [{letters}]%nat."
         )
-    found = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
-    assert [[int(n) for n in row.split(";")] for row in found] == [row.tolist() for row in expected]
+    matches = re.findall(r"Some\s*\[(.*?)\]", output_of("\n".join(text)), re.DOTALL)
+    assert [[int(n) for n in row.split(";")] for row in matches] == [row.tolist() for row in expected]
 
 
 def test_stored_bits_are_decoded_as_ieee_754(coq: Path) -> None:
@@ -125,12 +125,12 @@ def test_stored_bits_are_decoded_as_ieee_754(coq: Path) -> None:
     drawn = rng.integers(2**32, size=200)
     words += [int(w) for w in drawn if (w >> 23) & 255 != 255]
     listed = ";".join(map(str, words))
-    said = output_of(
+    text = output_of(
         f"{HEAD}\n{FLOATS}{BITS}Eval vm_compute in map (fun w => bits (float w) =? w) [{listed}].\n"
         "Eval vm_compute in (float 0x7f800000, float 0xff800000, float 0x7fc00000).\n"
     )
-    assert said.count("true") == len(words) + 1  # the sign of the negative infinity
-    assert "B754_infinity false, B754_infinity true, B754_nan" in " ".join(said.split())
+    assert text.count("true") == len(words) + 1  # the sign of the negative infinity
+    assert "B754_infinity false, B754_infinity true, B754_nan" in " ".join(text.split())
 
 
 def test_the_bytes_of_the_file_and_their_hash(coq: Path) -> None:
@@ -142,8 +142,8 @@ def test_the_bytes_of_the_file_and_their_hash(coq: Path) -> None:
         text.append(
             f'Eval vm_compute in sha256 (file_of [{{| Label := F32 "a" [{count}]%nat; Runs := [{runs}] |}}]).'
         )
-    found = re.findall(r"= (\d+)", output_of("\n".join(text)))
-    assert [f"{int(number):064x}" for number in found] == expected
+    matches = re.findall(r"= (\d+)", output_of("\n".join(text)))
+    assert [f"{int(number):064x}" for number in matches] == expected
 
 
 def imports(name: str) -> set[str]:

@@ -53,9 +53,9 @@ def test_a_spoiled_file_is_rejected(coq: Path, tmp_path: Path, capsys: pytest.Ca
         tensors = changed(network, name, 0, word).tensors
         (tmp_path / "model.safetensors").write_bytes(bytes_of_tensors(tensors))
         assert run(["verify", str(tmp_path), "--kernel", "--automaton", "C2"]) == 1
-        said = capsys.readouterr().out
-        assert "rejected" in said
-        assert reason in said, said
+        text = capsys.readouterr().out
+        assert "rejected" in text
+        assert reason in text, text
 
 
 def test_counts_have_a_limit(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
     def spoiled(name: str, place: int, word: int) -> tuple[StoredTransformer, Counting]:
         return changed(network, name, place, word), good
 
-    def told(**other: object) -> tuple[StoredTransformer, Counting]:
+    def hints(**other: object) -> tuple[StoredTransformer, Counting]:
         return network, replace(good, layers=(replace(layer, **other),))  # type: ignore[arg-type]
 
     first, *others = network.tensors
@@ -105,19 +105,19 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
         ),
         "no tensor missing": (replace(network, tensors=tuple(others)), good),
         "the right automaton": (replace(network, automaton=swapped), good),
-        "what places others have": told(heads=(replace(hint, rest=0),)),
-        "the share in the hints": told(heads=(replace(hint, share=hint.share + 2 * hint.slack),)),
-        "a slack that suffices": told(heads=(replace(hint, slack=0),)),
-        "the steps": told(steps=((1, 1),)),
-        "a counter that is not set": told(sets=((0, None),)),
-        "the modulus": told(groups=(kinds, replace(counter, modulus=2 * counter.modulus - 1))),
-        "what a group counts": told(groups=(kinds, replace(counter, weights=(0,)))),
-        "the class after the layer": told(following=tuple(row[::-1] for row in layer.following)),
-        "classes that exist": told(classes=1),
-        "the owner of each unit": told(owner=(0,) * len(layer.owner)),
-        "an owner for each unit": told(owner=layer.owner[:-1]),
-        "owners that exist": told(channels=(2, *layer.channels[1:])),
-        "a cut inside of the MLP": told(cut=len(network.weights.layers[0].mlp.weights)),
+        "what places others have": hints(heads=(replace(hint, rest=0),)),
+        "the share in the hints": hints(heads=(replace(hint, share=hint.share + 2 * hint.slack),)),
+        "a slack that suffices": hints(heads=(replace(hint, slack=0),)),
+        "the steps": hints(steps=((1, 1),)),
+        "a counter that is not set": hints(sets=((0, None),)),
+        "the modulus": hints(groups=(kinds, replace(counter, modulus=2 * counter.modulus - 1))),
+        "what a group counts": hints(groups=(kinds, replace(counter, weights=(0,)))),
+        "the class after the layer": hints(following=tuple(row[::-1] for row in layer.following)),
+        "classes that exist": hints(classes=1),
+        "the owner of each unit": hints(owner=(0,) * len(layer.owner)),
+        "an owner for each unit": hints(owner=layer.owner[:-1]),
+        "owners that exist": hints(channels=(2, *layer.channels[1:])),
+        "a cut inside of the MLP": hints(cut=len(network.weights.layers[0].mlp.weights)),
         "the state of a class": (network, replace(good, states=good.states[::-1])),
         "all that words reach": (network, replace(good, known=good.known[:1])),
     }
@@ -151,7 +151,7 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
     first, second, third = layer.heads
     kinds, odd, every = layer.groups
 
-    def told(**other: object) -> Counting:
+    def hints(**other: object) -> Counting:
         return replace(picked, layers=(replace(layer, **other),))  # type: ignore[arg-type]
 
     everywhere = replace(first, picks=(True,) * 8)
@@ -163,13 +163,13 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
         "that a count stops": (ends, stopped(stops=False)),
         "that it rises until it stops": (ends, stopped(weights=tuple(-w for w in counter.weights))),
         "nothing of words too short for a period": (short, counting(short.weights, short.automaton)),
-        "which places are picked": (places, told(heads=(everywhere, second, third))),
+        "which places are picked": (places, hints(heads=(everywhere, second, third))),
         "keys that hide the other places": (near, picked),
-        "the least share of the others": (places, told(heads=(replace(first, rest=2), second, third))),
-        "the place of each class": (places, told(places=layer.places[::-1])),
-        "both heads in one group": (places, told(groups=(kinds, replace(odd, weights=(1, 0, 0)), every))),
+        "the least share of the others": (places, hints(heads=(replace(first, rest=2), second, third))),
+        "the place of each class": (places, hints(places=layer.places[::-1])),
+        "both heads in one group": (places, hints(groups=(kinds, replace(odd, weights=(1, 0, 0)), every))),
         "the period of the places": (places, replace(picked, period=4)),
-        "a step only where it is seen": (places, told(steps=(layer.steps[2], *layer.steps[1:]))),
+        "a step only where it is seen": (places, hints(steps=(layer.steps[2], *layer.steps[1:]))),
         "one counter for each unit": (
             pairs,
             replace(counted, layers=(replace(mixed, owner=tuple(min(o, 1) for o in mixed.owner)), last)),
@@ -262,9 +262,9 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
             "map (fun t => map scaled (y t)) [0;1;2]%nat."
         )
         expected.append(both)
-    found = re.findall(r"= \[\[(.*?)\]\]", output_of("\n".join(text)), re.DOTALL)
+    matches = re.findall(r"= \[\[(.*?)\]\]", output_of("\n".join(text)), re.DOTALL)
     compared = 0
-    for rows, (short, long) in zip(found, expected, strict=True):
+    for rows, (short, long) in zip(matches, expected, strict=True):
         for row, a, b in zip(rows.split("]"), short, long, strict=True):
             if (a == b).all() and (a == np.rint(a)).all():
                 compared += 1

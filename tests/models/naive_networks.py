@@ -23,7 +23,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
 
 def naive_stack(config: object, w: Own, word: list[int]) -> np.ndarray:
     """Logits of a stack of recurrent layers; ``config`` is that of diagonal, deltaproduct or rankone."""
-    found = []
+    result = []
     memories: list[object] = [None] * config.layers  # type: ignore[attr-defined]
     seen: dict[tuple[int, str], list[np.ndarray]] = {}
     mix = MIXERS[config.kind]  # type: ignore[attr-defined]
@@ -48,8 +48,8 @@ def naive_stack(config: object, w: Own, word: list[int]) -> np.ndarray:
                 bent = gelu(hidden) if config.activation == "gelu" else np.maximum(hidden, 0)  # type: ignore[attr-defined]
                 x = x + bent @ own["mlp.out"]
         x = normed(x, w["norm.weight"], w["norm.bias"]) if "norm.weight" in w else x
-        found.append(x @ w["head.weight"] + w["head.bias"])
-    return np.array(found)
+        result.append(x @ w["head.weight"] + w["head.bias"])
+    return np.array(result)
 
 
 def _matrices(config: object, own: Own, x: np.ndarray, memory: object) -> tuple[np.ndarray, object]:

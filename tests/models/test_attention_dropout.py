@@ -23,7 +23,7 @@ def heads(length: int) -> plain.Heads:
     return plain.Heads(BATCH, length, HEADS, dropout=plain.Dropout(RATE, KEYS.cuda()))
 
 
-def kept(length: int) -> Tensor:
+def mask(length: int) -> Tensor:
     """The mask [R, B, head, row, key] as the CPU draws it, causal order included."""
     drawn = random_streams.dropout_factors(KEYS, BATCH * HEADS * length * length, RATE, torch.float32) != 0
     return drawn.view(REPLICATES, BATCH, HEADS, length, length) & torch.ones(length, length).tril().bool()
@@ -48,19 +48,19 @@ def attend(q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, .
 
 def places(length: int) -> list[tuple[slice, Tensor]]:
     """Up to SIZE positions each, with the matrix [T, SIZE] that gives each of them a column of its own."""
-    found = []
+    result = []
     for start in range(0, length, SIZE):
         some = slice(start, min(start + SIZE, length))
         unit = torch.zeros(length, SIZE)
         unit[some, : some.stop - start] = torch.eye(some.stop - start)
-        found.append((some, unit))
-    return found
+        result.append((some, unit))
+    return result
 
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_mask_of_outputs_and_of_values_is_the_one_that_the_cpu_draws(length: int) -> None:
     """Scores are 0, so a row's weights are alike, and each shows in a column of its own."""
-    nothing, wanted = torch.zeros(length, SIZE), kept(length)
+    nothing, wanted = torch.zeros(length, SIZE), mask(length)
     size = 1.0 / (1.0 - RATE) / torch.arange(1, length + 1)[:, None]
     for some, unit in places(length):
         columns = some.stop - some.start
@@ -74,7 +74,7 @@ def test_the_mask_of_outputs_and_of_values_is_the_one_that_the_cpu_draws(length:
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_gradients_of_scores_have_the_same_mask(length: int) -> None:
     """With ⟨dout, v⟩ = 1 the gradient of a score is positive where its weight is kept, else negative."""
-    nothing, wanted = torch.zeros(length, SIZE), kept(length)
+    nothing, wanted = torch.zeros(length, SIZE), mask(length)
     one = nothing.clone()
     one[:, 0] = 1.0
     causal = torch.ones(length, length).tril().bool()
@@ -95,8 +95,8 @@ def test_a_network_with_attention_dropout_answers_as_on_the_cpu() -> None:
     answers = []
     for weights, device, seed in ((flat.double(), "cpu", 2), (flat, "cuda", 2), (flat, "cuda", 3)):
         noise = Noise(random_streams.replicate_keys(seed, REPLICATES, device=device))
-        found = gpt.logits(gpt.layout.views(weights.to(device)), tokens.to(device), noise)
-        answers.append(found.cpu().double())
+        logits = gpt.logits(gpt.layout.views(weights.to(device)), tokens.to(device), noise)
+        answers.append(logits.cpu().double())
     exact, ours, other = answers
     assert (ours - exact).norm() < 0.05 * exact.norm()
     assert (other - exact).norm() > 0.2 * exact.norm(), "another mask"

@@ -38,14 +38,14 @@ class Blind(Sums):
 
 class Mixes(Sums):
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
-        found = super().logits(weights, tokens, noise)
-        return found + found.mean(0)
+        outputs = super().logits(weights, tokens, noise)
+        return outputs + outputs.mean(0)
 
 
 class NoisyTogether(Sums):
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
-        found = super().logits(weights, tokens, noise)
-        return found if noise is None else found + noise.keys[0].double().tanh() * len(noise.keys)
+        outputs = super().logits(weights, tokens, noise)
+        return outputs if noise is None else outputs + noise.keys[0].double().tanh() * len(noise.keys)
 
 
 class SumsTheLoss(Sums):

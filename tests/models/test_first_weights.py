@@ -33,19 +33,19 @@ def uniform(key: int) -> float:
 
 def naive(parameter: Parameter, key: int) -> np.ndarray:
     """One parameter of one replicate, element after element."""
-    found = np.zeros(parameter.shape)
+    result = np.zeros(parameter.shape)
     for place, at in enumerate(np.ndindex(parameter.shape)):
         own = derived(key, place)
         if parameter.used is not None and any(i >= end for i, end in zip(at, parameter.used, strict=True)):
             continue
         if parameter.init == "constant":
-            found[at] = parameter.scale
+            result[at] = parameter.scale
         elif parameter.init == "uniform":
-            found[at] = parameter.scale * (2 * uniform(own) - 1)
+            result[at] = parameter.scale * (2 * uniform(own) - 1)
         else:
             radius = math.sqrt(-2 * math.log(uniform(own)))
-            found[at] = parameter.scale * radius * math.cos(2 * math.pi * uniform(derived(own, 0)))
-    return found
+            result[at] = parameter.scale * radius * math.cos(2 * math.pi * uniform(derived(own, 0)))
+    return result
 
 
 def test_first_weights_are_a_function_of_seed_replicate_parameter_and_place() -> None:
@@ -66,7 +66,7 @@ def test_first_weights_are_a_function_of_seed_replicate_parameter_and_place() ->
     assert not torch.equal(views["table"], views["again"])  # alike in all but their place in the layout
 
 
-def built(kind: str, **options: object) -> Network:
+def network_of(kind: str, **options: object) -> Network:
     return model_config(kind, **options).build(VOCABULARY, CLASSES)
 
 
@@ -78,9 +78,11 @@ def digest(flat: torch.Tensor) -> str:
 def test_a_seed_gives_the_same_bytes_and_no_two_seeds_or_replicates_do(kind: str) -> None:
     cell = kind in ("lstm", "gru")
     small: dict[str, object] = {"embedding": 4, "hidden": 4} if cell else {"layers": 1, "dim": 8, "mlp": 8}
-    layout = built(kind, **small).layout
+    layout = network_of(kind, **small).layout
     flat = layout.initial(random_streams.replicate_keys(3, 3))
-    assert digest(flat) == digest(built(kind, **small).layout.initial(random_streams.replicate_keys(3, 3)))
+    assert digest(flat) == digest(
+        network_of(kind, **small).layout.initial(random_streams.replicate_keys(3, 3))
+    )
     rows = [digest(row) for row in (*flat, *layout.initial(random_streams.replicate_keys(4, 3)))]
     assert len(set(rows)) == 6
     later = layout.initial(random_streams.replicate_keys(3, 1, first=2))
@@ -163,19 +165,19 @@ def named(
     whole: dict[str, float], block: dict[str, float], like: dict[str, torch.Tensor]
 ) -> dict[str, float]:
     """The table with the names of both blocks written out."""
-    found = dict(whole)
+    result = dict(whole)
     for name, value in block.items():
         for layer in range(2):
             full = f"h.{layer}.{name}"
-            found[full if full in like else f"{full}.weight"] = value
-    return found
+            result[full if full in like else f"{full}.weight"] = value
+    return result
 
 
 @pytest.mark.parametrize("kind", kinds())
 def test_every_parameter_begins_with_the_mean_and_deviation_of_the_table(kind: str) -> None:
     """Four replicates together; within four standard errors, so that another fan-in or depth shows."""
     options, *parts = BEGINNINGS[kind]
-    network = built(kind, **options)
+    network = network_of(kind, **options)
     views = network.layout.views(network.layout.initial(random_streams.replicate_keys(6, 4)))
     constants, deviations = named(parts[0], parts[1], views), named(parts[2], parts[3], views)
     assert sorted([*constants, *deviations]) == sorted(views)
@@ -194,6 +196,6 @@ def test_every_parameter_begins_with_the_mean_and_deviation_of_the_table(kind: s
 
 def test_learned_positions_are_the_only_ones_with_weights() -> None:
     for positions in ("sinusoidal", "linear", "none", "shifted", "learned"):
-        layout = built("gpt", **WIDE, heads=2, positions=positions, context=9).layout
+        layout = network_of("gpt", **WIDE, heads=2, positions=positions, context=9).layout
         shapes = {one.name: one.shape for one in layout.parameters}
         assert shapes.get("wpe") == ((9, 32) if positions == "learned" else None)

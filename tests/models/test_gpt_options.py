@@ -33,7 +33,7 @@ def test_attention_is_the_definition(recency: bool) -> None:
     qkv = torch.randn(replicates, batch * length, 3 * count * size, dtype=torch.float64, generator=generator)
     bias = torch.randn(replicates, 3 * count * size, dtype=torch.float64, generator=generator)
     slopes = plain.alibi_slopes(count, torch.device("cpu")) if recency else None
-    found = plain.attention(qkv, bias, plain.Heads(batch, length, count, slopes))
+    output = plain.attention(qkv, bias, plain.Heads(batch, length, count, slopes))
     full = (qkv + bias[:, None]).view(replicates, batch, length, 3, count, size)
     for r in range(replicates):
         for b in range(batch):
@@ -41,7 +41,7 @@ def test_attention_is_the_definition(recency: bool) -> None:
                 q, k, v = (full[r, b, :, which, head].tolist() for which in range(3))
                 slope = 2.0 ** (-8.0 * (head + 1) / count) if recency else 0.0
                 expected = torch.tensor(naive_attention(q, k, v, slope), dtype=torch.float64)
-                block = found[r].view(batch, length, count, size)[b, :, head]
+                block = output[r].view(batch, length, count, size)[b, :, head]
                 torch.testing.assert_close(block, expected, rtol=0, atol=1e-12)
 
 
@@ -83,10 +83,10 @@ def test_shifted_positions_start_at_a_random_offset_per_batch_in_training_only()
     torch.testing.assert_close(logits(shifted, None), logits(plainly, None))
     table = position_encodings.sinusoidal(410, 16, torch.device("cpu"))
     nothing = {"wte": torch.zeros(2, 16, 16, dtype=torch.float64)}
-    found = shifted.embed(nothing, torch.zeros(2, 1, 6, dtype=torch.int32), noise)
+    result = shifted.embed(nothing, torch.zeros(2, 1, 6, dtype=torch.int32), noise)
     for row, offset in enumerate(offsets.tolist()):
         assert 0 <= offset <= 400
-        torch.testing.assert_close(found[row], table[offset : offset + 6])
+        torch.testing.assert_close(result[row], table[offset : offset + 6])
     assert not torch.allclose(logits(shifted, noise), logits(plainly, noise))
 
 
@@ -151,7 +151,7 @@ def test_attention_dropout_thins_the_weights_of_each_head_and_nothing_else() -> 
     generator = torch.Generator().manual_seed(1)
     qkv = torch.randn(replicates, batch * length, 3 * count * size, dtype=torch.float64, generator=generator)
     dropout = plain.Dropout(0.3, torch.tensor([11, 12]))
-    found = plain.attention(qkv, None, plain.Heads(batch, length, count, dropout=dropout))
+    output = plain.attention(qkv, None, plain.Heads(batch, length, count, dropout=dropout))
     kept = dropout.mask(torch.zeros(replicates, batch * count * length, length, dtype=torch.float64))
     kept = kept.view(replicates, batch, count, length, length)
     assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
@@ -164,7 +164,7 @@ def test_attention_dropout_thins_the_weights_of_each_head_and_nothing_else() -> 
                     torch.ones(length, length).triu(1) > 0, -1e30
                 )
                 expected = (scores.softmax(-1) * kept[r, b, head]) @ v
-                block = found[r].view(batch, length, count, size)[b, :, head]
+                block = output[r].view(batch, length, count, size)[b, :, head]
                 torch.testing.assert_close(block, expected, rtol=0, atol=1e-12)
 
 
@@ -183,7 +183,7 @@ def test_attention_dropout_acts_in_training_only_and_its_gradient_is_that_of_the
     torch.testing.assert_close(network.logits(views, tokens), quiet.logits(views, tokens))
     assert not torch.allclose(network.logits(views, tokens, noise), network.logits(views, tokens))
     loss = network.loss(leaves, tokens, tokens, shown, noise)
-    (found,) = torch.autograd.grad(loss.sum(), [leaves["h.0.attn.c_attn.weight"]])
+    (result,) = torch.autograd.grad(loss.sum(), [leaves["h.0.attn.c_attn.weight"]])
     weight = views["h.0.attn.c_attn.weight"]
     before, step = float(weight[0, 1, 20]), 1e-6
     ends = []
@@ -191,4 +191,4 @@ def test_attention_dropout_acts_in_training_only_and_its_gradient_is_that_of_the
         weight[0, 1, 20] = before + sign * step
         ends.append(float(network.loss(views, tokens, tokens, shown, noise)))
     weight[0, 1, 20] = before
-    assert float(found[0, 1, 20]) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)
+    assert float(result[0, 1, 20]) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)

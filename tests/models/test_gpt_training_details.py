@@ -32,7 +32,7 @@ def test_embeddings_and_every_branch_are_dropped_by_a_mask_of_their_own(
     weights = gpt.layout.leaves(flat, torch.zeros_like(flat)) if training else gpt.layout.views(flat)
     tokens = torch.zeros(REPLICATES, 2, 5, dtype=torch.int64)
     gpt.loss(weights, tokens, tokens, tokens + 1, Noise(random_streams.replicate_keys(2, REPLICATES)))
-    rows = [tuple(row.flatten().tolist()) for found in masks for row in found]
+    rows = [tuple(row.flatten().tolist()) for result in masks for row in result]
     assert len(masks) == 1 + 2 * LAYERS  # the embeddings, each attention, each MLP
     assert len(set(rows)) == len(rows)
 
@@ -72,8 +72,8 @@ def test_projections_back_to_the_stream_begin_smaller_by_the_root_of_twice_the_d
     for layer in range(8):
         for name in ("attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"):
             expected = 0.02 / 4.0 if name.endswith("c_proj") else 0.02
-            found = float(weights[f"h.{layer}.{name}.weight"].std())
-            assert found == pytest.approx(expected, rel=0.1), name
+            actual = float(weights[f"h.{layer}.{name}.weight"].std())
+            assert actual == pytest.approx(expected, rel=0.1), name
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -81,12 +81,12 @@ def test_masks_are_the_draws_of_the_counter_on_either_side_of_the_threshold(dtyp
     keys = random_streams.replicate_keys(6, 3)
     draws = random_streams.mix(random_streams.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
-        found = random_streams.dropout_factors(keys, 40_000, rate, dtype)
-        kept = found != 0
+        result = random_streams.dropout_factors(keys, 40_000, rate, dtype)
+        kept = result != 0
         assert torch.equal(kept, draws >= round(rate * 2**24))
         assert float(kept.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
-        assert found.dtype == dtype
-        torch.testing.assert_close(found[kept], torch.full_like(found[kept], 1.0 / (1.0 - rate)))
+        assert result.dtype == dtype
+        torch.testing.assert_close(result[kept], torch.full_like(result[kept], 1.0 / (1.0 - rate)))
     alone = random_streams.dropout_factors(keys[1:2], 100, 0.5, dtype)
     assert torch.equal(alone, random_streams.dropout_factors(keys, 40_000, 0.5, dtype)[1:2, :100])
 

@@ -21,7 +21,7 @@ EVERY: list[tuple[str, dict[str, object]]] = [
 each = pytest.mark.parametrize(("kind", "options"), EVERY, ids=[kind for kind, _ in EVERY])
 
 
-def built(kind: str, options: dict[str, object]) -> Network:
+def network_of(kind: str, options: dict[str, object]) -> Network:
     return model_config(kind, **options).build(VOCABULARY, CLASSES)
 
 
@@ -41,7 +41,7 @@ def loss_at(network: Network, flat: Tensor, noise: Noise | None) -> Tensor:
 @pytest.mark.parametrize("training", [False, True])
 def test_the_gradient_is_the_slope_of_the_loss(kind: str, options: dict[str, object], training: bool) -> None:
     """Along random directions, by central differences in float64; the randomness of a step is held fixed."""
-    network = built(kind, options)
+    network = network_of(kind, options)
     noise = Noise(random_streams.replicate_keys(5, 2)) if training else None
     weights = moved(network)
     flat = torch.zeros(2, network.layout.size, dtype=torch.float64)
@@ -64,7 +64,7 @@ def test_the_gradient_is_the_slope_of_the_loss(kind: str, options: dict[str, obj
 def test_a_replicate_learns_from_its_own_loss_and_padding_not_at_all(
     kind: str, options: dict[str, object]
 ) -> None:
-    network = built(kind, options)
+    network = network_of(kind, options)
     leaves = {name: value.clone().requires_grad_() for name, value in moved(network).items()}
     words = tokens()
     loss = network.loss(leaves, words, *labels(words))[0]
@@ -86,7 +86,7 @@ def answers(decoder: Decoder, words: Tensor) -> Tensor:
 @each
 def test_forks_read_on_by_themselves(kind: str, options: dict[str, object]) -> None:
     """Three tokens together, then forks whose rows repeat; the first goes on as if there were none."""
-    network, words = built(kind, options), tokens()
+    network, words = network_of(kind, options), tokens()
     weights = moved(network)
     decoder = network.decoder(weights, words.shape[1], words.shape[2])
     whole = network.logits(weights, words)
@@ -106,7 +106,7 @@ def test_forks_read_on_by_themselves(kind: str, options: dict[str, object]) -> N
 @each
 def test_what_is_hidden_does_not_matter(kind: str, options: dict[str, object]) -> None:
     """Labels where nothing is shown, and a replicate to which nothing is shown at all."""
-    network, words = built(kind, options), tokens()
+    network, words = network_of(kind, options), tokens()
     targets, shown = labels(words)
     weights = moved(network)
     loss = network.loss(weights, words, targets, shown)

@@ -31,12 +31,12 @@ def test_the_kernel_of_flash_linear_attention_is_the_delta_rule(steps: int) -> N
     given = [part.bfloat16().float().requires_grad_() for part in [*given, memory]]
     no_gate, wide = torch.zeros(6, 70, device="cuda"), [part.detach().double() for part in given]
     wide = [part.requires_grad_() for part in wide]
-    for found, wanted in zip(
+    for result, wanted in zip(
         by_fla(*given[:4], no_gate, given[4]), chunked(*wide[:4], no_gate.double(), wide[4]), strict=True
     ):
-        pairs = [(found, wanted)]
+        pairs = [(result, wanted)]
         pairs += zip(
-            torch.autograd.grad(found.square().sum(), given, retain_graph=True, materialize_grads=True),
+            torch.autograd.grad(result.square().sum(), given, retain_graph=True, materialize_grads=True),
             torch.autograd.grad(wanted.square().sum(), wide, retain_graph=True, materialize_grads=True),
             strict=True,
         )

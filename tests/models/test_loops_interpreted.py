@@ -35,12 +35,12 @@ else:
         return torch.randn(shape, generator=generator, dtype=dtype).requires_grad_()
 
     def _same(ours, plain, inputs) -> None:
-        found, wanted = ours(*inputs), plain(*inputs)
+        actual, wanted = ours(*inputs), plain(*inputs)
         weights = [torch.randn_like(part) for part in wanted]
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(actual, wanted, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
         gradients = [
-            torch.autograd.grad(outputs, inputs, weights, retain_graph=True) for outputs in (found, wanted)
+            torch.autograd.grad(outputs, inputs, weights, retain_graph=True) for outputs in (actual, wanted)
         ]
         for one, other in zip(*gradients, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)

@@ -21,5 +21,5 @@ def test_loss_and_gradients_are_those_of_the_cell_by_cell_network(replicates: in
     expected = plain.cross_entropy(cells, bias, targets.flatten(1), shown.flatten(1), 3)
     torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
     ours, torchs = (torch.autograd.grad(value.sum(), list(leaves.values())) for value in (loss, expected))
-    for name, found, wanted in zip(leaves, ours, torchs, strict=True):
-        torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12, msg=name)
+    for name, result, wanted in zip(leaves, ours, torchs, strict=True):
+        torch.testing.assert_close(result, wanted, rtol=1e-9, atol=1e-12, msg=name)

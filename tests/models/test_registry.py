@@ -25,8 +25,8 @@ SECTION = SECTION.partition("## An architecture of your own")[2].partition("\n##
 
 
 def block(language: str) -> str:
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", SECTION, flags=re.MULTILINE | re.DOTALL)
-    return str(found)
+    (matches,) = re.findall(rf"^```{language}\n(.*?)^```", SECTION, flags=re.MULTILINE | re.DOTALL)
+    return str(matches)
 
 
 @dataclass(frozen=True, kw_only=True)

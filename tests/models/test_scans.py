@@ -36,11 +36,11 @@ def plain_delta(query, key, value, beta, log_gate, memory):
 
 
 def same_with_gradients(ours, plain, inputs) -> None:
-    found, wanted = ours(*inputs), plain(*inputs)
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
+    actual, wanted = ours(*inputs), plain(*inputs)
+    torch.testing.assert_close(actual, wanted, rtol=0, atol=1e-9)
     weight = torch.linspace(-1, 1, wanted.numel(), dtype=torch.float64).view(wanted.shape)
     for one, other in zip(
-        torch.autograd.grad((found * weight).abs().square().sum(), inputs),
+        torch.autograd.grad((actual * weight).abs().square().sum(), inputs),
         torch.autograd.grad((wanted * weight).abs().square().sum(), inputs),
         strict=True,
     ):

@@ -17,7 +17,7 @@ from krohn.models.kernels import linear_scan, operations, plain
 from krohn.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.models.network import Network
 from krohn.models.recurrent_stack import last_positions
-from models.test_gradients import built, each, labels
+from models.test_gradients import each, labels, network_of
 from models.test_whole_networks import CLASSES, VOCABULARY, moved, one_of, tokens
 
 
@@ -28,22 +28,22 @@ def draws(*shape: int, seed: int = 0) -> Tensor:
 @each
 def test_names_of_letters_and_of_classes_do_not_matter(kind: str, options: dict[str, object]) -> None:
     """Other numbers for the letters and other rows of the table; other columns of the head."""
-    network, words = built(kind, options), tokens()
+    network, words = network_of(kind, options), tokens()
     weights = moved(network)
     letters, order = torch.tensor([2, 0, 1]), torch.tensor([3, 1, 0, 2])
     other = {name: value.clone() for name, value in weights.items()}
     other["wte"][:, letters] = weights["wte"][:, :VOCABULARY]
     other["head.weight"][..., :CLASSES] = weights["head.weight"][..., order]
     other["head.bias"][..., :CLASSES] = weights["head.bias"][..., order]
-    found = network.logits(other, letters[words])
-    torch.testing.assert_close(found, network.logits(weights, words)[..., order])
+    logits = network.logits(other, letters[words])
+    torch.testing.assert_close(logits, network.logits(weights, words)[..., order])
 
 
 @each
 def test_words_of_a_batch_and_what_pads_the_weights_are_not_seen(
     kind: str, options: dict[str, object]
 ) -> None:
-    network, words = built(kind, options), tokens(batch=3)
+    network, words = network_of(kind, options), tokens(batch=3)
     weights = moved(network)
     wanted = network.logits(weights, words)
     changed = words.clone()
@@ -52,9 +52,9 @@ def test_words_of_a_batch_and_what_pads_the_weights_are_not_seen(
     dirty["wte"][:, VOCABULARY:] = 1e3
     dirty["head.weight"][..., CLASSES:] = 1e3
     dirty["head.bias"][..., CLASSES:] = 1e3
-    found = network.logits(dirty, changed)
-    torch.testing.assert_close(found[:, [0, 2]], wanted[:, [0, 2]])
-    assert not torch.allclose(found[:, 1], wanted[:, 1])
+    logits = network.logits(dirty, changed)
+    torch.testing.assert_close(logits[:, [0, 2]], wanted[:, [0, 2]])
+    assert not torch.allclose(logits[:, 1], wanted[:, 1])
     loss = (network.loss(own, words, *labels(words)) for own in (weights, dirty))
     torch.testing.assert_close(next(loss), next(loss))
 
@@ -62,7 +62,7 @@ def test_words_of_a_batch_and_what_pads_the_weights_are_not_seen(
 @pytest.mark.parametrize("kind", ["gpt", "lstm", "diagonal"])
 def test_a_number_added_to_all_scores_changes_no_loss(kind: str) -> None:
     cell: dict[str, object] = {"embedding": 4, "hidden": 4}
-    network, words = built(kind, cell if kind == "lstm" else {"layers": 1, "dim": 8, "mlp": 4}), tokens()
+    network, words = network_of(kind, cell if kind == "lstm" else {"layers": 1, "dim": 8, "mlp": 4}), tokens()
     weights = dict(moved(network))
     before = network.loss(weights, words, *labels(words))
     weights["head.bias"] = weights["head.bias"] + torch.tensor([[700.0], [-900.0]], dtype=torch.float64)
@@ -112,40 +112,40 @@ def sigma(x: float) -> float:
 def lstm_states(w: dict[str, np.ndarray], word: list[int]) -> list[list[float]]:
     """The cell unit by unit: gates in the order in, forget, new, out."""
     size = len(w["weight_hh"])
-    h, c, found = [0.0] * size, [0.0] * size, []
+    h, c, result = [0.0] * size, [0.0] * size, []
     for letter in word:
         z = w["wte"][letter] @ w["weight_ih"] + np.array(h) @ w["weight_hh"] + w["bias"]
         for u in range(size):
             i, f, g, o = (float(z[part * size + u]) for part in range(4))
             c[u] = sigma(f) * c[u] + sigma(i) * math.tanh(g)
             h[u] = sigma(o) * math.tanh(c[u])
-        found.append(list(h))
-    return found
+        result.append(list(h))
+    return result
 
 
 def gru_states(w: dict[str, np.ndarray], word: list[int]) -> list[list[float]]:
     """The cell unit by unit: gates in the order reset, update, new."""
     size = len(w["weight_hh"])
-    h, found = [0.0] * size, []
+    h, result = [0.0] * size, []
     for letter in word:
         x, y = w["wte"][letter] @ w["weight_ih"] + w["bias_ih"], np.array(h) @ w["weight_hh"] + w["bias_hh"]
         for u in range(size):
             reset, update = sigma(x[u] + y[u]), sigma(x[size + u] + y[size + u])
             new = math.tanh(x[2 * size + u] + reset * y[2 * size + u])
             h[u] = (1 - update) * new + update * h[u]
-        found.append(list(h))
-    return found
+        result.append(list(h))
+    return result
 
 
 @pytest.mark.parametrize(("kind", "states"), [("lstm", lstm_states), ("gru", gru_states)])
 def test_a_cell_is_what_its_definition_says_in_every_replicate(kind: str, states: Any) -> None:
-    network: Network = built(kind, {"embedding": 3, "hidden": 5})
+    network: Network = network_of(kind, {"embedding": 3, "hidden": 5})
     weights, words = moved(network), tokens()
-    found = network.logits(weights, words).numpy()
+    logits = network.logits(weights, words).numpy()
     for row, batch in product(range(2), range(2)):
         own = one_of(network, weights, row)
         wanted = np.array(states(own, words[row, batch].tolist())) @ own["head.weight"] + own["head.bias"]
-        np.testing.assert_allclose(found[row, batch], wanted, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(logits[row, batch], wanted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("recency", [False, True])
@@ -153,22 +153,22 @@ def test_without_queries_attention_is_a_mean_of_what_came_before(recency: bool) 
     """Of all alike, or of each half as much for every 1/slope·ln 2 positions back."""
     values, zeros = draws(1, 6, 2), torch.zeros(1, 6, 4, dtype=torch.float64)
     slopes = torch.tensor([math.log(2.0), math.log(4.0)], dtype=torch.float64) if recency else None
-    found = plain.attention(torch.cat([zeros, values], -1), None, plain.Heads(1, 6, 2, slopes))
+    output = plain.attention(torch.cat([zeros, values], -1), None, plain.Heads(1, 6, 2, slopes))
     for head, t in product(range(2), range(6)):
         base = Fraction(1, 2 * (head + 1)) if recency else Fraction(1)
         shares = [base ** (t - i) for i in range(t + 1)]
         mean = sum(float(share / sum(shares)) * float(values[0, i, head]) for i, share in enumerate(shares))
-        assert float(found[0, t, head]) == pytest.approx(mean, abs=1e-12)
+        assert float(output[0, t, head]) == pytest.approx(mean, abs=1e-12)
 
 
 def test_with_sharp_scores_attention_is_the_mean_over_earlier_letters_of_the_same_name() -> None:
     word = [0, 2, 1, 0, 0, 2, 1, 1]
     codes, values = torch.eye(3, dtype=torch.float64)[word], draws(8, 3)
     qkv = torch.cat([1e3 * codes, codes, values], -1)[None]
-    found = plain.attention(qkv, None, plain.Heads(1, 8, 1))[0]
+    result = plain.attention(qkv, None, plain.Heads(1, 8, 1))[0]
     for t, letter in enumerate(word):
         same = [i for i in range(t + 1) if word[i] == letter]
-        torch.testing.assert_close(found[t], values[same].mean(0), rtol=0, atol=1e-12)
+        torch.testing.assert_close(result[t], values[same].mean(0), rtol=0, atol=1e-12)
 
 
 def test_the_slope_of_the_loss_is_the_softmax_less_the_target() -> None:
@@ -176,22 +176,22 @@ def test_the_slope_of_the_loss_is_the_softmax_less_the_target() -> None:
     logits, bias = draws(2, 5, 6).requires_grad_(), draws(2, 6, seed=1)
     targets = torch.tensor([[0, 1, 2, 3, 1], [3, 3, 0, 2, 1]])
     shown = torch.tensor([[1, 0, 1, 1, 0], [0, 0, 0, 0, 1]])
-    (found,) = torch.autograd.grad(plain.cross_entropy(logits, bias, targets, shown, 4).sum(), logits)
+    (actual,) = torch.autograd.grad(plain.cross_entropy(logits, bias, targets, shown, 4).sum(), logits)
     scores = logits.detach()
     for r, n in product(range(2), range(5)):
         powers = [math.exp(float(scores[r, n, c]) + float(bias[r, c])) for c in range(4)]
         for c in range(6):
             slope = powers[c] / sum(powers) - (c == int(targets[r, n])) if c < 4 else 0.0
             wanted = slope * int(shown[r, n]) / int(shown[r].sum())
-            assert float(found[r, n, c]) == pytest.approx(wanted, abs=1e-12)
+            assert float(actual[r, n, c]) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_the_loss_of_narrow_scores_is_wide_and_finite() -> None:
     scores = torch.tensor([[[300.0, 0.0], [-300.0, 300.0]]], dtype=torch.bfloat16)
     targets, shown = torch.tensor([[1, 1]]), torch.ones(1, 2, dtype=torch.int64)
-    found = plain.cross_entropy(scores, torch.zeros(1, 2, dtype=torch.bfloat16), targets, shown, 2)
-    assert found.dtype == torch.float32
-    assert found.tolist() == [150.0]
+    result = plain.cross_entropy(scores, torch.zeros(1, 2, dtype=torch.bfloat16), targets, shown, 2)
+    assert result.dtype == torch.float32
+    assert result.tolist() == [150.0]
 
 
 def test_a_scan_whose_gates_are_units_or_zero_rounds_nothing() -> None:
@@ -207,8 +207,8 @@ def test_a_scan_whose_gates_are_units_or_zero_rounds_nothing() -> None:
         for t in range(length):
             state = gate[t] * state + write[t]
             wanted.append(state)
-        found = linear_scan.linear_scan(gate, write, torch.tensor([1.0, -2.0, 3j]))
-        assert torch.equal(found, torch.stack(wanted))
+        actual = linear_scan.linear_scan(gate, write, torch.tensor([1.0, -2.0, 3j]))
+        assert torch.equal(actual, torch.stack(wanted))
 
 
 @pytest.mark.parametrize("cuts", [(0, 9), (0, 1, 9), (0, 4, 5, 9)])
@@ -234,11 +234,11 @@ def test_a_window_holds_the_current_position_first_and_carries_the_last_ones_on(
     width: int, length: int
 ) -> None:
     near, x = draws(2, 3, width, 4), draws(2, 3, length, 4, seed=1)
-    found, after = last_positions(x, near)
+    actual, after = last_positions(x, near)
     past = [*near.unbind(2), *x.unbind(2)]
     for t in range(length):
         wanted = [past[width + t - back] for back in range(width + 1)]
-        assert torch.equal(found[:, :, t], torch.cat(wanted, -1))
+        assert torch.equal(actual[:, :, t], torch.cat(wanted, -1))
     assert after.shape == near.shape
     assert all(torch.equal(after[:, :, i], past[length + i]) for i in range(width))
 

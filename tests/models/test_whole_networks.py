@@ -49,10 +49,13 @@ def moved(network: Network, replicates: int = 2) -> Weights:
 
 def one_of(network: Network, weights: Weights, row: int) -> dict[str, np.ndarray]:
     """One replicate without its padding."""
-    found = {name: value[row].numpy() for name, value in weights.items()}
-    found["wte"] = found["wte"][:VOCABULARY]
-    found["head.weight"], found["head.bias"] = found["head.weight"][:, :CLASSES], found["head.bias"][:CLASSES]
-    return found
+    result = {name: value[row].numpy() for name, value in weights.items()}
+    result["wte"] = result["wte"][:VOCABULARY]
+    result["head.weight"], result["head.bias"] = (
+        result["head.weight"][:, :CLASSES],
+        result["head.bias"][:CLASSES],
+    )
+    return result
 
 
 def tokens(replicates: int = 2, batch: int = 2, length: int = 8) -> torch.Tensor:
@@ -65,10 +68,10 @@ def test_a_stack_is_what_its_definition_says(kind: str, options: dict[str, objec
     config = model_config(kind, **options)
     network = config.build(VOCABULARY, CLASSES)
     weights, words = moved(network), tokens()
-    found = network.logits(weights, words).numpy()
+    logits = network.logits(weights, words).numpy()
     for row, batch in np.ndindex(2, 2):
         naive = naive_stack(config, one_of(network, weights, row), words[row, batch].tolist())
-        assert np.allclose(found[row, batch], naive, atol=1e-9)
+        assert np.allclose(logits[row, batch], naive, atol=1e-9)
 
 
 @pytest.mark.parametrize("options", GPTS, ids=lambda one: str(one["positions"]))
@@ -76,10 +79,10 @@ def test_a_gpt_is_what_its_definition_says(options: dict[str, object]) -> None:
     config = model_config("gpt", layers=2, dim=6, heads=2, mlp=5, **options)
     network = config.build(VOCABULARY, CLASSES)
     weights, words = moved(network), tokens()
-    found = network.logits(weights, words).numpy()
+    logits = network.logits(weights, words).numpy()
     for row, batch in np.ndindex(2, 2):
         naive = naive_gpt(config, one_of(network, weights, row), words[row, batch].tolist())
-        assert np.allclose(found[row, batch], naive, atol=1e-9)
+        assert np.allclose(logits[row, batch], naive, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -141,20 +144,20 @@ def layout() -> Layout:
 
 
 def test_parameters_lie_side_by_side_and_do_not_overlap() -> None:
-    made = layout()
-    flat = torch.zeros(2, made.size)
-    for number, view in enumerate(made.views(flat).values(), start=1):
+    params = layout()
+    flat = torch.zeros(2, params.size)
+    for number, view in enumerate(params.views(flat).values(), start=1):
         assert not view.any()  # nothing before has written here
         view += number
     counts = [int((flat[0] == number).sum()) for number in range(5)]
     assert counts[1:] == [3, 3500, 1200, 5]
-    assert all(offset % 64 == 0 for offset in (*made.offsets, made.size))
-    assert [parameter.size for parameter in made.parameters] == counts[1:]
+    assert all(offset % 64 == 0 for offset in (*params.offsets, params.size))
+    assert [parameter.size for parameter in params.parameters] == counts[1:]
 
 
 def test_first_values_have_the_distribution_they_name() -> None:
-    made = layout()
-    views = made.views(made.initial(random_streams.replicate_keys(3, 2)))
+    params = layout()
+    views = params.views(params.initial(random_streams.replicate_keys(3, 2)))
     assert (views["gain"] == 1).all()
     assert not views["bias"].any()
     inner = views["table"][:, :60, :40]
@@ -168,20 +171,20 @@ def test_first_values_have_the_distribution_they_name() -> None:
     assert float(bounded.std()) == pytest.approx(0.5 / math.sqrt(12), rel=0.05)
     assert not torch.equal(views["table"][0], views["table"][1])
     assert torch.equal(
-        made.initial(random_streams.replicate_keys(3, 5))[:2],
-        made.initial(random_streams.replicate_keys(3, 2)),
+        params.initial(random_streams.replicate_keys(3, 5))[:2],
+        params.initial(random_streams.replicate_keys(3, 2)),
     )
 
 
 @pytest.mark.filterwarnings("ignore:grad and param do not obey")  # strides of a view into a row
 def test_leaves_have_their_gradient_in_the_buffer() -> None:
-    made = layout()
-    flat, gradient = made.initial(random_streams.replicate_keys(3, 2)), torch.zeros(2, made.size)
-    leaves = made.leaves(flat, gradient)
+    params = layout()
+    flat, gradient = params.initial(random_streams.replicate_keys(3, 2)), torch.zeros(2, params.size)
+    leaves = params.leaves(flat, gradient)
     (leaves["gain"].square().sum() * 3).backward()
-    assert torch.equal(made.views(gradient)["gain"], 6 * made.views(flat)["gain"])
-    assert not made.views(gradient)["table"].any()
-    assert leaves["gain"].data_ptr() == made.views(flat)["gain"].data_ptr()
+    assert torch.equal(params.views(gradient)["gain"], 6 * params.views(flat)["gain"])
+    assert not params.views(gradient)["table"].any()
+    assert leaves["gain"].data_ptr() == params.views(flat)["gain"].data_ptr()
 
 
 def test_names_of_parameters_are_distinct() -> None:
@@ -208,10 +211,10 @@ def test_gates_begin_open(kind: str, name: str, value: float) -> None:
 def test_gates_stay_in_their_range_and_turn_exactly_by_quarters(gate: str) -> None:
     generator = torch.Generator().manual_seed(0)
     parts = 5 * torch.randn(50, 4, generator=generator)
-    found = gates_of(parts, gate)
+    result = gates_of(parts, gate)
     low = {"unit": 0.0, "signed": -1.0}.get(gate)
-    assert float(found.abs().max()) <= 1.0 + 1e-6
-    assert low is None or float(found.min()) >= low
+    assert float(result.abs().max()) <= 1.0 + 1e-6
+    assert low is None or float(result.min()) >= low
     quarters = torch.tensor([[3.0, 0.0, 0.0, 2.0], [-1.0, 0.0, 0.0, -7.0]])  # real parts, imaginary parts
     if gate == "complex":
         assert gates_of(quarters, gate).tolist() == [[1, 2j / 2], [-1, -1j]]
@@ -287,9 +290,9 @@ def test_the_loss_counts_shown_positions_alone(kind: str) -> None:
         float(logits[0, b, t].logsumexp(-1) - logits[0, b, t, targets[0, b, t]])
         for b, t in ((0, 1), (0, 4), (1, 7))
     ]
-    found = network.loss(weights, words, targets, shown)
-    assert float(found[0]) == pytest.approx(sum(losses) / 3)
-    assert float(found[1]) == 0.0
+    result = network.loss(weights, words, targets, shown)
+    assert float(result[0]) == pytest.approx(sum(losses) / 3)
+    assert float(result[1]) == 0.0
 
 
 def test_a_stock_model_without_its_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,8 +81,8 @@ class Builder:
             return Modulo((*terms, ("time", 1)), offset, 3, self.new(-1, 4), values)
         if kind == 3:
             rows = product(range(one.low, one.high + 1), range(two.low, two.high + 1))
-            told = tuple((row, (self.random.randint(-2, 2),)) for row in rows)
-            return Table((one.name, two.name), (self.new(-2, 2),), told)
+            entries = tuple((row, (self.random.randint(-2, 2),)) for row in rows)
+            return Table((one.name, two.name), (self.new(-2, 2),), entries)
         low, high = min(one.low, two.low), max(one.high, two.high)
         return Select((one.name, two.name), ("flag",), (self.new(low, high),))
 

@@ -65,12 +65,12 @@ def test_a_network_survives_the_disk(tmp_path: Path) -> None:
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-@pytest.mark.parametrize(("name", "kept"), [("Parity", "Parity"), ("mine", ""), ("S4", ""), ("", "")])
-def test_a_name_is_kept_if_it_is_that_of_the_automaton(name: str, kept: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "stored"), [("Parity", "Parity"), ("mine", ""), ("S4", ""), ("", "")])
+def test_a_name_is_kept_if_it_is_that_of_the_automaton(name: str, stored: str, tmp_path: Path) -> None:
     network = parity_network()
     named = replace(network, automaton=replace(krohn.zoo("Parity"), name=name))
     save(named, tmp_path)
-    assert load(tmp_path).automaton.name == kept
+    assert load(tmp_path).automaton.name == stored
 
 
 def test_a_crash_while_replacing_never_pairs_new_matrices_with_an_old_meaning(

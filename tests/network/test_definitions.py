@@ -71,8 +71,8 @@ def test_rounding_is_that_of_torch(name: str) -> None:
     values = np.concatenate([rng.normal(size=300), rng.normal(size=50) * 1e-6, [0.0, -0.0, 65504.0, np.inf]])
     wanted = torch.tensor(values).to(torch.float32).to(getattr(torch, name)).to(torch.float64).numpy()
     double = torch.tensor(values).to(getattr(torch, name)).to(torch.float64).numpy()
-    found = caster(name)(values).astype(np.float64)
-    assert np.array_equal(found, double) or np.array_equal(found, wanted)
+    actual = caster(name)(values).astype(np.float64)
+    assert np.array_equal(actual, double) or np.array_equal(actual, wanted)
     with pytest.raises(InvalidInput, match="dtype must be one of float64"):
         caster("float8")
 
@@ -80,11 +80,11 @@ def test_rounding_is_that_of_torch(name: str) -> None:
 @pytest.mark.parametrize("mask", ["causal", "strict"])
 def test_the_latest_marked_position_that_is_seen(mask: str) -> None:
     marked = np.random.default_rng(3).integers(2, size=(20, 7)).astype(bool)
-    found = latest(marked, mask)
+    result = latest(marked, mask)
     for word, t in np.ndindex(marked.shape):
         end = t + 1 if mask == "causal" or t == 0 else t
         places = [i for i in range(end) if marked[word, i]]
-        assert found[word, t] == (places[-1] if places else 0)
+        assert result[word, t] == (places[-1] if places else 0)
 
 
 FACTS = Facts({"s": "wide", "n": "integer"}, {"a": 0, "one": 1, "f": 1, "g": 0}, frozenset({"flag"}))
@@ -170,9 +170,9 @@ def test_sums_as_people_write_them(terms: tuple[tuple[str, int], ...], offset: i
     ],
 )  # fmt: skip
 def test_values_from_files_have_the_types_that_are_stated(value: object, kind: Any, wanted: object) -> None:
-    found = fitted(value, kind)
-    assert found == wanted
-    assert type(found) is type(wanted)
+    actual = fitted(value, kind)
+    assert actual == wanted
+    assert type(actual) is type(wanted)
 
 
 @every(
@@ -193,8 +193,8 @@ def test_points_on_a_circle_are_read_as_their_numbers() -> None:
     for count in (2, 3, 5, 12):
         turns = 2 * np.pi * np.arange(count) / count
         for noise in (0.0, 1e-9, -1e-9):
-            found = around_circle(np.cos(turns + noise), np.sin(turns + noise), count)
-            assert [without_noise(float(value)) for value in found] == list(range(count))
+            result = around_circle(np.cos(turns + noise), np.sin(turns + noise), count)
+            assert [without_noise(float(value)) for value in result] == list(range(count))
     assert without_noise(0.5) == 0.5
     assert without_noise(-2.0000001) == -2
 

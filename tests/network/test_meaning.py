@@ -133,8 +133,8 @@ def test_every_form_of_file_has_the_word(
     rows = pyarrow.parquet.read_table(tmp_path / "word.parquet").to_pylist()
     for place in payload["positions"]:
         here = [row for row in rows if row["position"] == place["position"]]
-        found = {row["name"]: row["value"] for row in here if row["kind"] == "register"}
-        assert found == place["registers"]
+        result = {row["name"]: row["value"] for row in here if row["kind"] == "register"}
+        assert result == place["registers"]
         weights = [
             (row["layer"], row["head"], row["to"], row["value"]) for row in here if row["kind"] == "head"
         ]

@@ -45,9 +45,9 @@ def test_a_table_answers_every_listed_row_and_refuses_the_others(seed: int) -> N
     rows = {row: (random.randint(-9, 9), random.randint(0, 3)) for row in listed}
     table = Table(("a", "b"), ("x", "y"), tuple(rows.items()))
     given = np.array([random.choice(listed) for _ in range(60)])
-    found = table.apply({"a": given[:, :1], "b": given[:, 1:]}, "causal")
+    result = table.apply({"a": given[:, :1], "b": given[:, 1:]}, "causal")
     for number, row in enumerate(map(tuple, given.tolist())):
-        assert (found["x"][number, 0], found["y"][number, 0]) == rows[row]
+        assert (result["x"][number, 0], result["y"][number, 0]) == rows[row]
     for row in [r for r in product(range(-6, 7), range(-6, 7)) if r not in rows][::7]:
         with pytest.raises(InvalidInput, match="no row"):
             table.apply({"a": np.array([[row[0]]]), "b": np.array([[row[1]]])}, "causal")

@@ -21,11 +21,11 @@ SEEDS = range(40)
 def test_a_program_means_what_its_operations_say_one_by_one(seed: int) -> None:
     program = random_program(seed)
     words = np.random.default_rng(seed).integers(LETTERS, size=(4, 7))
-    found = interpret_registers(program, words)
-    assert set(found) == {register.name for register in program.registers}
+    result = interpret_registers(program, words)
+    assert set(result) == {register.name for register in program.registers}
     for number, word in enumerate(words.tolist()):
         naive = naive_registers(program, word)
-        for name, values in found.items():
+        for name, values in result.items():
             assert values[number].tolist() == [here[name] for here in naive]
     keys = [[here["key"] for here in naive_registers(program, word)] for word in words.tolist()]
     assert interpret(program, words).tolist() == [row[program.num_padding :] for row in keys]

@@ -112,8 +112,8 @@ def in_half_throughout(network: CompiledNetwork, words: npt.NDArray[np.int64]) -
         mixed = mixed + shares @ (x @ head.value.astype(kind)) @ head.output.astype(kind)
     x = mixed * layer.keep_mlp.astype(kind) + apply_mlp(layer.mlp, mixed, caster("float16"))
     out = x[:, matrices.num_padding :] @ matrices.readout + matrices.readout_bias
-    found: States = out.argmax(axis=-1)
-    return found
+    result: States = out.argmax(axis=-1)
+    return result
 
 
 def test_scores_kept_in_half_would_be_wrong() -> None:

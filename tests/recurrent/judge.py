@@ -16,7 +16,7 @@ def gated_logits(kind: str, tensors: Tensors, word: list[int], dtype: str = "flo
     cell = (torch.nn.LSTMCell if kind == "lstm" else torch.nn.GRUCell)(width, hidden, dtype=t["wte"].dtype)
     first = t["bias"] if kind == "lstm" else t["bias_ih"]
     second = torch.zeros_like(first) if kind == "lstm" else t["bias_hh"]
-    found = []
+    result = []
     with torch.no_grad():
         for name, value in (("weight_ih", t["weight_ih"].T), ("weight_hh", t["weight_hh"].T)):
             getattr(cell, name).copy_(value)
@@ -29,8 +29,8 @@ def gated_logits(kind: str, tensors: Tensors, word: list[int], dtype: str = "flo
                 h, c = cell(read, (h, c))
             else:
                 h = cell(read, h)
-            found.append((h @ t["head.weight"] + t["head.bias"])[0].double().numpy())
-    return np.array(found)
+            result.append((h @ t["head.weight"] + t["head.bias"])[0].double().numpy())
+    return np.array(result)
 
 
 def stack_logits(cell: object, word: list[int], dtype: str = "float32") -> np.ndarray:
@@ -38,8 +38,8 @@ def stack_logits(cell: object, word: list[int], dtype: str = "float32") -> np.nd
     network, weights = in_training(cell)  # type: ignore[arg-type]
     there = {name: value.to(getattr(torch, dtype)) for name, value in weights.items()}
     with torch.no_grad():
-        found = network.logits(there, torch.tensor(word)[None, None])[0, 0]
-    result: np.ndarray = found.double().numpy()
+        logits = network.logits(there, torch.tensor(word)[None, None])[0, 0]
+    result: np.ndarray = logits.double().numpy()
     return result
 
 

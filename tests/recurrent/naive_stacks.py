@@ -62,7 +62,7 @@ def naive_logits(cell: Cell, word: list[int]) -> list[np.ndarray]:
     mix = MIXERS[cell.kind]
     memories: list[object] = [None] * layers
     before: dict[tuple[int, str], np.ndarray] = {}
-    found = []
+    result = []
     for letter in word:
         x = w["wte"][letter]
         for i in range(layers):
@@ -81,8 +81,8 @@ def naive_logits(cell: Cell, word: list[int]) -> list[np.ndarray]:
                 inward = w[f"h.{i}.mlp.in"]
                 bent = np.maximum(seen[: len(inward)] @ inward + w[f"h.{i}.mlp.in_bias"], 0)
                 x = x + bent @ w[f"h.{i}.mlp.out"]
-        found.append(x @ w["head.weight"] + w["head.bias"])
-    return found
+        result.append(x @ w["head.weight"] + w["head.bias"])
+    return result
 
 
 def sigma(z: np.ndarray | float) -> np.ndarray:

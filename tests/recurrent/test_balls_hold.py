@@ -47,12 +47,12 @@ def test_a_gate_moves_no_further_than_its_ball(kind: str, radius: float) -> None
     for size in (0.1, 0.9, 1.0, 1.1, 3.0):
         middle = (dice.normal(size=(50, width)) * size).astype(np.float32).astype(np.float64)
         parts = Ball(middle, np.full(middle.shape, radius))
-        found = ways.gates(parts)
+        gates = ways.gates(parts)
         for _ in range(8):
             given = torch.tensor(inside(parts, dice), dtype=torch.float32)
             # Rounding a point to float32 may take it out of its ball by half a unit.
             slack = 1e-6 * (1 + np.abs(middle).max())
-            assert (np.abs(gate_of(given, kind) - found.middle) <= found.radius + slack).all()
+            assert (np.abs(gate_of(given, kind) - gates.middle) <= gates.radius + slack).all()
 
 
 @pytest.mark.parametrize("turn", [(1, 0), (-1, 0), (0, 1), (0, -1), (5, 0), (0, -7)])
@@ -74,13 +74,13 @@ def test_units_are_on_or_off_all_over_their_ball_or_refused(radius: float) -> No
     for _ in range(200):
         x = Ball(dice.normal(size=(1, 3)), np.full((1, 3), radius))
         try:
-            found = relu(x)
+            result = relu(x)
         except Refused:
             refused += 1
             assert ((x.middle <= 0) & (x.middle + radius > 0)).any()
             continue
         for _ in range(4):
-            assert (np.abs(np.maximum(inside(x, dice), 0) - found.middle) <= found.radius + 1e-15).all()
+            assert (np.abs(np.maximum(inside(x, dice), 0) - result.middle) <= result.radius + 1e-15).all()
     assert (refused > 0) == (radius > 0)
 
 
@@ -88,9 +88,9 @@ def test_sums_and_letters_of_a_stack_hold_their_points() -> None:
     dice, ways = np.random.default_rng(6), balls("complex")
     for unit in (1.0, 1e-3, 1e3):
         x, y = (Ball(dice.normal(size=(5, 4)) * unit, dice.random((5, 4)) * unit / 9) for _ in range(2))
-        found = ways.plus(x, y)
+        result = ways.plus(x, y)
         for _ in range(10):
             one, other = (inside(part, dice).astype(np.float32) for part in (x, y))
-            assert (np.abs((one + other) - found.middle) <= found.radius + 1e-6 * unit).all()
+            assert (np.abs((one + other) - result.middle) <= result.radius + 1e-6 * unit).all()
     whole = ways.plus(Ball(np.array([[3.0]]), np.zeros((1, 1))), Ball(np.array([[-5.0]]), np.zeros((1, 1))))
     assert (whole.middle.item(), whole.radius.item()) == (-2.0, 0.0)

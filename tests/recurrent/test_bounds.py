@@ -21,9 +21,9 @@ def test_balls_hold_what_floats_do(name: str) -> None:
     cell = diagonal(automaton)
     balls = DiagonalBalls(cell, "float32")
     carried, word = balls.start(), rng.integers(automaton.num_letters, size=(1, 40))
-    for letter, found in zip(word[0], logits_of(cell, word)[0], strict=True):
+    for letter, result in zip(word[0], logits_of(cell, word)[0], strict=True):
         carried, logits = balls.step(carried, int(letter))
-        assert (np.abs(found - logits.middle) <= logits.radius).all()
+        assert (np.abs(result - logits.middle) <= logits.radius).all()
     rounded = name in ("C5", "D10")
     assert any(memory.radius.any() for memory, _, _ in carried) is rounded
 
@@ -42,8 +42,8 @@ def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
         total = torch.zeros(6, 4)  # added in float32 in both types, as matrix products are
         for i in rng.permutation(30):
             total = total + x[:, i, None].float() * weight[i].float()
-        for found in (total.to(kind), x @ weight):
-            assert (np.abs(found.double().numpy() - ball.middle) <= ball.radius).all()
+        for result in (total.to(kind), x @ weight):
+            assert (np.abs(result.double().numpy() - ball.middle) <= ball.radius).all()
 
 
 def test_a_unit_at_its_bend_is_refused() -> None:

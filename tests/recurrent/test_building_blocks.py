@@ -53,9 +53,9 @@ def test_columns_follow_the_automaton_in_blocks_too(automaton: Semiautomaton) ->
         assert all(
             len(elementary(action)) <= 1 for layer in all_actions(machines[-1].machine) for action in layer
         )
-    for made in machines:
+    for result in machines:
         for word in words:
-            assert run(made.machine, word) == automaton.run(word)
+            assert run(result.machine, word) == automaton.run(word)
 
 
 def test_a_block_is_long_enough_for_its_own_work() -> None:
@@ -115,8 +115,8 @@ def test_a_delta_code_reads_its_places_and_tests_one_value(columns: tuple[int, .
         read = np.concatenate([own - start, own**2 - start**2])
         for value in product(range(4), repeat=len(columns)):
             weight, bias = code.test(value)
-            found = read @ weight + bias
-            assert found == 1 if value == places else found <= 0
+            result = read @ weight + bias
+            assert result == 1 if value == places else result <= 0
 
 
 @pytest.mark.parametrize("columns", [(2,), (0, 3)])
@@ -154,8 +154,8 @@ def test_a_diagonal_code_tests_one_value(gate: str, start: int | None, moduli: t
         assert len(read) == code.reads
         for value in values:
             weight, bias = code.test(value)
-            found = np.array(read) @ weight + bias
-            assert found == pytest.approx(1, abs=1e-12) if value == (tile, residues) else found <= 1e-12
+            result = np.array(read) @ weight + bias
+            assert result == pytest.approx(1, abs=1e-12) if value == (tile, residues) else result <= 1e-12
 
 
 @pytest.mark.parametrize("modulus", [1, 2, 3, 4, 5, 8, 12])
@@ -279,16 +279,16 @@ def test_two_idempotents_with_one_image_are_found_if_there_are_any(seed: int) ->
 @every("spec", ["D8", "S3:all", "WriteOnce2"])
 def test_more_layers_and_steps_never_do_harm(spec: str, family: str) -> None:
     rank = {False: 0, None: 1, True: 2}
-    found = {(n, k): rank[capability(spec, family, n, k)[0]] for n in range(1, 6) for k in range(1, 4)}
-    for (n, k), answer in found.items():
-        assert all(answer <= other for (m, j), other in found.items() if m >= n and j >= k)
+    result = {(n, k): rank[capability(spec, family, n, k)[0]] for n in range(1, 6) for k in range(1, 4)}
+    for (n, k), answer in result.items():
+        assert all(answer <= other for (m, j), other in result.items() if m >= n and j >= k)
 
 
 def test_points_of_columns_are_enough() -> None:
     for automaton in AUTOMATA:
-        made = in_columns(automaton)
-        assert isinstance(made, Columns)
-        for layer in all_actions(made.machine):
+        result = in_columns(automaton)
+        assert isinstance(result, Columns)
+        for layer in all_actions(result.machine):
             for kind, images in layer:
-                assert max(images) < made.points
+                assert max(images) < result.points
                 assert kind == "reset" or sorted(images) == list(range(len(images)))

@@ -28,8 +28,8 @@ from krohn.recurrent.capability import capability
     ],
 )
 def test_the_answer(spec: str, family: str, layers: int, steps: int, can: bool | None) -> None:
-    found, why = capability(spec, family.lower(), layers, steps)
-    assert found is can
+    result, why = capability(spec, family.lower(), layers, steps)
+    assert result is can
     assert bool(why) is (can is not True)
 
 

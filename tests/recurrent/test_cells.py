@@ -46,9 +46,9 @@ def enclosed(cell: Cell, word: list[int], sums: Sums) -> Iterator[Real]:
         yield handed
 
 
-def assert_alike(found: npt.ArrayLike, wanted: npt.ArrayLike) -> None:
+def assert_alike(actual: npt.ArrayLike, wanted: npt.ArrayLike) -> None:
     """Rounding is relative to the largest number on the way: small logits are differences of large ones."""
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=2e-5 * max(1.0, np.abs(wanted).max()))
+    np.testing.assert_allclose(actual, wanted, rtol=0, atol=2e-5 * max(1.0, np.abs(wanted).max()))
 
 
 @every(("conv", "mlp"), [(1, True), (2, True), (2, False)])
@@ -64,9 +64,9 @@ def test_intervals_of_a_stack_hold_what_torch_computes(kind: str, dtype: str) ->
     from recurrent.judge import stack_logits
 
     cell = random_stack(kind)
-    found = stack_logits(cell, WORD, dtype)
+    outputs = stack_logits(cell, WORD, dtype)
     with np.errstate(all="ignore"):
-        for logits, box in zip(found, enclosed(cell, WORD, Sums(FORMATS[dtype])), strict=True):
+        for logits, box in zip(outputs, enclosed(cell, WORD, Sums(FORMATS[dtype])), strict=True):
             assert ((logits >= box.lo[0]) & (logits <= box.hi[0])).all()
             assert (box.hi - box.lo > 0).all()
 
@@ -130,8 +130,8 @@ def test_gated_cells_are_those_of_torch(kind: type[Lstm] | type[Gru]) -> None:
 @pytest.mark.parametrize("kind", [Lstm, Gru])
 def test_intervals_of_gated_cells_hold_what_torch_computes(kind: type[Lstm] | type[Gru], dtype: str) -> None:
     cell, word = random_cell(kind), WORD[:3]  # boxes of a network that does not contract grow
-    found = gated_logits(cell.kind, dict(cell.tensors), word, dtype)
-    for logits, box in zip(found, enclosed(cell, word, Sums(FORMATS[dtype])), strict=True):
+    outputs = gated_logits(cell.kind, dict(cell.tensors), word, dtype)
+    for logits, box in zip(outputs, enclosed(cell, word, Sums(FORMATS[dtype])), strict=True):
         assert ((logits >= box.lo[0]) & (logits <= box.hi[0])).all()
 
 
@@ -181,13 +181,13 @@ def test_tensors_that_do_not_fit_are_named(kind: str) -> None:
 
 def orders(terms: list[np.float32]) -> set[float]:
     """All results of adding float32 numbers one after the other."""
-    found = set()
+    result = set()
     for order in permutations(terms):
         total = np.float32(0)
         for term in order:
             total = np.float32(total + term)
-        found.add(float(total))
-    return found
+        result.add(float(total))
+    return result
 
 
 @every("seed", range(40))
@@ -196,24 +196,24 @@ def test_products_hold_every_order_and_are_points_where_nothing_is_rounded(seed:
     bits = int(rng.integers(2, 16))
     x = (rng.integers(-(2**bits), 2**bits, (2, 4)) * 2.0 ** int(rng.integers(-8, 8))).astype(np.float32)
     w = (rng.integers(-(2**bits), 2**bits, (4, 2)) * 2.0 ** int(rng.integers(-8, 8))).astype(np.float32)
-    made = SINGLE.product(point(x), w.astype(np.float64))
+    result = SINGLE.product(point(x), w.astype(np.float64))
     left = Sums(FORMATS["float32"], LEFT).product(point(x), w.astype(np.float64))
     with np.errstate(over="ignore"):
         for i, j in np.ndindex(2, 2):
-            found = orders([np.float32(a * b) for a, b in zip(x[i], w[:, j], strict=True)])
-            assert made.lo[i, j] <= min(found) <= max(found) <= made.hi[i, j]
+            outcome = orders([np.float32(a * b) for a, b in zip(x[i], w[:, j], strict=True)])
+            assert result.lo[i, j] <= min(outcome) <= max(outcome) <= result.hi[i, j]
             total = np.float32(0)
             for a, b in zip(x[i], w[:, j], strict=True):
                 total = np.float32(total + np.float32(a * b))
             assert left.lo[i, j] == left.hi[i, j] == total
             whole = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x[i], w[:, j], strict=True))
-            if made.known[i, j]:
-                assert found == {float(whole)} == {made.lo[i, j]}
+            if result.known[i, j]:
+                assert outcome == {float(whole)} == {result.lo[i, j]}
     if bits <= 10:
-        assert made.known.all()
+        assert result.known.all()
     same = SINGLE.dot(point(x[:, :, None]), point(w[None]), 1)
-    assert (same.known == made.known).all()
-    assert (np.minimum(same.lo, made.lo) <= np.minimum(same.hi, made.hi)).all()
+    assert (same.known == result.known).all()
+    assert (np.minimum(same.lo, result.lo) <= np.minimum(same.hi, result.hi)).all()
 
 
 def test_some_products_are_points_and_some_are_not() -> None:
@@ -256,19 +256,19 @@ def test_what_is_rounded_is_not_a_point(name: str) -> None:
         y = y * np.float32(2.0 ** -int(rng.integers(0, 12)))
         a, b = Fraction(float(x[0])), Fraction(float(y[0]))
         whole = a * b if name == "total" else a + b
-        found = SINGLE.total((point(x), point(y))) if name == "total" else SINGLE.plus(point(x), point(y))
+        result = SINGLE.total((point(x), point(y))) if name == "total" else SINGLE.plus(point(x), point(y))
         computed = x * y if name == "total" else x + y
-        assert bool(found.known[0]) == (Fraction(float(computed[0])) == whole)
-        assert found.lo[0] <= computed[0] <= found.hi[0]
+        assert bool(result.known[0]) == (Fraction(float(computed[0])) == whole)
+        assert result.lo[0] <= computed[0] <= result.hi[0]
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "tanh"])
 def test_library_functions_are_known_only_where_they_are_exact(name: str) -> None:
     numbers = np.array([-1e30, -110, -109, -5, 0, 5, 109, 110, 1e30])
-    found = getattr(SINGLE, name)(point(numbers))
-    assert found.known.tolist() == [True, True, False, False, True, False, False, True, True]
+    result = getattr(SINGLE, name)(point(numbers))
+    assert result.known.tolist() == [True, True, False, False, True, False, False, True, True]
     low, middle = (0.0, 0.5) if name == "sigmoid" else (-1.0, 0.0)
-    assert found.lo[[0, 1, 4, 7, 8]].tolist() == [low, low, middle, 1.0, 1.0]
+    assert result.lo[[0, 1, 4, 7, 8]].tolist() == [low, low, middle, 1.0, 1.0]
     x = np.random.default_rng(0).uniform(-20, 20, 20_000).astype(np.float32)
     box, torchs = getattr(SINGLE, name)(point(x)), getattr(torch, name)(torch.tensor(x)).numpy()
     assert ((torchs >= box.lo) & (torchs <= box.hi)).all()
@@ -288,8 +288,8 @@ def test_a_mixture_holds_both_ways_to_compute_it() -> None:
     new, old = (rng.uniform(-2, 2, len(share)).astype(np.float32) for _ in range(2))
     box = SINGLE.mixed(point(share), point(new), point(old))
     one = np.float32(1)
-    for found in ((one - share) * new + share * old, new + share * (old - new)):
-        assert ((found >= box.lo) & (found <= box.hi)).all()
+    for result in ((one - share) * new + share * old, new + share * (old - new)):
+        assert ((result >= box.lo) & (result <= box.hi)).all()
     assert box.lo[-2] == box.hi[-2] == new[-2]
     assert box.lo[-1] <= old[-1] <= box.hi[-1]
 
@@ -299,9 +299,9 @@ def test_turns_hold_what_torch_computes_and_quarter_turns_are_points(order: str)
     sums, rng = Sums(FORMATS["float32"], order), np.random.default_rng(0)
     z = rng.normal(0, 2, (500, 2)).astype(np.float32)
     z[:4] = [[3, 0], [0, -7], [0.5, 0], [0, 0]]
-    found = torch.complex(*torch.tensor(z).T)
-    size = (found.real.square() + found.imag.square()).clamp(min=1.0).sqrt()
-    turned = torch.view_as_real(found / size).numpy()
+    result = torch.complex(*torch.tensor(z).T)
+    size = (result.real.square() + result.imag.square()).clamp(min=1.0).sqrt()
+    turned = torch.view_as_real(result / size).numpy()
     x, y = sums.disc(point(z[:, 0]), point(z[:, 1]))
     assert (x.known & y.known)[:4].all()
     if order == ANY:
@@ -328,7 +328,7 @@ def test_gates_of_balls_hold_the_gates_of_their_points(gate: str) -> None:
     balls = DiagonalBalls(random_stack(gate), "float32")  # type: ignore[arg-type]
     middle = np.concatenate([rng.normal(0, 2, (20, 4)), rng.normal(0, 300, (5, 4))])
     radius = rng.uniform(0, 0.3, middle.shape)
-    found = balls.gates(Ball(middle, radius))
+    gates = balls.gates(Ball(middle, radius))
     for _ in range(50):
         if gate == "complex":
             parts = [np.split(side, 2, axis=1) for side in (middle, radius)]
@@ -339,7 +339,7 @@ def test_gates_of_balls_hold_the_gates_of_their_points(gate: str) -> None:
         else:
             point = middle + radius * rng.uniform(-1, 1, middle.shape)
             value = np.tanh(point) if gate == "signed" else 0.5 * (1 + np.tanh(point / 2))
-        assert (np.abs(value - found.middle) <= found.radius + 1e-12).all()
+        assert (np.abs(value - gates.middle) <= gates.radius + 1e-12).all()
     beyond = np.array([[1.0, 1, 0, 0]]) if gate == "complex" else np.full((1, 4), 200.0)
     with pytest.raises(Refused):  # on an axis, but perhaps inside the circle; saturated, but perhaps not
         balls.gates(Ball(beyond, np.array([[2.0 if gate == "complex" else 95.0, 0, 0, 0]])))
@@ -376,6 +376,6 @@ def test_a_step_of_balls_holds_the_steps_of_their_points(gate: str) -> None:
 def test_quarter_turns_are_exact_and_other_turns_are_not() -> None:
     balls = DiagonalBalls(diagonal(parse_spec("C4")), "float32")
     parts = np.array([[2.0, 0.0], [0.0, -2.0], [0.0, 0.0], [1.5, 1.5]])
-    found = balls.gates(Ball(parts, np.zeros(parts.shape)))
-    assert found.middle[:3, 0].tolist() == [1, -1j, 0]
-    assert (found.radius[:, 0] == 0).tolist() == [True, True, True, False]
+    gates = balls.gates(Ball(parts, np.zeros(parts.shape)))
+    assert gates.middle[:3, 0].tolist() == [1, -1j, 0]
+    assert (gates.radius[:, 0] == 0).tolist() == [True, True, True, False]

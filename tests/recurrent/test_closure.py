@@ -69,13 +69,13 @@ def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
     original = WEIGHTS[kind](automaton)
     outcomes = set()
     for cell in [original, *(mutant(original, rng) for _ in range(8))]:
-        proof, (outcome, found) = close(cell, automaton, limit=300), naive(cell, automaton, 300)
+        proof, (outcome, word) = close(cell, automaton, limit=300), naive(cell, automaton, 300)
         outcomes.add(outcome)
         if proof.every_length:
             assert outcome == "closed"
         elif outcome == "wrong":
             assert proof.counterexample is not None
-            assert len(proof.counterexample.word) >= len(found)
+            assert len(proof.counterexample.word) >= len(word)
             assert (
                 RecurrentNetwork(cell, automaton).run(np.array([proof.counterexample.word]))[0]
                 != automaton.run(proof.counterexample.word)
@@ -115,8 +115,8 @@ def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monke
     network, weights = in_training(cell)
     word = np.random.default_rng(0).integers(automaton.num_letters, size=150)
     with torch.no_grad():
-        found = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
-    assert np.array_equal(logits_of(cell, word[None])[0], found)
+        logits = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()
+    assert np.array_equal(logits_of(cell, word[None])[0], logits)
 
 
 def noted(cell, automaton) -> Notes:

@@ -19,27 +19,27 @@ from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 def with_units_in_front(cell: Gru, copies: int) -> dict[str, np.ndarray]:
     """The same network, and before its units so many that are 1 after every letter and that nobody reads."""
     old, n = cell.tensors, len(cell.tensors["weight_hh"])
-    made = {name: value.copy() for name, value in old.items()}
+    result = {name: value.copy() for name, value in old.items()}
     parts = {name: np.split(old[name], 3, axis=-1) for name in ("weight_ih", "bias_ih", "bias_hh")}
     held = np.float32([512.0, -512.0, 512.0])  # reset 1, update 0, candidate 1
-    made["weight_ih"] = np.concatenate(
+    result["weight_ih"] = np.concatenate(
         [np.hstack([np.zeros((len(part), copies), np.float32), part]) for part in parts["weight_ih"]], axis=1
     )
-    made["bias_ih"] = np.concatenate(
+    result["bias_ih"] = np.concatenate(
         [
             np.concatenate([np.full(copies, bias), part])
             for bias, part in zip(held, parts["bias_ih"], strict=True)
         ]
     )
-    made["bias_hh"] = np.concatenate(
+    result["bias_hh"] = np.concatenate(
         [np.concatenate([np.zeros(copies, np.float32), part]) for part in parts["bias_hh"]]
     )
     recurrent = np.zeros((n + copies, 3, n + copies), np.float32)
     recurrent[copies:, :, copies:] = old["weight_hh"].reshape(n, 3, n)
-    made["weight_hh"] = recurrent.reshape(n + copies, -1)
+    result["weight_hh"] = recurrent.reshape(n + copies, -1)
     head = old["head.weight"]
-    made["head.weight"] = np.vstack([np.zeros((copies, head.shape[1]), np.float32), head])
-    return made
+    result["head.weight"] = np.vstack([np.zeros((copies, head.shape[1]), np.float32), head])
+    return result
 
 
 def test_a_read_out_whose_partial_sums_overflow_is_not_proved() -> None:
@@ -63,10 +63,10 @@ def last_bit_of_tanh() -> tuple[np.float32, np.float32]:
     inner = torch.tanh(torch.tensor(numbers)).numpy()
     same = inner == np.tanh(numbers)
     ours, torchs = np.tanh(inner), torch.tanh(torch.tensor(inner)).numpy()
-    found = np.flatnonzero(same & (torchs < ours))
-    if not len(found):
+    result = np.flatnonzero(same & (torchs < ours))
+    if not len(result):
         pytest.skip("numpy and torch agree on every tanh that was tried here")
-    return numbers[found[0]], torchs[found[0]]
+    return numbers[result[0]], torchs[result[0]]
 
 
 def line() -> Semiautomaton:
@@ -114,6 +114,6 @@ def test_a_channel_that_nobody_reads_may_not_overflow_in_a_later_block() -> None
     for i in (0, 1):
         cell.tensors[f"h.{i}.mix.out"][0, 7] = np.float32(2.0**127)
     assert not right(stack_logits(cell, word), FLIPFLOP, word)
-    found = close(cell, FLIPFLOP)
-    assert not found.every_length
-    assert found.counterexample is not None  # the plain run shows it, too
+    result = close(cell, FLIPFLOP)
+    assert not result.every_length
+    assert result.counterexample is not None  # the plain run shows it, too

@@ -33,12 +33,12 @@ def answers_right(cell: Cell, automaton: Semiautomaton, dtype: str) -> bool:
     judged = []
     for word in words.tolist():
         tensors = dict(cell.tensors)
-        found = (
+        logits = (
             gated_logits(cell.kind, tensors, word, dtype)
             if isinstance(cell, Gated)
             else stack_logits(cell, word, dtype)
         )
-        judged.append(right(found, automaton, word))
+        judged.append(right(logits, automaton, word))
     return all(judged)
 
 

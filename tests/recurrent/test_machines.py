@@ -52,15 +52,15 @@ def test_any_small_automaton_has_a_witness_that_is_proved(kind: str, seed: int) 
 def test_all_words_of_the_largest_length_are_run() -> None:
     automaton = parse_spec("S3")
     cell = lstm(automaton)
-    found, _ = run_all(cell, automaton, most=100)
+    counts, _ = run_all(cell, automaton, most=100)
     letters = automaton.num_letters
     longest = max(n for n in range(1, 9) if letters**n <= 100)
-    assert (found.length, found.words) == (longest, letters**longest)
+    assert (counts.length, counts.words) == (longest, letters**longest)
     other = Semiautomaton(automaton.table, start=1)  # the same moves from another start
     truth = [other.run(word) for word in product(range(letters), repeat=longest)]
-    said = [automaton.run(word) for word in product(range(letters), repeat=longest)]
+    answers = [automaton.run(word) for word in product(range(letters), repeat=longest)]
     wrong = run_all(cell, other, most=100)[0].wrong
-    assert wrong == sum(a != b for a, b in zip(truth, said, strict=True)) > 0
+    assert wrong == sum(a != b for a, b in zip(truth, answers, strict=True)) > 0
     assert run_all(cell, automaton, most=1)[0].length == 1
     single = Semiautomaton.from_letters([[1, 0]])
     opinion, wrong_word = run_all(lstm(single), single)
@@ -151,8 +151,8 @@ def parity_machine(logits: Real, follow: list[list[int]]) -> Mealy:
 def test_a_machine_beside_the_automaton() -> None:
     automaton, logits = checkable_table(parse_spec("C2")), point([[2.0, 0.0], [0.0, 3.0]])
     turns = [[0, 1], [1, 0]]
-    found = beside_automaton(parity_machine(logits, turns), automaton, Budget(1e9))
-    assert found == (True, 2.0, 2, None)
+    result = beside_automaton(parity_machine(logits, turns), automaton, Budget(1e9))
+    assert result == (True, 2.0, 2, None)
     wide = between(logits.lo - 0.9, logits.hi + 0.9)
     proved, margin, _, _ = beside_automaton(parity_machine(wide, turns), automaton, Budget(1e9))
     assert (proved, round(margin, 9)) == (True, 0.2)
@@ -261,15 +261,15 @@ def test_rows_of_balls_are_joined() -> None:
 
 def test_a_horizon_is_checked_from_its_witness_alone() -> None:
     automaton = parse_spec("C5")
-    cell, found = diagonal(automaton), horizon_of(diagonal(automaton), automaton)
-    assert found is not None
-    own, witness = checkable_table(automaton), found.witness
+    cell, result = diagonal(automaton), horizon_of(diagonal(automaton), automaton)
+    assert result is not None
+    own, witness = checkable_table(automaton), result.witness
 
     def letters(**change: object) -> int:
         return horizon(cell, own, "float32", {**witness, **change}, Budget(1e12))
 
-    assert letters() == found.length > 10_000
-    assert letters(allowed=[size / 10 for size in witness["allowed"]]) < found.length
+    assert letters() == result.length > 10_000
+    assert letters(allowed=[size / 10 for size in witness["allowed"]]) < result.length
     other = [row[:] for row in witness["follow"]]
     other[1][0] = (other[1][0] + 1) % len(other)
     with pytest.raises(Refused, match="one of another state"):

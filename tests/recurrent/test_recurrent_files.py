@@ -28,16 +28,16 @@ def witness(kind: str, spec: str = "C2") -> RecurrentNetwork:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_witness_comes_back_with_its_answers_and_its_bytes(kind: str, tmp_path: Path) -> None:
-    made = witness(kind, "FlipFlop")
+    result = witness(kind, "FlipFlop")
     for place in ("one", "two"):
-        save(made, tmp_path / place)
-    found = load(tmp_path / "one")
-    save(found, tmp_path / "three")
+        save(result, tmp_path / place)
+    outcome = load(tmp_path / "one")
+    save(outcome, tmp_path / "three")
     for name in (MODEL, MEANING):
         assert len({(tmp_path / place / name).read_bytes() for place in ("one", "two", "three")}) == 1
-    words = np.array(list(itertools.product(range(made.automaton.num_letters), repeat=4)))
-    truth = [made.automaton.run(word) for word in words.tolist()]
-    assert found.run(words).tolist() == [list(states) for states in truth]
+    words = np.array(list(itertools.product(range(result.automaton.num_letters), repeat=4)))
+    truth = [result.automaton.run(word) for word in words.tolist()]
+    assert outcome.run(words).tolist() == [list(states) for states in truth]
 
 
 @every("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [0, 1], [[True, False]]])
@@ -105,16 +105,16 @@ def test_all_words_of_the_longest_length_that_is_cheap(
 ) -> None:
     automaton = Semiautomaton.from_letters(letters)
     right = WEIGHTS["gru"](automaton)
-    found, _ = run_all(right, automaton, most)
-    assert (found.length, found.words, found.wrong) == (length, len(letters) ** length, 0)
+    counts, _ = run_all(right, automaton, most)
+    assert (counts.length, counts.words, counts.wrong) == (length, len(letters) ** length, 0)
 
 
 def test_every_wrong_word_is_counted() -> None:
     """A witness of parity judged as one of the automaton that never moves: right if no letter is 1."""
     still = Semiautomaton.from_letters([(0, 1), (0, 1)])
     toggles = Semiautomaton.from_letters([(0, 1), (1, 0)])
-    found, _ = run_all(WEIGHTS["gru"](toggles), still, 32)
-    assert (found.length, found.words, found.wrong) == (5, 32, 31)
+    counts, _ = run_all(WEIGHTS["gru"](toggles), still, 32)
+    assert (counts.length, counts.words, counts.wrong) == (5, 32, 31)
 
 
 def test_a_folder_with_other_weights_is_left_alone(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_folder_with_other_weights_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_public_functions_save_and_load_recurrent_networks(tmp_path: Path) -> None:
-    made = krohn.compile("C3", architecture="lstm")
-    krohn.save(made, tmp_path / "one")
-    made.save(tmp_path / "two")
+    network = krohn.compile("C3", architecture="lstm")
+    krohn.save(network, tmp_path / "one")
+    network.save(tmp_path / "two")
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "two").iterdir())
     again = krohn.load(tmp_path / "one")

@@ -103,8 +103,8 @@ def test_exact_stacks_are_the_same_bits_in_both_forms_and_in_bfloat16(kind, name
     for dtype in (torch.float32, torch.bfloat16):
         typed = {key: value.to(dtype) for key, value in weights.items()}
         with torch.no_grad():
-            found = network.logits(typed, torch.from_numpy(word)[None, None])[0, 0]
-        assert np.array_equal(found.float().numpy(), logits)
+            outputs = network.logits(typed, torch.from_numpy(word)[None, None])[0, 0]
+        assert np.array_equal(outputs.float().numpy(), logits)
 
 
 @pytest.mark.parametrize(("name", "layers"), [("D8", 2), ("Q8", 2), ("D6", 2), ("C4", 1), ("Grid4", 3)])

@@ -24,7 +24,7 @@ FAMILIES = [
 
 def small() -> list[Semiautomaton]:
     """Every automaton with two letters on two states, and some on three and four, whatever can be reached."""
-    found = [
+    result = [
         Semiautomaton.from_letters(pair, start=start)
         for pair in itertools.product(itertools.product(range(2), repeat=2), repeat=2)
         for start in range(2)
@@ -32,7 +32,7 @@ def small() -> list[Semiautomaton]:
     dice = np.random.default_rng(5)
     more = [dice.integers(size, size=(2, size)).tolist() for size in (3, 3, 3, 3, 3, 3, 4, 4, 4)]
     more += [[(1, 2, 0)], [(1, 2, 3, 0), (1, 0, 3, 2)]]
-    return found + [Semiautomaton.from_letters(letters) for letters in more]
+    return result + [Semiautomaton.from_letters(letters) for letters in more]
 
 
 AUTOMATA = small()
@@ -54,23 +54,23 @@ def elements(automaton: Semiautomaton) -> set[Map]:
     """What words do to the states that are reached, by multiplying until nothing new comes."""
     place = {state: number for number, state in enumerate(reached(automaton))}
     letters = [tuple(place[letter[state]] for state in place) for letter in automaton.letters]
-    found = set(letters)
+    result = set(letters)
     while True:
-        more = {then(one, letter) for one in found for letter in letters} - found
+        more = {then(one, letter) for one in result for letter in letters} - result
         if not more:
-            return found
-        found |= more
+            return result
+        result |= more
 
 
 def periods(automaton: Semiautomaton) -> set[int]:
     """The lengths of the cycles that the powers of elements run into."""
-    found = set()
+    result = set()
     for one in elements(automaton):
         powers = [one]
         while (power := then(powers[-1], one)) not in powers:
             powers.append(power)
-        found.add(len(powers) - powers.index(power))
-    return found
+        result.add(len(powers) - powers.index(power))
+    return result
 
 
 @every("number", range(len(AUTOMATA)))

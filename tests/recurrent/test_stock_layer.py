@@ -22,8 +22,8 @@ def stock(monkeypatch: pytest.MonkeyPatch):
 
 def test_silu_is_inverted(stock) -> None:
     wanted = np.array([-0.25, -0.1, 0.0, 0.25, 3.0])
-    found = stock.before_silu(wanted)
-    assert np.allclose(found / (1 + np.exp(-found)), wanted, rtol=0, atol=1e-14)
+    actual = stock.before_silu(wanted)
+    assert np.allclose(actual / (1 + np.exp(-actual)), wanted, rtol=0, atol=1e-14)
 
 
 def test_the_stock_arithmetic_is_right_without_epsilon_and_has_a_horizon_with_it(stock) -> None:

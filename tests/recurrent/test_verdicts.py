@@ -19,8 +19,8 @@ WRITE_ONCE = Semiautomaton.from_letters(
 
 
 def rows(automaton: Semiautomaton) -> dict[str, tuple[bool | None, int | None, int | None]]:
-    found = verdicts(automaton, analyze(automaton))
-    return {row.name: (row.can, row.layers, row.steps) for row in found}
+    result = verdicts(automaton, analyze(automaton))
+    return {row.name: (row.can, row.layers, row.steps) for row in result}
 
 
 # can, layers, steps of: [0, 1], [-1, 1], complex, DeltaNet [0, 2], DeltaProduct, rank-one
@@ -60,10 +60,10 @@ NAMES = ["diagonal [0, 1]", "diagonal [-1, 1]", "diagonal complex", "DeltaNet [0
 
 @pytest.mark.parametrize("spec", EXPECTED)
 def test_the_rows_follow_the_groups(spec) -> None:
-    found = rows(parse_spec(spec))
-    assert [found[name] for name in (*NAMES, "rank-one (RWKV-7)")] == EXPECTED[spec]
-    assert found["LSTM"] == found["GRU"] == found["PD-SSM"] == (True, 1, 1)
-    assert found["Transformer, fixed depth"][0] is (spec != "S5")
+    result = rows(parse_spec(spec))
+    assert [result[name] for name in (*NAMES, "rank-one (RWKV-7)")] == EXPECTED[spec]
+    assert result["LSTM"] == result["GRU"] == result["PD-SSM"] == (True, 1, 1)
+    assert result["Transformer, fixed depth"][0] is (spec != "S5")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -117,20 +117,20 @@ def test_both_transformers_say_what_they_assume() -> None:
     """A flip-flop that may idle is beyond fixed precision without positions; one that writes is not."""
     idle = Semiautomaton.from_letters([(0, 0), (1, 1), (0, 1)])
     writes = Semiautomaton.from_letters([(0, 0), (1, 1)])
-    found = [
+    result = [
         {row.name: row for row in verdicts(one, analyze(one))} for one in (idle, writes, parse_spec("S5"))
     ]
-    assert [rows["Transformer, fixed precision"].can for rows in found] == [False, True, False]
-    assert [rows["Transformer, fixed depth"].can for rows in found] == [True, True, False]
-    assert "no positions" in found[0]["Transformer, fixed precision"].assumptions
-    assert "depend on the length" in found[0]["Transformer, fixed depth"].assumptions
+    assert [rows["Transformer, fixed precision"].can for rows in result] == [False, True, False]
+    assert [rows["Transformer, fixed depth"].can for rows in result] == [True, True, False]
+    assert "no positions" in result[0]["Transformer, fixed precision"].assumptions
+    assert "depend on the length" in result[0]["Transformer, fixed depth"].assumptions
 
 
 def test_least_is_said_of_one_layer_and_of_diagonal_layers_on_groups() -> None:
-    found = {row.name: row for row in verdicts(parse_spec("S4"), analyze(parse_spec("S4")))}
-    assert found["diagonal complex"].least
-    assert found["DeltaProduct"].least
-    assert not found["DeltaNet [0, 2]"].least
+    result = {row.name: row for row in verdicts(parse_spec("S4"), analyze(parse_spec("S4")))}
+    assert result["diagonal complex"].least
+    assert result["DeltaProduct"].least
+    assert not result["DeltaNet [0, 2]"].least
     grid = {row.name: row for row in verdicts(parse_spec("Grid4"), analyze(parse_spec("Grid4")))}
     assert not grid["diagonal [0, 1]"].least
 
@@ -141,9 +141,9 @@ def test_transpositions_are_one_reflection_each() -> None:
 
 
 def test_the_write_once_cell_shows_two_idempotents_with_one_image() -> None:
-    found = {row.name: row for row in verdicts(WRITE_ONCE, analyze(WRITE_ONCE))}
-    assert found["DeltaProduct"].layers == 2
-    reason = found["DeltaProduct"].reason
+    result = {row.name: row for row in verdicts(WRITE_ONCE, analyze(WRITE_ONCE))}
+    assert result["DeltaProduct"].layers == 2
+    reason = result["DeltaProduct"].reason
     first, second = reason.split("margin: ")[1].removesuffix(" are idempotents with one image").split(" and ")
     images = []
     for words in (first, second):

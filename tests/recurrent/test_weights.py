@@ -161,8 +161,8 @@ def test_logits_of_a_stack_are_one_for_the_state_and_zero_elsewhere(kind: str, n
     automaton = parse_spec(name)
     cell = WEIGHTS[kind](automaton)
     for word in words_of(automaton, count=2):
-        found = logits_of(cell, np.array([word]))[0]
-        for logits, state in zip(found, automaton.run(word), strict=True):
+        result = logits_of(cell, np.array([word]))[0]
+        for logits, state in zip(result, automaton.run(word), strict=True):
             assert np.array_equal(logits, np.eye(automaton.num_states, dtype=np.float32)[state])
 
 

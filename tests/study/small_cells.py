@@ -11,14 +11,14 @@ KINDS = ("lstm", "gru")
 
 def shapes(kind: str, hidden: int, *, letters: int = 2, states: int = 2) -> dict[str, tuple[int, ...]]:
     width = {"lstm": 4, "gru": 3}[kind] * hidden
-    found: dict[str, tuple[int, ...]] = {
+    result: dict[str, tuple[int, ...]] = {
         "wte": (letters, 3),
         "weight_ih": (3, width),
         "weight_hh": (hidden, width),
         "head.weight": (hidden, states),
         "head.bias": (states,),
     }
-    return found | dict.fromkeys(["bias"] if kind == "lstm" else ["bias_ih", "bias_hh"], (width,))
+    return result | dict.fromkeys(["bias"] if kind == "lstm" else ["bias_ih", "bias_hh"], (width,))
 
 
 def random_tensors(kind: str, hidden: int, scale: float, seed: int, **sizes: int) -> Tensors:

@@ -34,7 +34,7 @@ def test_other_distributions_keep_the_length(evaluation: Evaluation, places: lis
 def test_a_scratchpad_is_read_with_the_networks_own_states() -> None:
     """The naive way: predict with the full interleaved prefix, write the prediction down, go on."""
     trained = untrained(TaskConfig(spec="C3", length=4, scratchpad=True))
-    found = AccuracyByLength(lengths=(6,), sequences=5, seed=9).measure(trained)
+    result = AccuracyByLength(lengths=(6,), sequences=5, seed=9).measure(trained)
     words, batch = trained.task_with(length=6).held_out(9, 5)
     for replicate in range(2):
         right = 0
@@ -46,7 +46,7 @@ def test_a_scratchpad_is_read_with_the_networks_own_states() -> None:
                 guess = int(trained.network.logits(trained.weights, prefix)[replicate, 0, -1].argmax())
                 tokens.append(guess + trained.automaton.num_letters)
                 right += guess == int(batch.targets[0, word, 2 * t])
-        assert found[replicate]["token"] == [pytest.approx(right / 30, abs=1e-5)]
+        assert result[replicate]["token"] == [pytest.approx(right / 30, abs=1e-5)]
 
 
 def test_the_words_really_change() -> None:

@@ -29,23 +29,23 @@ def test_attention_is_that_of_the_stock_model(positions: str) -> None:
     trained = untrained(GRID, model)
     words = trained.task_with().held_out(1, 3)[0][0]
     for replicate in range(2):
-        found = attention_of(trained, replicate, words)
+        actual = attention_of(trained, replicate, words)
         single = {name: value[replicate] for name, value in trained.weights.items()}
         stock = gpt_to_stock(model, single, vocabulary=2, classes=4, length=12).eval()
         stock.transformer.set_attn_implementation("eager")
         with torch.no_grad():
             judged = stock.transformer(input_ids=words, output_attentions=True).attentions
         wanted = torch.stack(judged).transpose(1, 2).numpy()
-        assert found.shape == (2, 2, 3, 12, 12)
-        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-5)
+        assert actual.shape == (2, 2, 3, 12, 12)
+        np.testing.assert_allclose(actual, wanted, rtol=1e-3, atol=1e-5)
 
 
 def test_attention_is_causal_and_sums_to_one() -> None:
     trained = untrained(GRID)
-    found = attention_of(trained, 1, trained.task_with().held_out(1, 3)[0][0])
-    assert np.abs(np.triu(found, 1)).max() == 0
-    np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-5)
-    assert found.std() > 0
+    result = attention_of(trained, 1, trained.task_with().held_out(1, 3)[0][0])
+    assert np.abs(np.triu(result, 1)).max() == 0
+    np.testing.assert_allclose(result.sum(-1), 1, rtol=1e-5)
+    assert result.std() > 0
 
 
 def test_networks_without_attention_or_with_a_recency_bias_are_refused() -> None:

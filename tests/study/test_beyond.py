@@ -49,12 +49,12 @@ def test_what_shifted_positions_do_is_told_apart() -> None:
         positions = torch.cat([whole.stages.positions[: len(whole.stages.prompt)], rest])
         answers = replace(whole.stages, positions=positions).run(letters).answers.tolist()
         hits = dict.fromkeys(("right", "twice", "without", "follow"), 0)
-        for word, said in zip(letters.tolist(), answers, strict=True):
+        for word, output in zip(letters.tolist(), answers, strict=True):
             for t in range(8):
-                hits["right"] += said[t] == whole.automaton.run(word[: t + 1])[-1]
-                hits["twice"] += said[t] == whole.automaton.run([word[0], *word[: t + 1]])[-1]
-                hits["without"] += t > 0 and said[t] == whole.automaton.run(word[1 : t + 1])[-1]
-                hits["follow"] += t > 0 and said[t] == whole.automaton.table[said[t - 1], word[t]]
+                hits["right"] += output[t] == whole.automaton.run(word[: t + 1])[-1]
+                hits["twice"] += output[t] == whole.automaton.run([word[0], *word[: t + 1]])[-1]
+                hits["without"] += t > 0 and output[t] == whole.automaton.run(word[1 : t + 1])[-1]
+                hits["follow"] += t > 0 and output[t] == whole.automaton.table[output[t - 1], word[t]]
         counts = {"right": 8, "twice": 8, "without": 7, "follow": 7}
         for name, hit in hits.items():
             assert row[name] == pytest.approx(hit / counts[name] / WORDS)

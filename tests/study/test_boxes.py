@@ -31,7 +31,7 @@ KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def kept() -> tuple[TrainedNetwork, Boxes, Words]:
+def stored() -> tuple[TrainedNetwork, Boxes, Words]:
     trained = read_run(KEPT)
     return (
         trained,
@@ -116,9 +116,9 @@ def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_pa
 
 @pytest.mark.parametrize("name", ["f2", "f4"])
 def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
-    name: str, kept: tuple[TrainedNetwork, Boxes, Words]
+    name: str, stored: tuple[TrainedNetwork, Boxes, Words]
 ) -> None:
-    trained, boxes, claim = kept
+    trained, boxes, claim = stored
     cell = cell_of(trained)
     short, sides = shortened(cell, boxes, name), SHORT[name]
     assert (short.low <= boxes.low).all()
@@ -131,18 +131,18 @@ def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
 
 
 def test_a_written_certificate_has_the_shortest_floats_that_prove(
-    kept: tuple[TrainedNetwork, Boxes, Words],
+    stored: tuple[TrainedNetwork, Boxes, Words],
 ) -> None:
-    trained, boxes, _ = kept
-    made = certificate_of(KEPT, trained, trained.automaton, Proof("all", boxes, BoxVerdict("")))
-    assert made.witness["sides"] == "f2"
-    assert check_certificate(read_net(KEPT), made).certified
-    assert (made.claim.up_to, made.claim.allowed, made.claim.order) == (None, None, "any")
-    assert set(made.claim.assumptions) == {"rounding", "sum", "saturation", "sigmoid", "tanh"}
+    trained, boxes, _ = stored
+    result = certificate_of(KEPT, trained, trained.automaton, Proof("all", boxes, BoxVerdict("")))
+    assert result.witness["sides"] == "f2"
+    assert check_certificate(read_net(KEPT), result).certified
+    assert (result.claim.up_to, result.claim.allowed, result.claim.order) == (None, None, "any")
+    assert set(result.claim.assumptions) == {"rounding", "sum", "saturation", "sigmoid", "tanh"}
 
 
-def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
-    trained, boxes, _ = kept
+def test_real_runs_stay_inside_the_boxes(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+    trained, boxes, _ = stored
     words, w = habitual(trained.automaton, 200), {n: torch.tensor(v) for n, v in tensors_of(trained).items()}
     key = np.zeros(len(words), dtype=np.int64)
     h = c = torch.zeros(len(words), len(w["weight_hh"]))
@@ -155,8 +155,8 @@ def test_real_runs_stay_inside_the_boxes(kept: tuple[TrainedNetwork, Boxes, Word
         assert ((state >= boxes.low[key]) & (state <= boxes.high[key])).all()
 
 
-def test_broken_certificates_are_refused(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
-    trained, boxes, claim = kept
+def test_broken_certificates_are_refused(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+    trained, boxes, claim = stored
     cell, b = cell_of(trained), boxes
     assert proved(cell, b, claim)
     nan, empty, small, away = (b.low.copy() for _ in range(4))
@@ -180,11 +180,11 @@ def test_broken_certificates_are_refused(kept: tuple[TrainedNetwork, Boxes, Word
     assert not proved(cell, b, other)
 
 
-def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedNetwork, Boxes, Words]) -> None:
-    trained, boxes, claim = kept
+def test_mutants_are_never_proved_and_wrong(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+    trained, boxes, claim = stored
     rng, original = np.random.default_rng(3), tensors_of(trained)
-    found = contexts(claim)
-    assert found is not None
+    result = contexts(claim)
+    assert result is not None
     words = np.concatenate([uniform(trained.automaton, 60)[:200], habitual(trained.automaton, 60)])
     wanted = np.asarray(simulate(trained.automaton, words))
     outcomes = set()
@@ -201,7 +201,7 @@ def test_mutants_are_never_proved_and_wrong(kept: tuple[TrainedNetwork, Boxes, W
         weights = {part: torch.tensor(value)[None] for part, value in tensors.items()}
         mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
         cell = cell_of(mutant)
-        certified = proved(cell, boxes, claim) or search(cell, claim, found, rounds=60)[1].proved
+        certified = proved(cell, boxes, claim) or search(cell, claim, result, rounds=60)[1].proved
         right = bool((mutant.forward(words) == wanted).all())
         assert right or not certified
         outcomes.add((certified, right))
@@ -214,10 +214,10 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     tensors, _ = random_cell("lstm", 4, 0.1, 0)
     tensors["bias"][4:8] = 60.0  # forget gates are 1
     claim = words_about(np.array([[0, 0], [1, 1]]))
-    found = contexts(claim)
-    assert found is not None
+    result = contexts(claim)
+    assert result is not None
     tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
-    boxes, verdict = search(made_cell("lstm", tensors), claim, found)
+    boxes, verdict = search(made_cell("lstm", tensors), claim, result)
     assert not verdict.proved
     automaton = Semiautomaton(((0, 1), (0, 1)), state_names=("left", "right"), letter_names=("x", "y"))
     assert proof_summary(boxes, verdict, automaton).endswith(
@@ -267,10 +267,10 @@ def unread_letter_sum(w: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.parametrize("spoil", [large_read_out, no_number_in_a_silent_unit, unread_letter_sum])
 def test_boxes_need_every_number_to_be_finite(
-    spoil: Callable[[dict[str, np.ndarray]], None], kept: tuple[TrainedNetwork, Boxes, Words]
+    spoil: Callable[[dict[str, np.ndarray]], None], stored: tuple[TrainedNetwork, Boxes, Words]
 ) -> None:
     """torch's own cell answers wrongly, or with no number; neither the old boxes nor new ones prove it."""
-    trained, boxes, claim = kept
+    trained, boxes, claim = stored
     tensors = {name: value.copy() for name, value in tensors_of(trained).items()}
     states, letters = claim.table.shape
     tensors["wte"], tensors["head.bias"] = tensors["wte"][:letters], tensors["head.bias"][:states]
@@ -279,10 +279,10 @@ def test_boxes_need_every_number_to_be_finite(
     assert right(gated_logits("lstm", tensors, word), trained.automaton, word)
     spoil(tensors)
     assert not right(gated_logits("lstm", tensors, word), trained.automaton, word)
-    found = contexts(claim)
-    assert found is not None
+    result = contexts(claim)
+    assert result is not None
     with np.errstate(all="ignore"):
         cell = made_cell("lstm", tensors)
         with suppress(Refused):
             assert not check(cell, boxes, claim).proved
-        assert not search(cell, claim, found, rounds=40)[1].proved
+        assert not search(cell, claim, result, rounds=40)[1].proved

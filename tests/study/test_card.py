@@ -45,14 +45,14 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
     words = ["--seeds", "1", "-T", "8", "--steps", "150", "--tasks", "C2,C3", "--out", "card", "--json"]
     assert run(["card", "my_layer:Signed", *words]) == 0
     shown = capsys.readouterr()
-    found = json.loads(shown.out)
-    two, three = found["rows"]
+    report = json.loads(shown.out)
+    two, three = report["rows"]
     assert (two["task"], two["can"], two["seeds"]) == ("C2", "yes", 1)
     assert two["learned"]["T"] == 1
     assert two["holds"][0]["letters"] >= 8
     assert (three["can"], three["learned"]["4T"], three["holds"]) == ("no", 0, [None])
     assert "C3" in three["reason"]
-    assert json.loads((tmp_path / "card" / "card.json").read_text()) == found
+    assert json.loads((tmp_path / "card" / "card.json").read_text()) == report
     assert "2 networks of 150 steps: about" in shown.err
     assert "C2, seed 0: " in shown.err
     page = (tmp_path / "card" / "card.html").read_text()
@@ -77,12 +77,12 @@ class Mislabelled(nn.Module):
 
 
 def test_a_conflict_is_marked_and_explained_on_the_card() -> None:
-    found = krohn.card(Mislabelled, ["C2"], seeds=1, length=8, steps=250, width=16)
-    (row,) = found.rows
+    card = krohn.card(Mislabelled, ["C2"], seeds=1, length=8, steps=250, width=16)
+    (row,) = card.rows
     assert (row["can"], row["learned"]["4T"]) == ("no", 1)
     assert row["conflict"]
-    assert "no !" in found.text()
-    assert f"C2: conflict: {row['conflict']}." in found.text()
+    assert "no !" in card.text()
+    assert f"C2: conflict: {row['conflict']}." in card.text()
 
 
 class Bursts(nn.Module):
@@ -101,10 +101,10 @@ class Bursts(nn.Module):
 
 def test_a_training_that_diverges_is_named() -> None:
     lines: list[str] = []
-    found = krohn.card(Bursts, ["C2"], **QUICK | {"steps": 30}, tell=lines.append)
-    assert found.rows[0]["diverged"] == [10]
+    card = krohn.card(Bursts, ["C2"], **QUICK | {"steps": 30}, tell=lines.append)
+    assert card.rows[0]["diverged"] == [10]
     assert "diverged: the loss of step 10 is not finite" in lines[-1]
-    assert "C2: 1 of 1 seeds diverged: the loss was not finite." in found.text()
+    assert "C2: 1 of 1 seeds diverged: the loss was not finite." in card.text()
     assert "diverged" not in krohn.card(Bursts, ["C2"], **QUICK).text()
 
 
@@ -118,10 +118,10 @@ def test_a_card_can_be_continued_seed_by_seed() -> None:
 
 def test_the_proved_length_is_on_the_card_and_below_the_first_wrong_letter(monkeypatch) -> None:
     monkeypatch.setattr("krohn.study.layers.LONGEST", 300)
-    found = krohn.card("gru", ["C2"], seeds=1, length=8, steps=250, width=16)
-    (held,) = found.rows[0]["holds"]
+    card = krohn.card("gru", ["C2"], seeds=1, length=8, steps=250, width=16)
+    (held,) = card.rows[0]["holds"]
     assert 4 <= held["certified"] <= held["letters"]
-    assert f"{held['letters']} (proved {held['certified']})" in found.text()
+    assert f"{held['letters']} (proved {held['certified']})" in card.text()
 
 
 def test_progress_is_reported_within_a_network(monkeypatch) -> None:
@@ -196,10 +196,10 @@ def test_a_conflict_of_theorem_and_training_is_explained() -> None:
     ],
 )
 def test_the_verdict_is_about_the_layer_with_its_options(layer: str, task: str, can: str) -> None:
-    found = theorem(parse_spec(task), find_layer(layer, 8))
-    assert found["can"] == can
-    assert found["reason"]
-    assert bool(found["assumes"]) is (find_layer(layer, 8).family is not None)
+    result = theorem(parse_spec(task), find_layer(layer, 8))
+    assert result["can"] == can
+    assert result["reason"]
+    assert bool(result["assumes"]) is (find_layer(layer, 8).family is not None)
 
 
 def test_every_architecture_of_ours_has_a_card_and_its_family_is_a_row() -> None:
@@ -213,10 +213,10 @@ def test_time_is_estimated_before_the_start_and_limited() -> None:
     effort = Effort(length=4, steps=50, seeds=2, width=4)
     few = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
     assert few > 0
-    found = krohn.card("diagonal", ["C2", "C3"], **QUICK | {"steps": 10**6}, minutes=0.005)
-    assert found.stopped == "the time limit of 0.005 minutes was reached"
-    assert [row["seeds"] for row in found.rows] == [0, 0]
-    assert "not run" in found.text()
+    card = krohn.card("diagonal", ["C2", "C3"], **QUICK | {"steps": 10**6}, minutes=0.005)
+    assert card.stopped == "the time limit of 0.005 minutes was reached"
+    assert [row["seeds"] for row in card.rows] == [0, 0]
+    assert "not run" in card.text()
 
 
 def test_an_interruption_is_not_taken_for_the_square_of_attention(monkeypatch) -> None:

@@ -111,9 +111,9 @@ def library(monkeypatch: pytest.MonkeyPatch, **classes: object) -> None:
 def test_a_layer_of_the_library_is_run_by_its_name(monkeypatch, capsys) -> None:
     library(monkeypatch, Stock=Stock)
     assert run(["card", "fla:Stock,scale=0.5", "--tasks", "C2", "--json", *TYPED]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["rows"][0]["can"], found["rows"][0]["seeds"]) == ("open", 1)
-    assert found["remark"] == "flash-linear-attention's own layer and kernels"
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rows"][0]["can"], report["rows"][0]["seeds"]) == ("open", 1)
+    assert report["remark"] == "flash-linear-attention's own layer and kernels"
 
 
 @pytest.mark.parametrize(

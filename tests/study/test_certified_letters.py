@@ -55,7 +55,7 @@ def test_every_word_of_the_proved_length_is_right(kind, task, longest, boxes, le
     assert proved[-1] >= least
 
 
-def kept(name: str) -> tuple[Alone, Semiautomaton]:
+def stored(name: str) -> tuple[Alone, Semiautomaton]:
     """A kept network as a module, and its automaton."""
     states = read_run(NETWORKS / name)
     module = Alone(states.network)
@@ -66,7 +66,7 @@ def kept(name: str) -> tuple[Alone, Semiautomaton]:
 
 @pytest.mark.parametrize("name", ["c2-lstm-proved", "c3-lstm-proved"])
 def test_networks_proved_for_every_length_are_proved_as_far_as_is_looked(name: str) -> None:
-    module, automaton = kept(name)
+    module, automaton = stored(name)
     assert certified_letters(module, automaton, 40) == 40
     head = module.get_parameter(module.names["head.weight"])
     head.data[:, [0, 1]] = head.data[:, [1, 0]]  # two answers exchanged

@@ -54,10 +54,10 @@ def random_boxes(size: int, seed: int, count: int = 6) -> tuple[np.ndarray, np.n
 @pytest.mark.parametrize("kind", KINDS)
 def test_margins_are_the_least_lead_in_any_corner(kind: str) -> None:
     tensors = random_tensors(kind, 3, 1.0, 2, states=4)
-    made = cell(kind, tensors)
-    low, high = random_boxes(made.size, 0)
+    result = cell(kind, tensors)
+    low, high = random_boxes(result.size, 0)
     state = np.array([0, 1, 2, 3, 0, 1])
-    found = made.margins(low, high, state)
+    outcome = result.margins(low, high, state)
     torched = worst_leads(
         {name: torch.tensor(value).double() for name, value in tensors.items()},
         *(torch.tensor(side) for side in (low, high)),
@@ -69,7 +69,7 @@ def test_margins_are_the_least_lead_in_any_corner(kind: str) -> None:
             logits = np.array(corner) @ tensors["head.weight"].astype(float) + tensors["head.bias"]
             leads.append(logits - logits[answer])
         others = np.delete(np.max(leads, axis=0), answer)  # how far each other answer may lead
-        assert -others.max() - 1e-4 < found[row] < -others.max()
+        assert -others.max() - 1e-4 < outcome[row] < -others.max()
         assert np.allclose(np.delete(torched[row].numpy(), answer), others)
         assert torched[row, answer] == 0.0
 
@@ -77,16 +77,16 @@ def test_margins_are_the_least_lead_in_any_corner(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_sees_the_images_that_the_checker_sees(kind: str) -> None:
     tensors = random_tensors(kind, 4, 0.7, 3)
-    made = cell(kind, tensors)
-    low, high = random_boxes(made.size, 1)
+    actual = cell(kind, tensors)
+    low, high = random_boxes(actual.size, 1)
     weights = {name: torch.tensor(value).double() for name, value in tensors.items()}
     source, letter = torch.tensor([0, 3, 5, 2]), torch.tensor([1, 0, 0, 1])
     image = IMAGES[kind](weights, *(torch.tensor(side) for side in (low, high)), source, letter)
     for row, (box, read) in enumerate(zip(source.tolist(), letter.tolist(), strict=True)):
-        wanted = made.image(low[[box]], high[[box]], read)
+        wanted = actual.image(low[[box]], high[[box]], read)
         for ours, theirs in zip(image, wanted, strict=True):
             assert np.allclose(ours[row].numpy(), theirs[0], atol=1e-5)
-        inside = np.random.default_rng(row).uniform(low[box], high[box], (200, made.size))
+        inside = np.random.default_rng(row).uniform(low[box], high[box], (200, actual.size))
         got = step(kind, tensors, read, inside)
         assert (got > wanted[0]).all()
         assert (got < wanted[1]).all()
@@ -121,7 +121,7 @@ def test_sums_in_any_order_stay_inside() -> None:
     point = rng.uniform(-1, 1, 2 * hidden).astype(np.float32)
     tensors["bias"] -= point[:hidden] @ tensors["weight_hh"]  # gates near zero, where they are steep
     low, high = cell("lstm", tensors).image(point[None].astype(float), point[None].astype(float), 1)
-    found = set()
+    result = set()
     for _ in range(40):
         order = rng.permutation(hidden + 4)
         terms = np.concatenate([
@@ -136,10 +136,10 @@ def test_sums_in_any_order_stay_inside() -> None:
         i, f, o = (torch.sigmoid(torch.tensor(gate)).numpy() for gate in (i, f, o))
         c = f * point[hidden:] + i * np.tanh(g)
         got = np.concatenate([o * np.tanh(c), c])
-        found.add(got.tobytes())
+        result.add(got.tobytes())
         assert (got >= low[0]).all()
         assert (got <= high[0]).all()
-    assert len(found) > 10
+    assert len(result) > 10
     exact = step("lstm", tensors, 1, point[None].astype(float))[0]
     assert np.abs(got - exact).max() > 1e-6  # beyond what is granted to the activations alone
 
@@ -168,32 +168,32 @@ def test_sums_in_any_order_stay_inside() -> None:
     ],
 )
 def test_every_malformed_certificate_is_told_what_must_hold(change: dict[str, np.ndarray], says: str) -> None:
-    made, boxes, claim = quiet_proof()
-    found = check(made, replace(boxes, **change), claim)
-    assert says in found.failure
-    assert found.proved == (not says)
+    parts, boxes, claim = quiet_proof()
+    verdict = check(parts, replace(boxes, **change), claim)
+    assert says in verdict.failure
+    assert verdict.proved == (not says)
 
 
 def test_a_proof_says_how_much_was_looked_at() -> None:
-    made, boxes, claim = quiet_proof()
-    found = check(made, boxes, claim)
-    assert (found.steps, found.widest) == (2, 2.0)
-    assert 1 - 1e-5 < found.margin <= 1
+    parts, boxes, claim = quiet_proof()
+    verdict = check(parts, boxes, claim)
+    assert (verdict.steps, verdict.widest) == (2, 2.0)
+    assert 1 - 1e-5 < verdict.margin <= 1
     wrong = words_about(1 - claim.table)  # every letter changes the state
-    assert "the state that the automaton moves to" in check(made, boxes, wrong).failure
-    forbidden = check(made, boxes, replace(claim, allowed=np.zeros((2, 2), dtype=bool)))
+    assert "the state that the automaton moves to" in check(parts, boxes, wrong).failure
+    forbidden = check(parts, boxes, replace(claim, allowed=np.zeros((2, 2), dtype=bool)))
     assert forbidden.steps == 0
 
 
 def test_the_read_out_is_asked_on_every_box_that_a_letter_leads_to() -> None:
-    made, boxes, claim = quiet_proof()
+    parts, boxes, claim = quiet_proof()
     two = Boxes(
         np.array([0, 0]), np.array([[1, 1], [1, 1]]), *(np.repeat(b, 2, 0) for b in (boxes.low, boxes.high))
     )
-    assert check(made, two, claim).proved
-    made.weights["head.weight"][0] = (-2.0, 2.0)  # h = 1 in the corner now answers 1
-    found = check(made, two, claim)
-    assert (found.at, found.proved) == ((1, -1), False)  # box 0 is never asked: no letter leads there
+    assert check(parts, two, claim).proved
+    parts.weights["head.weight"][0] = (-2.0, 2.0)  # h = 1 in the corner now answers 1
+    verdict = check(parts, two, claim)
+    assert (verdict.at, verdict.proved) == ((1, -1), False)  # box 0 is never asked: no letter leads there
 
 
 @pytest.mark.parametrize(
@@ -220,19 +220,19 @@ def test_rows_and_columns_beyond_letters_and_states_are_padding() -> None:
     with pytest.raises(InvalidFile, match="padding of wte must be 0"):
         gated("gru", tensors, 3, 5)
     tensors["wte"][3:], tensors["head.weight"][:, 5:], tensors["head.bias"][5:] = 0, 0, 0
-    made = gated("gru", tensors, 3, 5)
-    assert (made.num_letters, made.num_states) == (3, 5)
+    result = gated("gru", tensors, 3, 5)
+    assert (result.num_letters, result.num_states) == (3, 5)
     one_letter = cell("gru", {**tensors, "wte": tensors["wte"][:1]})
     assert "the automaton's letters" in check(one_letter, *quiet_proof()[1:]).failure
 
 
 def test_a_read_out_that_can_overflow_proves_nothing() -> None:
-    made, boxes, claim = quiet_proof()
-    made.weights["head.weight"][:, 0] = 2.0**127
-    assert "overflow" in check(made, boxes, claim).failure
-    made, boxes, claim = quiet_proof()
-    made.weights["weight_hh"][:, 0] = 2.0**127
-    assert "overflow" in check(made, boxes, claim).failure
+    parts, boxes, claim = quiet_proof()
+    parts.weights["head.weight"][:, 0] = 2.0**127
+    assert "overflow" in check(parts, boxes, claim).failure
+    parts, boxes, claim = quiet_proof()
+    parts.weights["weight_hh"][:, 0] = 2.0**127
+    assert "overflow" in check(parts, boxes, claim).failure
 
 
 @every("letters", [1, 2])
@@ -242,8 +242,8 @@ def test_contexts_are_what_words_lead_to(seed: int, letters: int) -> None:
     rng = np.random.default_rng(seed)
     allowed = rng.random(automaton.table.shape) < 0.8
     claim = words_of(automaton, allowed)
-    found = contexts(claim, letters)
-    assert found is not None
+    result = contexts(claim, letters)
+    assert result is not None
     keys: dict[int, tuple[int, tuple[int, ...]]] = {0: (automaton.start, ())}
     for length in range(1, 6):
         for word in product(range(automaton.num_letters), repeat=length):
@@ -251,12 +251,12 @@ def test_contexts_are_what_words_lead_to(seed: int, letters: int) -> None:
             for letter in word:
                 legal = legal and bool(allowed[state, letter])
                 if legal:
-                    state, box = automaton.step(state, letter), int(found.follower[box, letter])
+                    state, box = automaton.step(state, letter), int(result.follower[box, letter])
             if legal:
                 assert keys.setdefault(box, (state, word[-letters:])) == (state, word[-letters:])
-                assert (found.state[box], found.last[box]) == (state, word[-1])
+                assert (result.state[box], result.last[box]) == (state, word[-1])
     assert len(set(list(keys.values())[1:])) == len(keys) - 1
-    assert ((found.follower >= 0) == allowed[found.state]).all()
+    assert ((result.follower >= 0) == allowed[result.state]).all()
 
 
 def test_too_many_contexts_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,9 +328,9 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     for name in ("config.json", "weights.safetensors", "result.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     save_certificate(claim_boxes(net, trained.automaton, which, spoiled, "f8"), tmp_path / NAME)
-    found = verify(folder, certificate=tmp_path / NAME)
-    assert not found.certified
-    assert "letter" in found.reason
+    report = verify(folder, certificate=tmp_path / NAME)
+    assert not report.certified
+    assert "letter" in report.reason
     again = prove(
         trained, trained.automaton, "all", near=tmp_path
     )  # the file is no proof: boxes are searched
@@ -342,8 +342,8 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
 
 def test_json_of_a_proof_that_is_none() -> None:
     _, boxes, _ = quiet_proof()
-    said = Proof("all", boxes, BoxVerdict("no")).to_json()
-    assert (said["proved"], said["failure"], said["boxes"]) == (False, "no", 1)
+    report = Proof("all", boxes, BoxVerdict("no")).to_json()
+    assert (report["proved"], report["failure"], report["boxes"]) == (False, "no", 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -352,9 +352,9 @@ def test_boxes_of_a_search_hold_every_run(kind: str) -> None:
     tensors = random_tensors(kind, 3, 0.3, 8)
     tensors["head.bias"][0] += np.float32(3.0)
     claim = always_zero()
-    found = contexts(claim)
-    assert found is not None
-    boxes, verdict = search(cell(kind, tensors), claim, found)
+    result = contexts(claim)
+    assert result is not None
+    boxes, verdict = search(cell(kind, tensors), claim, result)
     assert verdict.proved
     rng = np.random.default_rng(0)
     state, box = np.zeros((1, boxes.low.shape[1])), 0

@@ -71,18 +71,18 @@ def systems() -> Systems:
     automata = [random_automaton(seed, largest=5) for seed in (0, 2, 3, 5, 10, 12)]
     automata += [Semiautomaton.from_letters(letters, start=2) for letters in groups]
     automata.append(krohn.zoo("Grid4"))
-    return [(automaton, found) for automaton in automata for found in lifts(automaton)[0]]
+    return [(automaton, system) for automaton in automata for system in lifts(automaton)[0]]
 
 
 def test_tuples_stand_for_the_states_that_words_lead_to(systems: Systems) -> None:
-    assert {found.name for _, found in systems} == {"series", "plan", "holonomy"}
-    for automaton, found in systems:
+    assert {system.name for _, system in systems} == {"series", "plan", "holonomy"}
+    for automaton, system in systems:
         readings, _ = readings_of(automaton)
-        along = found.along(readings)
-        assert (found.state[along[:, 0]] == readings.automaton.start).all()
-        assert (found.state[along[:, 1:]] == readings.states).all()
-        assert [found.decode(tuple(row)) for row in found.coordinates.tolist()] == found.state.tolist()
-        assert len({tuple(row) for row in found.coordinates.tolist()}) == len(found.coordinates)
+        along = system.along(readings)
+        assert (system.state[along[:, 0]] == readings.automaton.start).all()
+        assert (system.state[along[:, 1:]] == readings.states).all()
+        assert [system.decode(tuple(row)) for row in system.coordinates.tolist()] == system.state.tolist()
+        assert len({tuple(row) for row in system.coordinates.tolist()}) == len(system.coordinates)
 
 
 def test_a_coordinate_changed_before_the_letter_must_lead_to_one_state(
@@ -90,46 +90,46 @@ def test_a_coordinate_changed_before_the_letter_must_lead_to_one_state(
 ) -> None:
     """By definition: try every value before the letter, keep those that give the value wanted after it."""
     decided = undecided = 0
-    for _, found in systems:
-        rows = [tuple(row) for row in found.coordinates.tolist()]
-        for place in range(found.coordinates.shape[1]):
-            table = found.during(place)
-            for (number, letter, value), said in np.ndenumerate(table):
+    for _, system in systems:
+        rows = [tuple(row) for row in system.coordinates.tolist()]
+        for place in range(system.coordinates.shape[1]):
+            table = system.during(place)
+            for (number, letter, value), state in np.ndenumerate(table):
                 reached = set()
                 for other, row in enumerate(rows):
                     alike = all(p == place or row[p] == rows[number][p] for p in range(len(row)))
-                    target = found.table[other, letter]
-                    if alike and found.coordinates[target, place] == value:
-                        reached.add(int(found.state[target]))
-                assert said == (reached.pop() if len(reached) == 1 else -1)
-                decided, undecided = decided + (said >= 0), undecided + (said < 0)
+                    target = system.table[other, letter]
+                    if alike and system.coordinates[target, place] == value:
+                        reached.add(int(system.state[target]))
+                assert state == (reached.pop() if len(reached) == 1 else -1)
+                decided, undecided = decided + (state >= 0), undecided + (state < 0)
     assert decided > 100 < undecided
 
 
 def test_predictions_before_and_after_the_letter_are_those_of_the_tuples(
     systems: Systems,
 ) -> None:
-    for automaton, found in systems:
+    for automaton, system in systems:
         readings, pairs = readings_of(automaton)
-        along = found.along(readings)
-        for part in found.parts:
+        along = system.along(readings)
+        for part in system.parts:
             after, alone = (
                 predict(part, readings, pairs).tolist()
-                for predict in (found.predict_after, found.predict_alone)
+                for predict in (system.predict_after, system.predict_alone)
             )
             for number, (base, source, at) in enumerate(triples(pairs)):
-                own, given = (found.coordinates[along[word, at + 1]].tolist() for word in (base, source))
+                own, given = (system.coordinates[along[word, at + 1]].tolist() for word in (base, source))
                 for place in part.replaced:
                     own[place] = given[place]
-                assert after[number] == found.decode(tuple(own))
-                moved = found.coordinates[along[base, at]] != found.coordinates[along[base, at + 1]]
+                assert after[number] == system.decode(tuple(own))
+                moved = system.coordinates[along[base, at]] != system.coordinates[along[base, at + 1]]
                 rests = not any(moved[p] for p in range(len(own)) if p not in part.replaced)
                 assert alone[number] == (after[number] if rests else -1)
             if len(part.replaced) == 1:
-                table = found.during(part.replaced[0])
-                during = found.predict_during(part.replaced[0], readings, pairs).tolist()
+                table = system.during(part.replaced[0])
+                during = system.predict_during(part.replaced[0], readings, pairs).tolist()
                 for number, (base, source, at) in enumerate(triples(pairs)):
-                    wanted = found.coordinates[along[source, at + 1], part.replaced[0]]
+                    wanted = system.coordinates[along[source, at + 1], part.replaced[0]]
                     letter = readings.letters[base, at]
                     assert during[number] == table[along[base, at], letter, wanted]
 
@@ -143,11 +143,11 @@ def test_what_has_no_coordinates_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(lift, "cascade_plans", lambda *_: iter(()))
     with pytest.raises(LimitExceeded, match="no plan was found"):
         plan_lift(krohn.zoo("D6"))
-    found, notes = lifts(krohn.zoo("A5"))
+    result, notes = lifts(krohn.zoo("A5"))
     assert [note.partition(":")[0] for note in notes] == [
         f"no coordinates by {name}" for name in ("series", "plan", "holonomy")
     ]
-    assert found == []
+    assert result == []
 
 
 @every("seed", range(20))
@@ -176,9 +176,9 @@ def test_more_of_a_letter_is_the_word_with_that_many_more(order: int, steps: lis
 
 @pytest.mark.parametrize("spec", ["Grid4", "D6", "FlipFlop"])
 def test_letters_that_do_not_commute_are_not_simply_added(spec: str) -> None:
-    found = [v for v in candidates(krohn.zoo(spec), LENGTH)[0] if v.family == "count"]
-    assert found
-    assert not any("more of the letter" in v.roles for v in found)
+    result = [v for v in candidates(krohn.zoo(spec), LENGTH)[0] if v.family == "count"]
+    assert result
+    assert not any("more of the letter" in v.roles for v in result)
 
 
 def test_a_count_with_several_letters_to_choose_from_says_a_state_only_if_they_agree() -> None:
@@ -233,11 +233,11 @@ def test_walls_are_touched_where_a_moving_letter_does_not_move() -> None:
     assert wall_states(automaton) == [0, 4]
     readings, _ = readings_of(automaton)
     values = named(automaton, "last wall").values(readings)
-    for states, found in zip(readings.states.tolist(), values.tolist(), strict=True):
+    for states, result in zip(readings.states.tolist(), values.tolist(), strict=True):
         touched = [-1]
         for state in states:
             touched.append(state if state in (0, 4) else touched[-1])
-        assert found == touched[1:]
+        assert result == touched[1:]
     assert wall_states(krohn.zoo("D6")) == wall_states(krohn.zoo("FlipFlop")) == []
     with_rest = Semiautomaton.from_letters([[0, 1, 2, 3], [0, 0, 1, 2], [1, 2, 3, 3]])
     assert wall_states(with_rest) == [0, 3]  # resting everywhere makes no wall
@@ -255,8 +255,8 @@ def test_letters_back_are_letters_of_the_word() -> None:
 
 @pytest.mark.parametrize(("length", "widths"), [(4, [2]), (5, [2, 4]), (9, [2, 4, 8])])
 def test_windows_are_shorter_than_the_word(length: int, widths: list[int]) -> None:
-    found = [v.name for v in candidates(krohn.zoo("C2"), length)[0] if v.family == "scan"]
-    assert found == [f"map of the last {width} letters" for width in widths]
+    result = [v.name for v in candidates(krohn.zoo("C2"), length)[0] if v.family == "scan"]
+    assert result == [f"map of the last {width} letters" for width in widths]
 
 
 def brute_cut(one: np.ndarray, other: np.ndarray) -> bool:
@@ -302,7 +302,7 @@ def test_telling_and_quiet_pairs_by_their_definition(spec: str, name: str) -> No
     readings, _ = readings_of(krohn.zoo(spec))
     variable = named(readings.automaton, name)
     role = next(iter(variable.roles.values()))
-    told = telling_pairs(variable, role, readings, np.random.default_rng(0), 20)
+    chosen = telling_pairs(variable, role, readings, np.random.default_rng(0), 20)
     drawn = draw_pairs(readings, np.random.default_rng(0), 24 * 20)
     values, predicted, run = variable.values(readings), role(readings, drawn).tolist(), readings.automaton.run
     telling, quiet = [], []
@@ -317,11 +317,11 @@ def test_telling_and_quiet_pairs_by_their_definition(spec: str, name: str) -> No
             quiet.append((base, source, at))
         if state != plain and (name == "state" or state != full) and (name == "letter" or state != lettered):
             telling.append((base, source, at, state))
-    assert not told.alike
+    assert not chosen.alike
     assert [
-        (*one, p) for one, p in zip(triples(told.pairs), told.predicted.tolist(), strict=True)
+        (*one, p) for one, p in zip(triples(chosen.pairs), chosen.predicted.tolist(), strict=True)
     ] == telling[:20]
-    assert triples(told.quiet) == quiet[:10]
+    assert triples(chosen.quiet) == quiet[:10]
     assert len(telling) > 10
     assert name != "map of the last 2 letters" or len(quiet) > 10
 
@@ -331,10 +331,10 @@ def test_pairs_that_do_not_tell_a_variable_from_the_state_are_marked() -> None:
     readings, _ = readings_of(krohn.zoo("Parity"))
     variable = named(readings.automaton, "count of 1 modulo 2")
     role = variable.roles["more of the letter"]
-    told = telling_pairs(variable, role, readings, np.random.default_rng(0), 40)
-    assert told.alike
+    telling = telling_pairs(variable, role, readings, np.random.default_rng(0), 40)
+    assert telling.alike
     assert not telling_pairs(
         variable, role, readings, np.random.default_rng(0), 40, [letter_variable()]
     ).alike
-    assert len(told) == 40
-    assert (told.predicted != readings.states[told.pairs.base, told.pairs.at]).all()
+    assert len(telling) == 40
+    assert (telling.predicted != readings.states[telling.pairs.base, telling.pairs.at]).all()

@@ -108,22 +108,22 @@ def test_the_closest_lead_is_the_least_over_all_prefixes_that_were_right(runs: d
     import torch
 
     trained = read_run(runs["lstm"])
-    found = count(trained, trained.automaton, 3)
+    counts = count(trained, trained.automaton, 3)
     leads, prefixes = [], 0
     with torch.no_grad():
         for length in (1, 2, 3):
             for word in words_of(trained.automaton.num_letters, length):
-                said = trained.forward(np.array([word]))[0].tolist()
-                if said[:-1] == trained.automaton.run(word)[:-1]:
+                report = trained.forward(np.array([word]))[0].tolist()
+                if report[:-1] == trained.automaton.run(word)[:-1]:
                     tokens = torch.tensor([[word]])
                     best = trained.network.logits(trained.weights, tokens)[0, 0, -1].topk(2).values
                     leads.append(float(best[0] - best[1]))
                     prefixes += 1
-    assert found.prefixes == prefixes
-    assert found.closest == pytest.approx(min(leads), abs=1e-5)
-    said = found.to_json()
-    assert said["right_share"] == 1 - found.wrong / 27
-    assert said["words"] == 27
+    assert counts.prefixes == prefixes
+    assert counts.closest == pytest.approx(min(leads), abs=1e-5)
+    report = counts.to_json()
+    assert report["right_share"] == 1 - counts.wrong / 27
+    assert report["words"] == 27
 
 
 def sample(word: tuple[int, ...] | None) -> Sample:
@@ -131,8 +131,8 @@ def sample(word: tuple[int, ...] | None) -> Sample:
 
 
 def exact(wrong: int, word: tuple[int, ...] | None = None) -> ExactCount:
-    found = None if word is None else Counterexample(word, 0, 1)
-    return ExactCount(3, 8, wrong, found, float("inf"), 14, 0.0)
+    result = None if word is None else Counterexample(word, 0, 1)
+    return ExactCount(3, 8, wrong, result, float("inf"), 14, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -148,18 +148,18 @@ def exact(wrong: int, word: tuple[int, ...] | None = None) -> ExactCount:
 def test_the_shortest_wrong_word_is_shown_and_illegal_ones_are_no_fault(
     parts: tuple[ExactCount, ExactCount | None, Sample, Sample], word: tuple[int, ...] | None, right: bool
 ) -> None:
-    found = Examined(*parts)
-    assert (None if found.counterexample is None else found.counterexample.word) == word
-    assert found.right_in_training == right
-    assert found.to_json()["exact"]["closest"] is None
+    result = Examined(*parts)
+    assert (None if result.counterexample is None else result.counterexample.word) == word
+    assert result.right_in_training == right
+    assert result.to_json()["exact"]["closest"] is None
 
 
 def test_an_examination_samples_words_of_training(runs: dict[str, Path]) -> None:
     trained = read_run(runs["feasible"])
-    found = examine_run(trained, trained.automaton, length=4, effort=1e-9)
-    assert (found.exact.length, found.sample.length, found.habits.length) == (1, 4, 4)
-    assert found.legal is not None
-    assert found.legal.words < found.exact.words
+    result = examine_run(trained, trained.automaton, length=4, effort=1e-9)
+    assert (result.exact.length, result.sample.length, result.habits.length) == (1, 4, 4)
+    assert result.legal is not None
+    assert result.legal.words < result.exact.words
     assert examine_run(trained, trained.automaton, effort=1e-9).habits.length == 300
 
 
@@ -171,11 +171,11 @@ def test_a_sample_counts_words_and_keeps_the_earliest_error() -> None:
     spoiled[7, 4] ^= 1
     spoiled[9, 2] ^= 1
     spoiled[9, 5] ^= 1
-    found = sampled(lambda _: spoiled, automaton, words)
-    assert (found.words, found.right) == (50, 48)
-    assert found.wrong is not None
-    assert found.wrong.word == tuple(words[9, :3].tolist())
-    assert found.to_json()["low"] < 48 / 50 < found.to_json()["high"]
+    result = sampled(lambda _: spoiled, automaton, words)
+    assert (result.words, result.right) == (50, 48)
+    assert result.wrong is not None
+    assert result.wrong.word == tuple(words[9, :3].tolist())
+    assert result.to_json()["low"] < 48 / 50 < result.to_json()["high"]
     assert sampled(lambda _: right, automaton, words).wrong is None
 
 
@@ -199,9 +199,9 @@ def test_legal_words_are_legal_and_legal_ones_stay() -> None:
         np.arange(automaton.num_states), rng.integers(automaton.num_letters, size=automaton.num_states)
     ] = True
     words = uniform(automaton, 12)[:100]
-    made = legal(automaton, words, allowed)
+    result = legal(automaton, words, allowed)
     changed = 0
-    for before, after in zip(words.tolist(), made.tolist(), strict=True):
+    for before, after in zip(words.tolist(), result.tolist(), strict=True):
         state, differs = automaton.start, False
         for old, new in zip(before, after, strict=True):
             assert allowed[state, new]
@@ -212,33 +212,33 @@ def test_legal_words_are_legal_and_legal_ones_stay() -> None:
             state = automaton.step(state, new)
         changed += differs
     assert 0 < changed < 100
-    assert (legal(automaton, made, allowed) == made).all()
+    assert (legal(automaton, result, allowed) == result).all()
 
 
-def machine_of(automaton: Semiautomaton, said: list[int]) -> tuple[list[list[int]], list[int]]:
-    return automaton.table.tolist(), said
+def machine_of(automaton: Semiautomaton, answers: list[int]) -> tuple[list[list[int]], list[int]]:
+    return automaton.table.tolist(), answers
 
 
 @every("seed", range(8))
 def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> None:
-    made, task = (random_automaton(s, smallest=3, largest=3) for s in (seed, seed + 50))
-    letters = min(made.num_letters, task.num_letters)
-    made, task = (Semiautomaton(one.table[:, :letters], start=0) for one in (made, task))
-    machine = machine_of(made, [0, 1, 2])
+    outcome, task = (random_automaton(s, smallest=3, largest=3) for s in (seed, seed + 50))
+    letters = min(outcome.num_letters, task.num_letters)
+    outcome, task = (Semiautomaton(one.table[:, :letters], start=0) for one in (outcome, task))
+    machine = machine_of(outcome, [0, 1, 2])
     differing = [
         word
         for length in range(1, 6)
         for word in words_of(letters, length)
-        if made.run(word)[-1] != task.run(word)[-1]
+        if outcome.run(word)[-1] != task.run(word)[-1]
     ]
     levels = [
         np.array([task.run(word)[-1] for word in words_of(letters, depth)], dtype=np.int64)
         for depth in range(1, 6)
     ]
-    found = first_difference(machine, levels)
-    assert found == (differing[0] if differing else None)
+    result = first_difference(machine, levels)
+    assert result == (differing[0] if differing else None)
     mistake = first_mistake(machine, task)
-    assert (mistake is None) == (found is None)
+    assert (mistake is None) == (result is None)
     if mistake is not None:
         assert len(mistake) == len(differing[0])
         assert mistake in differing
@@ -247,17 +247,17 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
 def test_states_of_one_answer_are_numbered_and_names_stay_distinct() -> None:
     task = Semiautomaton(np.array([[1], [0], [0]]), state_names=("x", "x#2", "y"), letter_names=("a",))
     moves = [[1], [2], [3], [0]]
-    made = automaton_of((moves, [0, 0, 1, 2]), task)
-    assert made.state_names[0] == "x"
-    assert len(set(made.state_names)) == 4
-    assert made.observe == (0, 0, 1, 2)
+    result = automaton_of((moves, [0, 0, 1, 2]), task)
+    assert result.state_names[0] == "x"
+    assert len(set(result.state_names)) == 4
+    assert result.observe == (0, 0, 1, 2)
     plain = automaton_of(([[1], [0]], [2, 2]), task)
     assert plain.state_names == ("y", "y#2")
 
 
-def answers_of_function(automaton: Semiautomaton, said: list[int], longest: int | None) -> Answers:
+def answers_of_function(automaton: Semiautomaton, answers: list[int], longest: int | None) -> Answers:
     def of(words: np.ndarray) -> np.ndarray:
-        return np.array([[said[state] for state in automaton.run(word)] for word in words.tolist()])
+        return np.array([[answers[state] for state in automaton.run(word)] for word in words.tolist()])
 
     def levels(length: int) -> list[np.ndarray]:
         return [of(np.array(words_of(automaton.num_letters, depth)))[:, -1] for depth in range(1, length + 1)]
@@ -268,9 +268,9 @@ def answers_of_function(automaton: Semiautomaton, said: list[int], longest: int 
 def test_what_is_learned_has_no_more_states_than_it_needs() -> None:
     """The network says states modulo 2 of C4: two states are enough, and it is wrong after two letters."""
     automaton = Semiautomaton.from_letters([[1, 2, 3, 0]])
-    found = extract(answers_of_function(automaton, [0, 1, 0, 1], None), 6)
-    assert found.automaton.num_states == 2
-    assert (found.agrees, found.difference, found.mistake) == (6, None, (0, 0))
+    machine = extract(answers_of_function(automaton, [0, 1, 0, 1], None), 6)
+    assert machine.automaton.num_states == 2
+    assert (machine.agrees, machine.difference, machine.mistake) == (6, None, (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_lengths_must_fit_the_network(length: int, says: str) -> None:
 def test_the_empty_word_is_the_start() -> None:
     """From the second state: what comes out must begin there, though no answer shows it."""
     automaton = Semiautomaton.from_letters([[1, 2, 0], [0, 1, 2]], start=1)
-    found = extract(answers_of_function(automaton, [0, 1, 2], None), 5)
-    assert found.automaton.observe is not None
-    assert found.automaton.observe[found.automaton.start] == 1
-    assert found.mistake is None
-    assert found.automaton.num_states == 3
+    machine = extract(answers_of_function(automaton, [0, 1, 2], None), 5)
+    assert machine.automaton.observe is not None
+    assert machine.automaton.observe[machine.automaton.start] == 1
+    assert machine.mistake is None
+    assert machine.automaton.num_states == 3
 
 
 @pytest.mark.parametrize("spec", ["C6", "S3", "Grid4", "A4"])
@@ -348,8 +348,8 @@ def test_every_reason_against_a_proof_is_named_at_once(monkeypatch: pytest.Monke
     bad = RunConfig(task=TaskConfig(spec="C3", length=6, bos=True), model=model_config("gpt"), steps=2)
     needed = len(contexts(claim_words(automaton)).state)  # type: ignore[union-attr]
     monkeypatch.setattr("krohn.study.box_search.MAX_BOXES", needed - 1)
-    found = provable_reasons(bad, automaton)
-    assert len(found) == 3
-    assert "got gpt" in found[0]
-    assert "--bos" in found[1]
-    assert "this automaton has more" in found[2]
+    result = provable_reasons(bad, automaton)
+    assert len(result) == 3
+    assert "got gpt" in result[0]
+    assert "--bos" in result[1]
+    assert "this automaton has more" in result[2]

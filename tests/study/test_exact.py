@@ -31,16 +31,16 @@ def test_the_count_is_that_of_plain_passes(
         before = np.concatenate([np.full((len(words), 1), automaton.start), states[:, :-1]], 1)
         drawn = np.ones(len(words), bool) if allowed is None else allowed[before, words].all(1)
         mistakes = (trained.forward(words) != states)[drawn]
-        found = count(trained, automaton, length, allowed)
-        assert (found.words, found.wrong) == (drawn.sum(), mistakes.any(1).sum())
-        assert found.wrong > 0  # these networks are hardly trained: the test must see errors
+        counts = count(trained, automaton, length, allowed)
+        assert (counts.words, counts.wrong) == (drawn.sum(), mistakes.any(1).sum())
+        assert counts.wrong > 0  # these networks are hardly trained: the test must see errors
         first = min(
             (int(row.argmax()), tuple(word))
             for row, word in zip(mistakes, words[drawn].tolist(), strict=True)
             if row.any()
         )
-        assert found.shortest is not None
-        assert found.shortest.word == first[1][: first[0] + 1]
+        assert counts.shortest is not None
+        assert counts.shortest.word == first[1][: first[0] + 1]
 
 
 def test_more_effort_reaches_longer_words_and_never_more_than_asked(runs: dict[str, Path]) -> None:

@@ -79,11 +79,11 @@ def test_the_wrong_automaton_of_a_broken_network_comes_out(
 @pytest.mark.parametrize("kind", ["gpt", "scratchpad", "lstm"])
 def test_a_trained_network_is_followed_on_every_word(kind: str, runs: dict[str, Path]) -> None:
     answers, length = answers_of(runs[kind]), 4
-    found = extract(answers, length, max_states=200)
-    assert found.difference is None
+    machine = extract(answers, length, max_states=200)
+    assert machine.difference is None
     words = np.array(list(product(range(answers.automaton.num_letters), repeat=length)))
-    said = np.array(found.automaton.observe)[np.asarray(simulate(found.automaton, words))]
-    assert (said == answers.of(words)).all()
+    outputs = np.array(machine.automaton.observe)[np.asarray(simulate(machine.automaton, words))]
+    assert (outputs == answers.of(words)).all()
 
 
 def test_a_machine_that_would_be_too_large_is_told(
@@ -117,12 +117,12 @@ def test_the_example_of_a_wrong_automaton(
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "trained-proof.md").read_text()
     lines = re.findall(r"^```sh\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)[0].splitlines()
-    said = []
+    messages = []
     for line in lines:
         typed = line.replace("learned.json", str(tmp_path / "learned.json")).split()[1:]
         assert run([*typed, "--json"]) == 0
-        said.append(json.loads(capsys.readouterr().out))
-    assert said[0]["states"] == 9
-    assert said[0]["equivalent"] is True
-    assert said[0]["task"]["counterexample"]["letters"] == list("RRRLRLRR")
-    assert said[1]["is_aperiodic"] is False
+        messages.append(json.loads(capsys.readouterr().out))
+    assert messages[0]["states"] == 9
+    assert messages[0]["equivalent"] is True
+    assert messages[0]["task"]["counterexample"]["letters"] == list("RRRLRLRR")
+    assert messages[1]["is_aperiodic"] is False

@@ -57,21 +57,21 @@ def heads() -> dict[str, np.ndarray]:
 
 
 def scores() -> dict[str, HeadScore]:
-    made = heads()
-    found = score_heads(np.stack(list(made.values()))[None], walks(), LAST)
-    return dict(zip(made, found, strict=True))
+    result = heads()
+    outcome = score_heads(np.stack(list(result.values()))[None], walks(), LAST)
+    return dict(zip(result, outcome, strict=True))
 
 
 def test_the_last_visit_is_what_a_loop_finds() -> None:
     for places in ((0,), (LAST,), (0, LAST)):
-        found = last_visit(walks(), places)
+        result = last_visit(walks(), places)
         for word, states in enumerate(walks().tolist()):
-            assert found[word].tolist() == [naive_last_visit(states, places, t) for t in range(LENGTH)]
+            assert result[word].tolist() == [naive_last_visit(states, places, t) for t in range(LENGTH)]
 
 
 def test_each_made_head_is_found_for_what_it_is() -> None:
-    found = scores()
-    assert {name: score.kind for name, score in found.items()} == {
+    result = scores()
+    assert {name: score.kind for name, score in result.items()} == {
         "uniform": "uniform",
         "left": "left",
         "right": "right",
@@ -79,30 +79,30 @@ def test_each_made_head_is_found_for_what_it_is() -> None:
         "previous": "",
         "first": "",
     }
-    best = best_heads(list(found.values()))
-    assert best == {kind: found[kind] for kind in ("uniform", "left", "right")}
+    best = best_heads(list(result.values()))
+    assert best == {kind: result[kind] for kind in ("uniform", "left", "right")}
 
 
 def test_a_perfect_detector_scores_near_one_and_the_plain_average_scores_one() -> None:
-    found = scores()
-    assert found["uniform"].uniform == pytest.approx(1)
-    assert found["left"].left > 0.75
-    assert found["left"].right < found["left"].left / 2
-    assert found["left"].uniform < 0.3
+    result = scores()
+    assert result["uniform"].uniform == pytest.approx(1)
+    assert result["left"].left > 0.75
+    assert result["left"].right < result["left"].left / 2
+    assert result["left"].uniform < 0.3
 
 
 def test_heads_that_attend_by_position_alone_are_not_detectors() -> None:
-    found = scores()
+    result = scores()
     for name in ("itself", "previous", "first", "uniform"):
-        assert abs(found[name].left) < 0.05
-        assert abs(found[name].right) < 0.05
+        assert abs(result[name].left) < 0.05
+        assert abs(result[name].right) < 0.05
 
 
 def test_attention_before_the_wall_is_counted() -> None:
-    found = scores()
-    assert found["first"].before == pytest.approx(1)
-    assert found["itself"].before == 0
-    assert found["left"].before < found["uniform"].before
+    result = scores()
+    assert result["first"].before == pytest.approx(1)
+    assert result["itself"].before == 0
+    assert result["left"].before < result["uniform"].before
 
 
 def test_walks_that_never_meet_a_wall_score_nothing() -> None:

@@ -18,12 +18,12 @@ def scan() -> Subject:
 
 
 def test_after_the_last_block_a_learned_subspace_of_one_position_brings_the_state(scan: Subject) -> None:
-    found = state_moved(scan, 3, dimension=6, pairs=96)
-    assert found.das > 0.95
-    assert found.everything == 1.0
-    assert found.linear > 0.95
-    assert found.random < 0.6
-    assert found.chance < 0.5
+    result = state_moved(scan, 3, dimension=6, pairs=96)
+    assert result.das > 0.95
+    assert result.everything == 1.0
+    assert result.linear > 0.95
+    assert result.random < 0.6
+    assert result.chance < 0.5
 
 
 def test_before_it_one_position_has_half_of_the_word_and_five_have_it_all(scan: Subject) -> None:
@@ -43,9 +43,9 @@ def test_logits_of_the_last_letter_are_those_of_the_whole_pass_and_have_gradient
     passed, whole = stages.run(words), stages.logits(words)
     for layer, stream in enumerate(passed.streams):
         suffix = stream[:, -2:].clone().requires_grad_()
-        found = stages.last_logits(layer, suffix, passed)
-        assert torch.allclose(found, whole[:, -1])
-        (gradient,) = torch.autograd.grad(found.square().sum(), [suffix])
+        logits = stages.last_logits(layer, suffix, passed)
+        assert torch.allclose(logits, whole[:, -1])
+        (gradient,) = torch.autograd.grad(logits.square().sum(), [suffix])
         assert bool(gradient.any())
 
 

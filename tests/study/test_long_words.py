@@ -25,11 +25,11 @@ class Forgets(nn.Module):
 
 @pytest.mark.parametrize("last", [0, 5, 300, 9_999, 10_000])
 def test_the_first_wrong_letter_is_found(last: int) -> None:
-    found = first_wrong(Forgets(last), parse_spec("C2"), 10_000, "cpu")
+    result = first_wrong(Forgets(last), parse_spec("C2"), 10_000, "cpu")
     if last == 10_000:
-        assert found == FirstWrong(None, "", 10_000)
+        assert result == FirstWrong(None, "", 10_000)
     else:
-        assert found.letter == last + 1
+        assert result.letter == last + 1
 
 
 def test_long_words_have_repeats_and_alternations() -> None:

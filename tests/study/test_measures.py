@@ -44,14 +44,14 @@ def test_a_probe_is_ridge_regression_on_the_first_half() -> None:
     features = np.concatenate([features, np.ones((7, 4, 1))], axis=-1)
     x, y = features[:3].reshape(-1, 6), np.eye(3)[labels[:3].reshape(-1)]
     weights = np.linalg.inv(x.T @ x + 1e-3 * len(x) * np.eye(6)) @ x.T @ y
-    said = (features[3:].reshape(-1, 6) @ weights).argmax(axis=1)
-    found = linear_probe(torch.from_numpy(activations), torch.from_numpy(labels))
-    assert found.accuracy == pytest.approx((said == labels[3:].reshape(-1)).mean())
+    answers = (features[3:].reshape(-1, 6) @ weights).argmax(axis=1)
+    result = linear_probe(torch.from_numpy(activations), torch.from_numpy(labels))
+    assert result.accuracy == pytest.approx((answers == labels[3:].reshape(-1)).mean())
     commonest = np.bincount(labels[:3].reshape(-1)).argmax()
-    assert found.baseline == pytest.approx((labels[3:] == commonest).mean())
+    assert result.baseline == pytest.approx((labels[3:] == commonest).mean())
     probe = LinearProbe(torch.from_numpy(activations))
-    assert probe.judge(torch.from_numpy(labels)) == found
-    assert probe.judge(torch.from_numpy(labels[:, ::-1].copy())) != found  # each labelling is fitted anew
+    assert probe.judge(torch.from_numpy(labels)) == result
+    assert probe.judge(torch.from_numpy(labels[:, ::-1].copy())) != result  # each labelling is fitted anew
 
 
 def test_the_interval_of_nothing_is_everything() -> None:
@@ -89,7 +89,7 @@ def test_scores_of_a_head_word_by_word() -> None:
     states = np.array([krohn.zoo("Grid4").run(word) for word in rng.integers(2, size=(5, 8)).tolist()])
     attention = np.tril(rng.random((1, 1, 5, 8, 8)))
     attention /= attention.sum(-1, keepdims=True)
-    (found,) = score_heads(attention, states, 3)
+    (result,) = score_heads(attention, states, 3)
     maps = attention[0, 0]
     own, chance, before = {0: [], 3: []}, {0: [], 3: []}, []  # type: ignore[var-annotated]
     for word in range(5):
@@ -100,9 +100,9 @@ def test_scores_of_a_head_word_by_word() -> None:
             if walls and walls[-1] < t:
                 own[int(states[word, walls[-1]])].append(maps[word, t, walls[-1]])
                 chance[int(states[word, walls[-1]])].append(maps[word - 1, t, walls[-1]])
-    assert found.before == pytest.approx(np.mean(before))
+    assert result.before == pytest.approx(np.mean(before))
     for side, wall in (("left", 0), ("right", 3)):
-        assert getattr(found, side) == pytest.approx(np.mean(own[wall]) - np.mean(chance[wall]))
+        assert getattr(result, side) == pytest.approx(np.mean(own[wall]) - np.mean(chance[wall]))
     for wrong in (attention[..., :7], attention[:, :, :1]):
         with pytest.raises(InvalidInput, match="must be"):
             score_heads(wrong, states[: wrong.shape[2]], 3)
@@ -228,8 +228,8 @@ def test_a_witness_is_a_network_that_can_be_trained(kind: str) -> None:
     words = np.random.default_rng(6).integers(3, size=(4, 9))
     leaves = {name: value.clone().requires_grad_() for name, value in weights.items()}
     tokens = torch.from_numpy(words)[None]
-    said = network.logits(leaves, tokens)[0].argmax(-1)
-    assert said.tolist() == [automaton.run(word) for word in words.tolist()]
+    logits = network.logits(leaves, tokens)[0].argmax(-1)
+    assert logits.tolist() == [automaton.run(word) for word in words.tolist()]
     targets = torch.tensor([automaton.run(word) for word in words.tolist()])[None]
     loss = network.loss(leaves, tokens, targets, torch.ones_like(tokens))
     (gradient,) = torch.autograd.grad(loss.sum(), leaves["head.bias"])

@@ -45,9 +45,9 @@ def test_scatters_are_sums_over_cells(seed: int, missing: float) -> None:
                 middle = cell.mean(axis=0)
                 between += np.outer(middle - known.mean(axis=0), middle - known.mean(axis=0))
                 within += np.outer(row - middle, row - middle)
-    found = Spread(stream).scatters(values)
-    assert np.allclose(found[0], between / count)
-    assert np.allclose(found[1], within / count)
+    result = Spread(stream).scatters(values)
+    assert np.allclose(result[0], between / count)
+    assert np.allclose(result[1], within / count)
 
 
 @pytest.mark.parametrize("ridge", RIDGES)
@@ -172,8 +172,8 @@ def test_shares_of_a_trial_are_those_of_all_its_pairs(study: Study) -> None:
     nothing = pairs.where(np.zeros(20, dtype=bool))
     trial = Trial.of(study.tuning, Telling(pairs, predicted, False, nothing))
     options = [Chosen(random_directions(study.stages.dim, count, 1), "x", 0.0) for count in (1, 20)]
-    said = study.tuning.swapping(pairs).answers(1, [one.basis for one in options])
-    hits = said == predicted[:, None]
+    answers = study.tuning.swapping(pairs).answers(1, [one.basis for one in options])
+    hits = answers == predicted[:, None]
     first = trial.shares(1, options)
     assert first == pytest.approx(hits[:7].mean(axis=0).tolist())
     assert trial.all_shares(1, options, first) == pytest.approx(hits.mean(axis=0).tolist())
@@ -214,8 +214,8 @@ def test_a_swap_that_changes_nothing_is_no_hit(study: Study) -> None:
     pairs = draw_pairs(study.judge, np.random.default_rng(4), 30)
     plain = study.judging.passed.answers[pairs.base, pairs.at]
     predicted = np.where(np.arange(30) % 3 == 0, plain, (plain + 1) % 6)
-    said = np.where(np.arange(30) % 2 == 0, predicted, (predicted + 2) % 6)[:20]
-    hits = changed_as_predicted(study.judging, said, Telling(pairs, predicted, False, pairs))
+    answers = np.where(np.arange(30) % 2 == 0, predicted, (predicted + 2) % 6)[:20]
+    hits = changed_as_predicted(study.judging, answers, Telling(pairs, predicted, False, pairs))
     assert hits.tolist() == [number % 2 == 0 and number % 3 > 0 for number in range(20)]
 
 
@@ -224,12 +224,12 @@ def test_findings_do_not_depend_on_the_number_of_cores(study: Study, monkeypatch
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        found = []
+        result = []
         for cores in (1, 3):
             monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
-            found.append(all_findings(study))
+            result.append(all_findings(study))
             assert torch.get_num_threads() == 2
-        assert found[0] == found[1]
+        assert result[0] == result[1]
     finally:
         torch.set_num_threads(before)
 
@@ -252,8 +252,11 @@ def test_whole_positions_bring_the_letter_first_and_the_state_last(study: Study)
             asked += 1
             stream = passed.streams[layer][[base]].clone()
             stream[0, at + len(stages.prompt)] = passed.streams[layer][source, at + len(stages.prompt)]
-            said = int(stages.finish(layer, stream)[0, at])
-            hits = {"state": hits["state"] + (said == state), "letter": hits["letter"] + (said == lettered)}
+            answer = int(stages.finish(layer, stream)[0, at])
+            hits = {
+                "state": hits["state"] + (answer == state),
+                "letter": hits["letter"] + (answer == lettered),
+            }
         assert {name: row[name] for name in hits} == {
             name: Share.of(hit, asked) for name, hit in hits.items()
         }
@@ -286,9 +289,9 @@ def test_what_a_swap_gives_later_is_told_apart_from_what_comes_anyway(study: Stu
         for base, source, at, place, lettered, moved in asked:
             changed = stream[[base]].clone()
             changed[0, at + prompt] = stream[source, at + prompt]
-            said = int(stages.finish(layer, changed)[0, place])
-            hits["later_letter"] += said == lettered
-            hits["later_state"] += said == moved
+            answer = int(stages.finish(layer, changed)[0, place])
+            hits["later_letter"] += answer == lettered
+            hits["later_state"] += answer == moved
         assert {name: row[name] for name in hits} == {
             name: Share.of(n, len(asked)) for name, n in hits.items()
         }

@@ -26,9 +26,9 @@ def words(count: int = 12) -> np.ndarray:
 def test_a_compiled_network_is_the_one_of_the_paper(mask: str, padding: int) -> None:
     network = random_transformer(1, mask=mask, padding=padding)  # type: ignore[arg-type]
     stages = stages_of_transformer(network)
-    found = stages.logits(words()).numpy()
+    logits = stages.logits(words()).numpy()
     naive = np.array([naive_logits(network, word) for word in words().tolist()])
-    assert np.allclose(found, naive, atol=1e-12)
+    assert np.allclose(logits, naive, atol=1e-12)
     passed = stages.run(words(), attention=True)
     assert (passed.answers == naive.argmax(-1)).all()
     assert stages.length == LENGTH
@@ -112,8 +112,8 @@ def gpt2(decoder: Decoder, letters: list[int]) -> np.ndarray:
 @pytest.mark.parametrize(("activation", "normalized"), [("relu", False), ("gelu_new", True)])
 def test_a_decoder_is_gpt2(activation: str, normalized: bool) -> None:
     decoder = random_decoder(3, activation, normalized=normalized)
-    found = stages_of_decoder(decoder, torch.float64).logits(words()).numpy()
-    assert np.allclose(found, [gpt2(decoder, word) for word in words().tolist()], atol=1e-9)
+    logits = stages_of_decoder(decoder, torch.float64).logits(words()).numpy()
+    assert np.allclose(logits, [gpt2(decoder, word) for word in words().tolist()], atol=1e-9)
 
 
 def test_gradients_reach_the_matrices() -> None:
@@ -134,7 +134,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
     return Bench(stages, stages.run(words()))
 
 
-def said_by_a_whole_pass(stages: Stages, layer: int, stream: torch.Tensor, place: int) -> int:
+def answer_of_a_whole_pass(stages: Stages, layer: int, stream: torch.Tensor, place: int) -> int:
     return int(stages.finish(layer, stream[None])[0, place])
 
 
@@ -146,12 +146,12 @@ def test_a_position_filled_anew_goes_on_as_in_a_whole_pass(bench: Bench, ways: i
     at = place + len(stages.prompt)
     for layer, stream in enumerate(passed.streams):
         x = torch.randn(12, ways, stages.dim, generator=rng, dtype=torch.float64)
-        said = stages.resume(layer, x, Past.of(passed, rows, at))
+        answers = stages.resume(layer, x, Past.of(passed, rows, at))
         for row in range(12):
             for way in range(ways):
                 changed = stream[row].clone()
                 changed[at[row]] = x[row, way]
-                assert said[row, way] == said_by_a_whole_pass(stages, layer, changed, int(place[row]))
+                assert answers[row, way] == answer_of_a_whole_pass(stages, layer, changed, int(place[row]))
 
 
 def test_a_swap_moves_the_base_to_the_source_along_the_subspace_only(bench: Bench) -> None:
@@ -161,13 +161,13 @@ def test_a_swap_moves_the_base_to_the_source_along_the_subspace_only(bench: Benc
     pairs = Pairs(base, (base + rng.integers(1, 12, size=count)) % 12, rng.integers(LENGTH, size=count))
     one, two = random_directions(6, 2, seed=1), random_directions(6, 6, seed=2)
     for layer, stream in enumerate(bench.passed.streams):
-        said = bench.swapping(pairs).answers(layer, [one, two])
+        answers = bench.swapping(pairs).answers(layer, [one, two])
         for number in range(count):
             first, second, place = (int(part[number]) for part in (pairs.base, pairs.source, pairs.at))
             at = place + len(stages.prompt)
             changed = stream[first].clone()
             for column in one.T:
                 changed[at] += ((stream[second, at] - stream[first, at]) @ column) * column
-            assert said[number, 0] == said_by_a_whole_pass(stages, layer, changed, place)
+            assert answers[number, 0] == answer_of_a_whole_pass(stages, layer, changed, place)
             changed[at] = stream[second, at]
-            assert said[number, 1] == said_by_a_whole_pass(stages, layer, changed, place)
+            assert answers[number, 1] == answer_of_a_whole_pass(stages, layer, changed, place)

@@ -14,7 +14,7 @@ from krohn.study.swaps import Bench, dealt, moved_in, telling_pairs, untrained
 from krohn.study.variables import candidates
 
 
-def drawn(spec: str, length: int = 8, count: int = 60) -> tuple[Readings, Pairs]:
+def sample(spec: str, length: int = 8, count: int = 60) -> tuple[Readings, Pairs]:
     automaton, rng = krohn.zoo(spec), np.random.default_rng(1)
     readings = Readings(automaton, rng.integers(automaton.num_letters, size=(count, length)))
     return readings, draw_pairs(readings, rng, 400)
@@ -26,7 +26,7 @@ def scan(spec: str) -> Stages:
 
 def test_a_set_replaced_moves_the_interval_and_keeps_the_place_in_it() -> None:
     """On a line a stage set is an interval; the state keeps its distance from the interval's left end."""
-    readings, pairs = drawn("Grid5")
+    readings, pairs = sample("Grid5")
     lift = holonomy_lift(readings.automaton)
     (part,) = (part for part in lift.parts if part.name == "holonomy set 3")
     tuples = lift.along(readings)
@@ -42,7 +42,7 @@ def test_a_set_replaced_moves_the_interval_and_keeps_the_place_in_it() -> None:
 
 
 def test_an_unreduced_sum_reduces_to_its_section() -> None:
-    readings, _ = drawn("D6")
+    readings, _ = sample("D6")
     lift = series_lift(readings.automaton)
     (total,) = (v for v in candidates(readings.automaton, 8)[0] if v.name.startswith("sum of derived"))
     values = total.values(readings)
@@ -52,13 +52,13 @@ def test_an_unreduced_sum_reduces_to_its_section() -> None:
 
 
 def test_pairs_against_a_variable_are_those_on_which_it_says_otherwise() -> None:
-    readings, _ = drawn("Grid5")
+    readings, _ = sample("Grid5")
     named = {v.name: v for v in candidates(readings.automaton, 8)[0]}
     asked, other = named["map of the last 4 letters"], named["map of the last 2 letters"]
     rng = np.random.default_rng(0)
-    told = telling_pairs(asked, asked.roles["applied"], readings, rng, 80, [other])
-    assert len(told) >= 40
-    assert (told.predicted != other.roles["applied"](readings, told.pairs)).all()
+    telling = telling_pairs(asked, asked.roles["applied"], readings, rng, 80, [other])
+    assert len(telling) >= 40
+    assert (telling.predicted != other.roles["applied"](readings, telling.pairs)).all()
     assert len(telling_pairs(asked, asked.roles["applied"], readings, rng, 80, [asked])) == 0
 
 
@@ -79,27 +79,27 @@ def test_an_untrained_network_has_the_same_entries_in_other_places() -> None:
 
 
 def test_answers_dealt_out_score_by_chance() -> None:
-    said, before = np.array([1, 1, 2, 2]), np.zeros(4, dtype=np.int64)
-    assert dealt(said, said, before) == 0.5
-    assert dealt(said, said, np.array([0, 0, 1, 1])) == 1.0
+    answers, before = np.array([1, 1, 2, 2]), np.zeros(4, dtype=np.int64)
+    assert dealt(answers, answers, before) == 0.5
+    assert dealt(answers, answers, np.array([0, 0, 1, 1])) == 1.0
 
 
 def test_the_chosen_subspace_is_the_channel_that_is_used() -> None:
     """A scan of C2 keeps its map in few channels: the choice finds them, and all pairs follow."""
-    stages, (readings, _) = scan("C2"), drawn("C2", count=100)
+    stages, (readings, _) = scan("C2"), sample("C2", count=100)
     (window,) = (v for v in candidates(readings.automaton, 8)[0] if v.name == "map of the last 2 letters")
     bench = Bench(stages, stages.run(readings.letters))
-    told = telling_pairs(window, window.roles["applied"], readings, np.random.default_rng(0), 48)
+    telling = telling_pairs(window, window.roles["applied"], readings, np.random.default_rng(0), 48)
     spread = Spread(bench.passed.streams[1][:, len(stages.prompt) :])
-    chosen = choose(1, spread.scatters(window.values(readings)), {"applied": Trial.of(bench, told)})
+    chosen = choose(1, spread.scatters(window.values(readings)), {"applied": Trial.of(bench, telling)})
     assert chosen is not None
     assert chosen.basis.shape[1] <= DIMENSIONS[3]
-    said = bench.swapping(told.pairs).answers(1, [chosen.basis])[:, 0]
-    assert (said == told.predicted).all()
+    answers = bench.swapping(telling.pairs).answers(1, [chosen.basis])[:, 0]
+    assert (answers == telling.predicted).all()
 
 
 def test_later_states_are_those_of_the_word_that_goes_on() -> None:
-    readings, pairs = drawn("D6", length=12)
+    readings, pairs = sample("D6", length=12)
     place = np.minimum(pairs.at + 5, 11)
     states = readings.states[pairs.source, pairs.at]
     moved = moved_in(readings, pairs, place, states)

@@ -102,7 +102,7 @@ def test_compiled_networks_are_named(spec: str, options: Any, mechanism: str, st
 # Machines of numbers: what each position holds after each layer, and the last answer from what they hold.
 
 
-def said_by(machine: Any, hybrids: Hybrids, kept: list[int], layers: int) -> np.ndarray:
+def answers_by(machine: Any, hybrids: Hybrids, kept: list[int], layers: int) -> np.ndarray:
     base, source = (
         [machine(side, layer) for layer in range(layers + 1)] for side in (hybrids.base, hybrids.source)
     )
@@ -170,8 +170,8 @@ class ParityFirst(Wave):
 
 def test_a_wave_from_the_left_is_named() -> None:
     hybrids, kept = pairs_of(krohn.zoo("A5"), 10), list(range(1, 10))
-    said = said_by(Wave(hybrids.base.automaton), hybrids, kept, layers=5)
-    report = judged("a wave", hybrids, kept, said)
+    answers = answers_by(Wave(hybrids.base.automaton), hybrids, kept, layers=5)
+    report = judged("a wave", hybrids, kept, answers)
     assert report.mechanism == "left to right"
     assert [row.fits["left to right"].stage for row in report.layers[1:-1]] == [
         f"{done} letters" for done in (2, 4, 6, 8)
@@ -196,7 +196,9 @@ class Blocks(Wave):
 
 def test_blocks_from_the_first_letter_are_no_scan_but_some_cut() -> None:
     hybrids, kept = pairs_of(krohn.zoo("A5"), 13), list(range(1, 13))
-    report = judged("blocks", hybrids, kept, said_by(Blocks(hybrids.base.automaton), hybrids, kept, layers=4))
+    report = judged(
+        "blocks", hybrids, kept, answers_by(Blocks(hybrids.base.automaton), hybrids, kept, layers=4)
+    )
     assert report.mechanism == SOME_CUT
     assert report.shares[SOME_CUT] == 1.0
     for layer, row in enumerate(report.layers):
@@ -211,7 +213,9 @@ def test_parity_before_the_state_is_named() -> None:
     assert parity is not None
     assert len(np.unique(parity)) == 2
     hybrids, kept = pairs_of(automaton, 8, count=128), list(range(1, 8))
-    report = judged("parity", hybrids, kept, said_by(ParityFirst(automaton, parity), hybrids, kept, layers=3))
+    report = judged(
+        "parity", hybrids, kept, answers_by(ParityFirst(automaton, parity), hybrids, kept, layers=3)
+    )
     assert report.mechanism == QUOTIENT
     assert [row.class_known_from for row in report.layers] == [None, 1, 1, 1]
     assert [row.known_from for row in report.layers] == [None, None, None, 1]
@@ -220,8 +224,8 @@ def test_parity_before_the_state_is_named() -> None:
 
 def test_answers_at_random_have_no_mechanism_and_score_at_chance() -> None:
     hybrids, kept = pairs_of(krohn.zoo("D6"), 8, count=256), list(range(1, 8))
-    said = np.random.default_rng(5).integers(6, size=(4, 7, 256))
-    report = judged("noise", hybrids, kept, said)
+    answers = np.random.default_rng(5).integers(6, size=(4, 7, 256))
+    report = judged("noise", hybrids, kept, answers)
     assert report.mechanism == NONE
     for row in report.layers:
         assert row.known_from is None
@@ -339,8 +343,8 @@ def test_letters_of_compiled_networks(spec: str, method: str, wanted: str) -> No
 def test_patched_answers_of_layer_zero_are_those_of_the_joined_words() -> None:
     network = krohn.compile("C2", length=6, method="scan")
     hybrids = pairs_of(network.automaton, 6)
-    said = patched(stages_of_transformer(network.transformer), hybrids, [1, 3, 5])
-    for row, kept in zip(said[0], (1, 3, 5), strict=True):
+    answers = patched(stages_of_transformer(network.transformer), hybrids, [1, 3, 5])
+    for row, kept in zip(answers[0], (1, 3, 5), strict=True):
         assert (row == hybrids.cut[:, 6 - kept]).all()
 
 
@@ -356,12 +360,12 @@ def test_the_command_prints_the_mechanism(scan: Path, capsys: pytest.CaptureFixt
     text = capsys.readouterr().out
     assert "scan (by layer: 0 letters, 1 windows of 2, 2 windows of 4, 3 whole word" in text
     assert run(["understand", str(scan), "--prefixes", "--effort", "0.5", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["mechanism"] == "scan"
-    assert said["kept"] == [1, 2, 3, 4, 5, 6, 7]
-    assert len(said["layers"]) == 4
-    assert said["layers"][1]["fits"]["scan"]["stage"] == "windows of 2"
-    assert said["layers"][1]["fits"]["scan"]["share"] == 1.0
+    report = json.loads(capsys.readouterr().out)
+    assert report["mechanism"] == "scan"
+    assert report["kept"] == [1, 2, 3, 4, 5, 6, 7]
+    assert len(report["layers"]) == 4
+    assert report["layers"][1]["fits"]["scan"]["stage"] == "windows of 2"
+    assert report["layers"][1]["fits"]["scan"]["share"] == 1.0
 
 
 @pytest.mark.parametrize(

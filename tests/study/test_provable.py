@@ -20,10 +20,10 @@ def test_a_run_becomes_provable(kind: str, tmp_path: Path, capsys: pytest.Captur
     out = tmp_path / "run"
     arguments = ["train", "Parity", "--model", kind, *CELL, "--steps", "20", "--eval-sequences", "16"]
     assert run([*arguments, "--provable", "--out", str(out), "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)["provable"]
-    assert made["proved"] is True
-    assert made["accuracy"] == 1.0
-    folder = Path(made["folder"])
+    report = json.loads(capsys.readouterr().out)["provable"]
+    assert report["proved"] is True
+    assert report["accuracy"] == 1.0
+    folder = Path(report["folder"])
     assert folder == out / "provable"
     assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["every_length"] is True
@@ -62,14 +62,14 @@ def test_too_many_boxes_are_refused_before_training(
 def test_units_of_a_code_are_thresholds(spec: str) -> None:
     """Whether a unit is on after a letter is an "or" of units before it; states are told apart."""
     automaton = parse_spec(spec)
-    found = contexts(words_of(automaton))
-    assert found is not None
-    code = code_of(automaton, found)
-    assert len({(*row, state) for row, state in zip(code.tolist(), found.state, strict=True)}) == len(
+    result = contexts(words_of(automaton))
+    assert result is not None
+    code = code_of(automaton, result)
+    assert len({(*row, state) for row, state in zip(code.tolist(), result.state, strict=True)}) == len(
         {tuple(row) for row in code.tolist()}
     )
     for letter in range(automaton.num_letters):
-        after = code[found.follower[:, letter]]
+        after = code[result.follower[:, letter]]
         for unit in range(1, code.shape[1]):
             before = [v for v in range(1, code.shape[1]) if not (code[1:, v] & ~after[1:, unit]).any()]
             assert (code[1:, before].any(axis=1) == after[1:, unit]).all()
@@ -79,7 +79,7 @@ def test_units_of_a_code_are_thresholds(spec: str) -> None:
 def test_first_weights_learn_the_code_of_a_group(kind: str, tmp_path: Path) -> None:
     size = {"hidden": 26, "embedding": 5, "length": 8, "batch": 8, "steps": 1, "warmup": 1}
     train("S3", model=kind, directory=tmp_path, device="cpu", **size)
-    made = make_provable(tmp_path)
-    assert made.way == "code"
-    assert made.tuned.verdict.proved
-    assert made.accuracy == 1.0
+    result = make_provable(tmp_path)
+    assert result.way == "code"
+    assert result.tuned.verdict.proved
+    assert result.accuracy == 1.0

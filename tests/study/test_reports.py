@@ -76,7 +76,9 @@ def variable(name: str, family: str, *aliases: str) -> Variable:
     return Variable(name, family, f"text of {name}", lambda readings: readings.states, {}, aliases)
 
 
-def made(*found: tuple[Variable, list[Finding]], whole: list[dict[str, Share]] | None = None) -> Report:
+def report_with(
+    *findings: tuple[Variable, list[Finding]], whole: list[dict[str, Share]] | None = None
+) -> Report:
     return Report(
         network="net <of> A & B",
         kind="compiled",
@@ -87,7 +89,7 @@ def made(*found: tuple[Variable, list[Finding]], whole: list[dict[str, Share]] |
         seed=3,
         effort=0.5,
         accuracy=Share(0.875, 0.8, 0.9),
-        variables=tuple((one, tuple(rows)) for one, rows in found),
+        variables=tuple((one, tuple(rows)) for one, rows in findings),
         whole=tuple(whole or [{"state": NEVER, "letter": SURE}] * 3),
         heads=(
             HeadReport(1, 2, "latest", "latest a<b", 0.9, 0.1),
@@ -103,31 +105,35 @@ def rows(*layers: int, **changes: object) -> list[Finding]:
 
 def test_a_verdict_names_runs_of_layers_and_the_worst_share_of_each() -> None:
     worse = Share(0.97, 0.93, 0.98)
-    found = [*rows(1), *rows(2, causal=worse), *rows(5, causal=worse)]
-    said = verdict(made((variable("window", "scan", "sum"), found)))
+    actual = [*rows(1), *rows(2, causal=worse), *rows(5, causal=worse)]
+    text = verdict(report_with((variable("window", "scan", "sum"), actual)))
     wanted = "Window = sum after layers 1–2, causal 97% [93–98]; window = sum after layer 5, causal 97% ["
-    assert said.startswith(wanted)
+    assert text.startswith(wanted)
 
 
 def test_a_verdict_says_where_something_starts_in_the_embedding() -> None:
-    said = verdict(made((variable("sum", "count"), rows(0, 1)), (variable("bit", "scan"), rows(0))))
-    assert "Sum from the embedding to layer 1, causal 100% [97–100]; bit in the embedding, causal" in said
+    text = verdict(report_with((variable("sum", "count"), rows(0, 1)), (variable("bit", "scan"), rows(0))))
+    assert "Sum from the embedding to layer 1, causal 100% [97–100]; bit in the embedding, causal" in text
 
 
 def test_every_network_has_its_letters_and_this_is_no_news() -> None:
-    assert verdict(made((letter_variable(), rows(0)))).startswith("Nothing is held that the algebra names.")
-    assert verdict(made((letter_variable(), rows(0, 1)))).startswith("Letter after layer 1, causal 100%")
+    assert verdict(report_with((letter_variable(), rows(0)))).startswith(
+        "Nothing is held that the algebra names."
+    )
+    assert verdict(report_with((letter_variable(), rows(0, 1)))).startswith(
+        "Letter after layer 1, causal 100%"
+    )
 
 
 def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
-    said = verdict(
-        made(
+    text = verdict(
+        report_with(
             (state_variable(), rows(2)),
             (variable("parity", "count"), rows(1, alike=True)),
             (variable("level", "cascade"), rows(1, causal=HALF)),
         )
     )
-    assert said.startswith(
+    assert text.startswith(
         "State after layer 2, causal 100% [97–100]. Not told from the state: parity after layer 1, "
         "causal 100% [97–100]. Partly: level after layer 1, causal 70% [62–77]."
     )
@@ -136,8 +142,8 @@ def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
 def test_families_without_a_finding_are_named_with_their_best_share() -> None:
     low, lower = Share(0.4, 0.33, 0.48), Share(0.2, 0.14, 0.27)
     unread = {"probe": HALF, "baseline": 0.6}
-    said = verdict(
-        made(
+    text = verdict(
+        report_with(
             (variable("window", "scan"), rows(1, causal=lower, **unread)),
             (
                 variable("wide window", "scan"),
@@ -149,19 +155,19 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
     )
     assert (
         "A scan: not held (at most 40% [33–48], chance 25%: wide window, after layer 1; "
-        "a probe reads wide window, but swaps do not follow)" in said
+        "a probe reads wide window, but swaps do not follow)" in text
     )
-    assert "Nothing causal can be said about counts; a probe reads sum, but swaps do not follow." in said
-    assert "cascade" not in said
-    assert "wall" not in said
+    assert "Nothing causal can be said about counts; a probe reads sum, but swaps do not follow." in text
+    assert "cascade" not in text
+    assert "wall" not in text
 
 
 def test_a_share_near_chance_is_called_that() -> None:
     low = Share(0.4, 0.33, 0.48)
-    said = verdict(
-        made((variable("window", "scan"), rows(1, causal=low, chance=0.38, probe=HALF, baseline=0.6)))
+    text = verdict(
+        report_with((variable("window", "scan"), rows(1, causal=low, chance=0.38, probe=HALF, baseline=0.6)))
     )
-    assert "A scan: no more than chance (at most 40% [33–48], chance 38%: window, after layer 1)" in said
+    assert "A scan: no more than chance (at most 40% [33–48], chance 38%: window, after layer 1)" in text
 
 
 @pytest.mark.parametrize(
@@ -179,20 +185,20 @@ def test_a_share_near_chance_is_called_that() -> None:
 def test_what_whole_positions_bring(letters: list[int], states: list[int], wanted: list[str]) -> None:
     shares = (NEVER, SURE)
     whole = [{"letter": shares[a], "state": shares[b]} for a, b in zip(letters, states, strict=True)]
-    said = verdict(made((state_variable(), rows(2)), whole=whole)).partition("]. ")[2]
-    assert [text in said.lower() for text in wanted] == [True] * len(wanted)
-    assert bool(said) == bool(wanted)
+    lines = verdict(report_with((state_variable(), rows(2)), whole=whole)).partition("]. ")[2]
+    assert [text in lines.lower() for text in wanted] == [True] * len(wanted)
+    assert bool(lines) == bool(wanted)
 
 
-REPORT = made(
+REPORT = report_with(
     (state_variable(), [*rows(0, causal=NEVER), *rows(1, alike=True), *rows(2)]),
     (variable("a <b> & c", "scan"), [*rows(0, causal=None), *rows(1, causal=HALF), *rows(2, final=True)]),
 )
 
 
 def test_json_has_every_number_of_every_row() -> None:
-    said = json.loads(json.dumps(REPORT.to_json(), allow_nan=False))
-    assert [(row["name"], row["layer"], row["status"]) for row in said["variables"]] == [
+    report = json.loads(json.dumps(REPORT.to_json(), allow_nan=False))
+    assert [(row["name"], row["layer"], row["status"]) for row in report["variables"]] == [
         ("state", 0, "readable"),
         ("state", 1, "with the state"),
         ("state", 2, "held"),
@@ -200,13 +206,13 @@ def test_json_has_every_number_of_every_row() -> None:
         ("a <b> & c", 1, "partly"),
         ("a <b> & c", 2, "read-out"),
     ]
-    assert [row["causal_interval"] for row in said["variables"]][3:5] == [None, [0.62, 0.77]]
-    assert said["variables"][4]["controls"] == {"random": {"value": 0.0, "low": 0.0, "high": 0.03}}
-    assert said["accuracy"]["value"] == 0.875
-    assert said["heads"][1] == {
+    assert [row["causal_interval"] for row in report["variables"]][3:5] == [None, [0.62, 0.77]]
+    assert report["variables"][4]["controls"] == {"random": {"value": 0.0, "low": 0.0, "high": 0.03}}
+    assert report["accuracy"]["value"] == 0.875
+    assert report["heads"][1] == {
         "layer": 2, "head": 1, "kind": "none", "nearest": "itself", "score": 0.3, "prompt": 0.0
     }  # fmt: skip
-    assert said["verdict"] == verdict(REPORT)
+    assert report["verdict"] == verdict(REPORT)
     assert repr(REPORT).startswith("<Report on net <of> A & B: State after layer 2")
 
 
@@ -263,9 +269,9 @@ def test_a_head_that_looks_at_one_place_gets_its_name(grid: Readings, name: str)
     ideals = list(patterns(grid))
     kind, where = next((kind, where) for kind, other, where in ideals if other == name)
     assert where is not None
-    found = report_of(1, 1, looking(where, 0.85), 0, ideals)
-    assert (found.kind, found.nearest) == (kind, name)
-    assert 0.85 < found.score < 1.0
+    result = report_of(1, 1, looking(where, 0.85), 0, ideals)
+    assert (result.kind, result.nearest) == (kind, name)
+    assert 0.85 < result.score < 1.0
     vague = report_of(1, 1, looking(where, 0.6), 0, ideals)
     assert (vague.kind, vague.nearest) == ("none", name)
 
@@ -307,9 +313,9 @@ def test_attention_on_the_prompt_is_set_apart(grid: Readings) -> None:
     weights = looking(back, prompt=1)
     weights[:, 2:] *= 0.3
     weights[:, 2:, 0] = 0.7
-    found = report_of(1, 1, weights, 1, ideals)
-    assert (found.kind, found.nearest) == ("look back", "2 back")
-    assert (found.prompt, found.score) == (pytest.approx(0.7), pytest.approx(1.0))
+    result = report_of(1, 1, weights, 1, ideals)
+    assert (result.kind, result.nearest) == ("look back", "2 back")
+    assert (result.prompt, result.score) == (pytest.approx(0.7), pytest.approx(1.0))
     weights[:, 2:] *= 0.1
     weights[:, 2:, 0] = 0.97
     assert report_of(1, 1, weights, 1, ideals).kind == "prompt"
@@ -323,6 +329,6 @@ def test_heads_that_write_nothing_are_left_out_and_the_others_keep_their_numbers
     readings = Readings(krohn.zoo("C3"), np.random.default_rng(0).integers(3, size=(10, 5)))
     stages = stages_of_transformer(idle)
     passed = stages.run(readings.letters, attention=True)
-    found = classified(stages, passed, readings)
-    assert [(head.layer, head.head) for head in found] == [(1, 2), (2, 1)]
-    assert found[0] == report_of(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))
+    result = classified(stages, passed, readings)
+    assert [(head.layer, head.head) for head in result] == [(1, 2), (2, 1)]
+    assert result[0] == report_of(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))

@@ -19,8 +19,8 @@ def compiled() -> Decoder:
 
 def share_right(decoder: Decoder) -> float:
     letters = np.random.default_rng(5).integers(2, size=(300, 8))
-    said = stages_of_decoder(decoder, torch.float64).run(letters).answers
-    return float((said == krohn.simulate("C2", letters)).mean())
+    answers = stages_of_decoder(decoder, torch.float64).run(letters).answers
+    return float((answers == krohn.simulate("C2", letters)).mean())
 
 
 def test_noise_leaves_the_scaffold_of_layer_norm_alone(compiled: Decoder) -> None:

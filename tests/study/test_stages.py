@@ -50,8 +50,8 @@ def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> Non
     passed = stages.run(drawn)
     for layer in range(len(stages.blocks) + 1):
         past = Past.of(passed, torch.arange(6), at)
-        found = stages.resume(layer, passed.streams[layer][torch.arange(6), at][:, None], past)[:, 0]
-        assert (found.numpy() == passed.answers[np.arange(6), np.arange(6)]).all()
+        result = stages.resume(layer, passed.streams[layer][torch.arange(6), at][:, None], past)[:, 0]
+        assert (result.numpy() == passed.answers[np.arange(6), np.arange(6)]).all()
 
 
 def test_a_trained_run_gives_its_own_logits() -> None:
@@ -84,8 +84,8 @@ def test_running_on_from_the_middle_is_the_pass_itself(hidden: tuple[krohn.Compi
     rows, at = torch.arange(40), torch.arange(40) % 6
     for layer, stream in enumerate(passed.streams):
         place = at + len(stages.prompt)
-        said = stages.resume(layer, stream[rows, place][:, None], Past.of(passed, rows, place))[:, 0]
-        assert (said.numpy() == passed.answers[rows, at]).all()
+        answers = stages.resume(layer, stream[rows, place][:, None], Past.of(passed, rows, place))[:, 0]
+        assert (answers.numpy() == passed.answers[rows, at]).all()
         assert (stages.finish(layer, stream).numpy() == passed.answers).all()
 
 
@@ -97,8 +97,8 @@ def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_a
     rows, at = torch.arange(40), torch.full((40,), 5 + len(stages.prompt))
     other = rows.flip(0)
     last = len(stages.blocks)
-    said = stages.resume(last, passed.streams[last][other, at][:, None], Past.of(passed, rows, at))[:, 0]
-    assert (said.numpy() == passed.answers[other, 5]).all()
+    answers = stages.resume(last, passed.streams[last][other, at][:, None], Past.of(passed, rows, at))[:, 0]
+    assert (answers.numpy() == passed.answers[other, 5]).all()
 
 
 def test_an_export_is_read_back(tmp_path: Path) -> None:

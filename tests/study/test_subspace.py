@@ -6,7 +6,7 @@ import torch
 from krohn.study.subspace import RIDGES, Spread, directions, random_directions
 
 
-def made(rng: np.random.Generator) -> tuple[torch.Tensor, np.ndarray]:
+def example(rng: np.random.Generator) -> tuple[torch.Tensor, np.ndarray]:
     """Channel 0: the value times a factor of the position. Channel 1: the value with noise. Others: noise."""
     values = rng.integers(3, size=(200, 6))
     stream = rng.standard_normal((200, 6, 8))
@@ -16,14 +16,14 @@ def made(rng: np.random.Generator) -> tuple[torch.Tensor, np.ndarray]:
 
 
 def test_a_small_ridge_finds_the_code_that_holds_nothing_else() -> None:
-    stream, values = made(np.random.default_rng(0))
+    stream, values = example(np.random.default_rng(0))
     basis = directions(*Spread(stream).scatters(values), RIDGES[0])[0]
     assert abs(float(basis[0, 0])) > 0.9999
     assert torch.allclose(basis.T @ basis, torch.eye(basis.shape[1], dtype=basis.dtype), atol=1e-9)
 
 
 def test_a_rotation_of_the_stream_rotates_the_directions() -> None:
-    stream, values = made(np.random.default_rng(1))
+    stream, values = example(np.random.default_rng(1))
     turn = random_directions(8, 8, seed=2)
     for ridge in RIDGES:
         plain = directions(*Spread(stream).scatters(values), ridge)[0][:, :2]
@@ -32,7 +32,7 @@ def test_a_rotation_of_the_stream_rotates_the_directions() -> None:
 
 
 def test_positions_without_a_value_are_left_out() -> None:
-    stream, values = made(np.random.default_rng(2))
+    stream, values = example(np.random.default_rng(2))
     spoiled, missing = stream.clone(), values.copy()
     spoiled[:50, 2] = 1e6
     missing[:50, 2] = -1

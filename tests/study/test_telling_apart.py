@@ -11,7 +11,7 @@ from krohn.study.report import status
 from krohn.study.subject import subject_of_compiled
 from krohn.study.understand import Study
 
-NETWORKS = [(spec, algorithm) for spec, found in ALGORITHMS.items() for algorithm in found]
+NETWORKS = [(spec, algorithm) for spec, algorithms in ALGORITHMS.items() for algorithm in algorithms]
 STUDIED = [network for network in NETWORKS if network != ("Grid5", "paper")]
 """Seven of the eight: the largest network takes as long as all others, and the published table has it."""
 SETS = ("holonomy set 2", "holonomy set 3")
@@ -27,9 +27,9 @@ def studied(spec: str, algorithm: str) -> dict[str, Cell]:
 
 @every(("spec", "algorithm"), STUDIED)
 def test_own_variables_follow_and_those_of_other_algorithms_do_not(spec: str, algorithm: str) -> None:
-    found = studied(spec, algorithm)
-    assert {cell.kind for cell in found.values()} == {"own", "other"}
-    for name, cell in found.items():
+    result = studied(spec, algorithm)
+    assert {cell.kind for cell in result.values()} == {"own", "other"}
+    for name, cell in result.items():
         assert cell.as_stated, name
         if cell.kind == "own":
             assert cell.best is not None

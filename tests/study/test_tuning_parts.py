@@ -25,42 +25,42 @@ KEPT = Path(__file__).parents[2] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def kept() -> tuple[TrainedNetwork, Goal, Boxes]:
+def stored() -> tuple[TrainedNetwork, Goal, Boxes]:
     trained = read_run(KEPT)
     claim = words_of(trained.automaton)
-    found = contexts(claim)
-    assert found is not None
+    result = contexts(claim)
+    assert result is not None
     boxes = boxes_from(read_certificate(KEPT / NAME).witness)
-    assert np.array_equal(boxes.follower, found.follower)
-    return trained, Goal("lstm", trained.automaton, claim, found), boxes
+    assert np.array_equal(boxes.follower, result.follower)
+    return trained, Goal("lstm", trained.automaton, claim, result), boxes
 
 
 def weights_of(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
     return provable_run._used(trained)
 
 
-def test_boxes_begin_where_the_network_is_on_average(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
-    trained, goal, _ = kept
-    found = centres(goal, weights_of(trained), seed=0)
+def test_boxes_begin_where_the_network_is_on_average(stored: tuple[TrainedNetwork, Goal, Boxes]) -> None:
+    trained, goal, _ = stored
+    result = centres(goal, weights_of(trained), seed=0)
     tensors = {name: value.numpy() for name, value in weights_of(trained).items()}
     words = np.concatenate([make(trained.automaton, 64)[:128] for make in (uniform, habitual)])
-    sums, counts = np.zeros_like(found), np.zeros(len(found))
+    sums, counts = np.zeros_like(result), np.zeros(len(result))
     for word in words[::16].tolist():
-        state, box = np.zeros((1, found.shape[1])), 0
+        state, box = np.zeros((1, result.shape[1])), 0
         for letter in word:
             state, box = step("lstm", tensors, letter, state), int(goal.contexts.follower[box, letter])
             sums[box] += state[0]
             counts[box] += 1
     seen = counts > 30
     assert seen.sum() >= 4
-    assert np.abs(found[seen] - sums[seen] / counts[seen, None]).max() < 0.25  # of a part of the words
-    assert np.abs(found[seen]).max() > 0.5
+    assert np.abs(result[seen] - sums[seen] / counts[seen, None]).max() < 0.25  # of a part of the words
+    assert np.abs(result[seen]).max() > 0.5
 
 
 def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
-    kept: tuple[TrainedNetwork, Goal, Boxes],
+    stored: tuple[TrainedNetwork, Goal, Boxes],
 ) -> None:
-    trained, goal, boxes = kept
+    trained, goal, boxes = stored
     weights, loss = weights_of(trained), TuningLoss(goal)
     centre = torch.tensor((boxes.low + boxes.high) / 2, dtype=torch.float32)
     radius = torch.tensor((boxes.high - boxes.low) / 2, dtype=torch.float32).clamp(min=1e-3)
@@ -71,15 +71,15 @@ def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
     assert loss(other, centre, radius)[0] > loss(weights, centre, radius)[0] + 0.01
 
 
-def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
-    trained, goal, boxes = kept
+def test_a_guess_near_a_proof_is_made_one(stored: tuple[TrainedNetwork, Goal, Boxes]) -> None:
+    trained, goal, boxes = stored
     weights = weights_of(trained)
     centre = torch.tensor((boxes.low + boxes.high) / 2)
     radius = torch.tensor((boxes.high - boxes.low) / 2)
-    found, verdict = proof_of(goal, weights, centre, radius, from_nothing=False)
+    report, verdict = proof_of(goal, weights, centre, radius, from_nothing=False)
     assert verdict.proved
-    assert check(cell_of(goal, weights), found, goal.words).proved
-    assert not found.low[0].any()  # the empty word is a point
+    assert check(cell_of(goal, weights), report, goal.words).proved
+    assert not report.low[0].any()  # the empty word is a point
     far = proof_of(goal, weights, centre + 5, radius, from_nothing=False)[1]
     assert not far.proved
     assert proof_of(goal, weights, centre + 5, radius, from_nothing=True)[1].proved
@@ -89,13 +89,13 @@ def test_a_guess_near_a_proof_is_made_one(kept: tuple[TrainedNetwork, Goal, Boxe
 def test_radii_stay_within_their_limits_whatever_is_learned(kind: str) -> None:
     size = 6 if kind == "lstm" else 3
     for shape in (torch.full((2, size), 50.0), torch.full((2, size), -50.0), torch.zeros(2, size)):
-        found = radius_of(kind, shape, 3)
-        assert found.shape == shape.shape
-        memory = found[:, -3:] / RADIUS_MEMORY[kind]
+        result = radius_of(kind, shape, 3)
+        assert result.shape == shape.shape
+        memory = result[:, -3:] / RADIUS_MEMORY[kind]
         assert float(memory.min()) >= np.exp(-0.71)
         assert float(memory.max()) <= np.exp(0.71)
         if kind == "lstm":
-            shown = found[:, :3] / RADIUS_H
+            shown = result[:, :3] / RADIUS_H
             assert np.exp(-0.91) <= float(shown.min()) <= float(shown.max()) <= np.exp(2.41)
 
 
@@ -106,11 +106,11 @@ def test_the_loss_of_a_code_counts_gates_that_are_not_decided(kind: str) -> None
 
     automaton = parse_spec("C2")
     claim = words_of(automaton)
-    found = contexts(claim)
-    assert found is not None
-    code = code_of(automaton, found)
+    result = contexts(claim)
+    assert result is not None
+    code = code_of(automaton, result)
     hidden = code.shape[1] + 1
-    loss = CodeLoss(Goal(kind, automaton, claim, found), code, hidden)
+    loss = CodeLoss(Goal(kind, automaton, claim, result), code, hidden)
     tensors = random_tensors(kind, hidden, 0.0, 0)
     weights = {name: torch.tensor(value) for name, value in tensors.items()}
     undecided = float(loss(weights))
@@ -129,9 +129,9 @@ def test_the_loss_of_a_code_counts_gates_that_are_not_decided(kind: str) -> None
 
 
 def test_weights_lose_their_padding_and_get_it_back(
-    kept: tuple[TrainedNetwork, Goal, Boxes], tmp_path: Path
+    stored: tuple[TrainedNetwork, Goal, Boxes], tmp_path: Path
 ) -> None:
-    trained, _, boxes = kept
+    trained, _, boxes = stored
     used = weights_of(trained)
     assert used["head.bias"].shape == (4,)
     assert used["head.weight"].shape[1] == 4
@@ -139,12 +139,12 @@ def test_weights_lose_their_padding_and_get_it_back(
     tuned = FineTuned(used, 7, boxes, verdict)
     from krohn.training.directory import read_config
 
-    made = provable_run._write(tmp_path / "out", trained, read_config(KEPT), tuned, "network", 1.5)
+    outcome = provable_run._write(tmp_path / "out", trained, read_config(KEPT), tuned, "network", 1.5)
     again = read_run(tmp_path / "out")
     for name, value in tensors_of(trained).items():
         if name != "head.bias":
             assert np.array_equal(tensors_of(again)[name], value)
-    assert (made.accuracy, made.way) == (1.0, "network")
+    assert (outcome.accuracy, outcome.way) == (1.0, "network")
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["provable"]["steps"] == 7
     assert "folder" not in result["provable"]
@@ -152,9 +152,9 @@ def test_weights_lose_their_padding_and_get_it_back(
     failed = replace(tuned, verdict=BoxVerdict("no", at=(1, 0)))
     provable_run._write(tmp_path / "out", trained, read_config(KEPT), failed, "network", 1.5)
     assert not (tmp_path / "out" / NAME).exists()  # an old proof does not stay beside other weights
-    said = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert (said["provable"]["proved"], said["replicates"][0]["status"]) == (False, "not proved")
-    assert said["provable"]["failure"].startswith("no (state ")
+    report = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert (report["provable"]["proved"], report["replicates"][0]["status"]) == (False, "not proved")
+    assert report["provable"]["failure"].startswith("no (state ")
 
 
 def test_what_cannot_become_provable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,8 +165,8 @@ def test_what_cannot_become_provable_is_refused(monkeypatch: pytest.MonkeyPatch)
         provable_run.make_provable(KEPT)
 
 
-def test_first_weights_are_those_of_a_run(kept: tuple[TrainedNetwork, Goal, Boxes]) -> None:
-    trained, _, _ = kept
+def test_first_weights_are_those_of_a_run(stored: tuple[TrainedNetwork, Goal, Boxes]) -> None:
+    trained, _, _ = stored
     one, same, other = (provable_run._fresh(trained, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert not torch.equal(one["weight_hh"], other["weight_hh"])

@@ -23,17 +23,17 @@ def test_the_json_has_variables_heads_and_a_verdict(
 ) -> None:
     page = tmp_path / "page.html"
     assert run(["understand", str(scan), "--effort", "0.3", "--out", str(page), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert all(set(entry) >= KEYS for entry in said["variables"])
-    window = [entry for entry in said["variables"] if entry["name"] == "map of the last 2 letters"]
+    report = json.loads(capsys.readouterr().out)
+    assert all(set(entry) >= KEYS for entry in report["variables"])
+    window = [entry for entry in report["variables"] if entry["name"] == "map of the last 2 letters"]
     assert [entry["layer"] for entry in window] == [0, 1, 2]
     assert window[1]["causal"] == 1.0
     assert window[1]["status"] == "held"
     assert window[0]["causal"] < 0.1
-    assert [head["nearest"] for head in said["heads"]] == ["1 back", "itself", "2 back", "itself"]
-    assert "map of the last 2 letters after layer 1, causal 100%" in said["verdict"]
+    assert [head["nearest"] for head in report["heads"]] == ["1 back", "itself", "2 back", "itself"]
+    assert "map of the last 2 letters after layer 1, causal 100%" in report["verdict"]
     text = page.read_text()
-    assert said["verdict"].split(".")[0] in text
+    assert report["verdict"].split(".")[0] in text
     assert "<svg" in text
 
 
@@ -76,7 +76,7 @@ def test_bad_input_is_one_line(
 
 def test_python_patches_prefixes_as_the_command_does(scan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["understand", str(scan), "--prefixes", "--effort", "0.2", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    report = krohn.patch_prefixes(scan, pairs=said["pairs"], device="cpu")
-    assert said == json.loads(json.dumps(report.to_json()))
-    assert said["mechanism"] == "scan"
+    payload = json.loads(capsys.readouterr().out)
+    report = krohn.patch_prefixes(scan, pairs=payload["pairs"], device="cpu")
+    assert payload == json.loads(json.dumps(report.to_json()))
+    assert payload["mechanism"] == "scan"

@@ -14,7 +14,7 @@ from krohn.study.variables import Variable, candidates, distinct
 LENGTH = 9
 
 
-def drawn(spec: str) -> tuple[Readings, Pairs]:
+def sample(spec: str) -> tuple[Readings, Pairs]:
     automaton = krohn.zoo(spec)
     rng = np.random.default_rng(1)
     readings = Readings(automaton, rng.integers(automaton.num_letters, size=(60, LENGTH)))
@@ -47,7 +47,7 @@ def spliced(first: int, last: int) -> Callable[[list[int], list[int], int], list
 def test_what_is_swapped_is_a_piece_of_the_word(
     spec: str, name: str, word: Callable[[list[int], list[int], int], list[int]]
 ) -> None:
-    readings, pairs = drawn(spec)
+    readings, pairs = sample(spec)
     variable = named(spec, name)
     (role,) = variable.roles.values()
     predicted = role(readings, pairs)
@@ -61,7 +61,7 @@ def test_what_is_swapped_is_a_piece_of_the_word(
 
 
 def test_windows_have_one_value_for_each_map() -> None:
-    readings, _ = drawn("D6")
+    readings, _ = sample("D6")
     values = named("D6", "map of the last 4 letters").values(readings)
     assert (values[:, :4] == -1).all()
     table = readings.table
@@ -78,14 +78,14 @@ def test_windows_have_one_value_for_each_map() -> None:
 
 @pytest.mark.parametrize("spec", ["D6", "Q8", "A4"])
 def test_sections_of_the_derived_series_stand_for_states(spec: str) -> None:
-    readings, _ = drawn(spec)
+    readings, _ = sample(spec)
     lift = series_lift(readings.automaton)
     assert (lift.state[lift.along(readings)[:, 1:]] == readings.states).all()
     assert len(lift.parts) >= 2
 
 
 def test_a_replaced_coordinate_leaves_the_others_alone() -> None:
-    readings, pairs = drawn("Grid4")
+    readings, pairs = sample("Grid4")
     lift = holonomy_lift(readings.automaton)
     tuples = lift.along(readings)
     assert (lift.state[tuples[:, 1:]] == readings.states).all()
@@ -96,7 +96,7 @@ def test_a_replaced_coordinate_leaves_the_others_alone() -> None:
 
 
 def test_a_count_is_that_of_the_word_with_another_last_letter() -> None:
-    readings, pairs = drawn("Grid4")
+    readings, pairs = sample("Grid4")
     predicted = named("Grid4", "count of L").roles["last letter changed"](readings, pairs)
     counted = np.cumsum(readings.letters == 0, axis=1)
     for number in np.flatnonzero(predicted >= 0).tolist():
@@ -108,19 +108,19 @@ def test_a_count_is_that_of_the_word_with_another_last_letter() -> None:
 
 
 def test_the_last_reset_is_replaced_and_the_rest_of_the_word_kept() -> None:
-    readings, pairs = drawn("FlipFlop")
+    readings, pairs = sample("FlipFlop")
     variable = named("FlipFlop", "last reset")
     predicted = variable.roles["replaced"](readings, pairs)
     values = variable.values(readings)
-    said = predicted >= 0
-    assert said.sum() > 100
+    known = predicted >= 0
+    assert known.sum() > 100
     # After a reset a flip-flop only reads: the state is the source's.
-    assert (predicted[said] == readings.states[pairs.source, pairs.at][said]).all()
-    assert ((values[pairs.base, pairs.at] >= 0) & (values[pairs.source, pairs.at] >= 0) == said).all()
+    assert (predicted[known] == readings.states[pairs.source, pairs.at][known]).all()
+    assert ((values[pairs.base, pairs.at] >= 0) & (values[pairs.source, pairs.at] >= 0) == known).all()
 
 
 def test_variables_that_are_the_same_become_one() -> None:
-    readings, _ = drawn("Parity")
+    readings, _ = sample("Parity")
     kept, _ = distinct(candidates(readings.automaton, LENGTH)[0], readings)
     state = next(v for v in kept if v.name == "state")
     assert "count of 1 modulo 2" in state.aliases

@@ -22,32 +22,32 @@ def task(spec: str = "D6", **options: object) -> Task:
 
 @pytest.mark.parametrize("spec", ["D6", "Grid4", "Dyck4,2", "S4", "FlipFlop", "parity"])
 def test_states_are_those_of_the_automaton(spec: str) -> None:
-    made = task(spec)
-    words, states = made.sample(random_streams.replicate_keys(1, 2), torch.arange(3)[:, None], 4)
+    job = task(spec)
+    words, states = job.sample(random_streams.replicate_keys(1, 2), torch.arange(3)[:, None], 4)
     assert words.shape == (3, 2, 4, 12)
     for word, row in zip(words.reshape(-1, 12).tolist(), states.reshape(-1, 12).tolist(), strict=True):
-        assert row == made.automaton.run(word)
+        assert row == job.automaton.run(word)
 
 
 def test_a_replicate_draws_the_same_data_whatever_the_number_of_replicates_and_the_chunking() -> None:
-    made = task()
+    job = task()
     keys = random_streams.replicate_keys(5, 4)
-    together = made.batch(keys, torch.arange(6)[:, None], 3)
-    alone = made.batch(keys[2:3], torch.arange(4, 6)[:, None], 3)
+    together = job.batch(keys, torch.arange(6)[:, None], 3)
+    alone = job.batch(keys[2:3], torch.arange(4, 6)[:, None], 3)
     assert torch.equal(together.tokens[4:, 2:3], alone.tokens)
     assert torch.equal(together.targets[4:, 2:3], alone.targets)
     assert len({tuple(row) for row in together.tokens.reshape(-1, 12).tolist()}) > 60
 
 
 def test_feasible_inputs_never_enter_the_sink_and_are_uniform_among_legal_moves() -> None:
-    made = task("Dyck4,2", length=30)
-    words, states = made.sample(random_streams.replicate_keys(1, 1), 0, 500)
-    assert int((states == made.automaton.num_states - 1).sum()) == 0
+    job = task("Dyck4,2", length=30)
+    words, states = job.sample(random_streams.replicate_keys(1, 1), 0, 500)
+    assert int((states == job.automaton.num_states - 1).sum()) == 0
     seen: Counter[tuple[int, int]] = Counter()
     for word, row in zip(words[0].tolist(), states[0].tolist(), strict=True):
         seen.update(zip([0, *row[:-1]], word, strict=True))
     for state in {state for state, _ in seen}:
-        legal = [a for a in range(4) if made.automaton.step(state, a) != made.automaton.num_states - 1]
+        legal = [a for a in range(4) if job.automaton.step(state, a) != job.automaton.num_states - 1]
         counts = [seen[state, letter] for letter in legal]
         assert set(legal) >= {letter for other, letter in seen if other == state}
         if sum(counts) > 1000:
@@ -79,18 +79,18 @@ def test_labels_are_revealed_with_the_stated_probability() -> None:
 
 def test_observations_are_the_targets_on_request() -> None:
     automaton = Semiautomaton(PARITY.table, observe=(3, 1))
-    made = Task(TaskConfig(spec="parity", length=8, target="observation"), automaton, CPU)
-    _, states = made.sample(torch.tensor([4]), 0, 5)
-    batch = made.batch(torch.tensor([4]), 0, 5)
-    assert made.classes == 4
+    job = Task(TaskConfig(spec="parity", length=8, target="observation"), automaton, CPU)
+    _, states = job.sample(torch.tensor([4]), 0, 5)
+    batch = job.batch(torch.tensor([4]), 0, 5)
+    assert job.classes == 4
     assert batch.targets.tolist() == [[[(3, 1)[state] for state in row] for row in states[0].tolist()]]
 
 
 def test_a_scratchpad_interleaves_letters_and_states() -> None:
-    made = task("parity", length=3, scratchpad=True)
-    words, states = made.sample(torch.tensor([4]), 0, 2)
-    batch = made.batch(torch.tensor([4]), 0, 2)
-    assert (made.vocabulary, made.num_tokens) == (4, 5)
+    job = task("parity", length=3, scratchpad=True)
+    words, states = job.sample(torch.tensor([4]), 0, 2)
+    batch = job.batch(torch.tensor([4]), 0, 2)
+    assert (job.vocabulary, job.num_tokens) == (4, 5)
     for row in range(2):
         (a, b, c), (p, q, r) = words[0, row].tolist(), states[0, row].tolist()
         assert batch.tokens[0, row].tolist() == [a, 2 + p, b, 2 + q, c]
@@ -99,11 +99,11 @@ def test_a_scratchpad_interleaves_letters_and_states() -> None:
 
 
 def test_held_out_sequences_are_not_training_sequences() -> None:
-    made = task("S4", length=20)
-    words, batch = made.held_out(0, 50)
+    job = task("S4", length=20)
+    words, batch = job.held_out(0, 50)
     assert torch.equal(words.int(), batch.tokens)
     keys = random_streams.replicate_keys(0, 1)
-    trained, _ = made.sample(keys, torch.arange(100)[:, None], 16)
+    trained, _ = job.sample(keys, torch.arange(100)[:, None], 16)
     held = {tuple(row) for row in words.reshape(-1, 20).tolist()}
     assert held.isdisjoint({tuple(row) for row in trained.reshape(-1, 20).tolist()})
     assert HELD_OUT < 0

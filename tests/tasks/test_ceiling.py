@@ -23,7 +23,7 @@ def by_listing(spec: str, length: int) -> float:
                 answers[word[0]][state] += 1
             else:
                 right += 1
-    right += sum(max(found.values()) for found in answers.values())
+    right += sum(max(result.values()) for result in answers.values())
     return right / (length * automaton.num_letters**length)
 
 

@@ -28,7 +28,7 @@ KEYS = random_streams.replicate_keys(3, 1)
 SHOWN = Semiautomaton.from_letters([(1, 2, 0), (0, 0, 2)], start=1, observe=(0, 1, 1))
 
 
-def made(automaton: Semiautomaton = SHOWN, **options: object) -> Task:
+def make_task(automaton: Semiautomaton = SHOWN, **options: object) -> Task:
     return Task(TaskConfig(spec="mine", **{"length": 6, **options}), automaton, CPU)
 
 
@@ -47,7 +47,7 @@ OPTIONS = [
 
 @every("options", OPTIONS)
 def test_a_batch_is_what_a_loop_writes(options: dict[str, object]) -> None:
-    task = made(**options)
+    task = make_task(**options)
     words, _ = task.sample(KEYS, 4, 9)
     batch = task.batch(KEYS, 4, 9)
     seen = SHOWN.observe if options["target"] == "observation" else range(3)
@@ -66,37 +66,37 @@ def test_a_batch_is_what_a_loop_writes(options: dict[str, object]) -> None:
         assert len(tokens) == task.num_tokens
         assert max(tokens) < task.vocabulary
         assert task.classes == len(set(seen))
-        for said, may in zip(shown, asked, strict=True):
-            assert said in ((0, 1) if options["reveal"] != 1.0 else (1,)) if may else said == 0
+        for label, may in zip(shown, asked, strict=True):
+            assert label in ((0, 1) if options["reveal"] != 1.0 else (1,)) if may else label == 0
 
 
 def test_what_is_shown_is_drawn_anew_in_each_step_and_replicate_and_words_are_not_touched() -> None:
     keys = random_streams.replicate_keys(0, 2)
-    half, whole = made(reveal=0.5), made()
+    half, whole = make_task(reveal=0.5), make_task()
     batches = [half.batch(keys, step, 40).shown for step in (0, 1)]
     assert not torch.equal(batches[0], batches[1])
     assert not torch.equal(batches[0][0], batches[0][1])
     assert torch.equal(half.batch(keys, 0, 40).tokens, whole.batch(keys, 0, 40).tokens)
     assert batches[0].float().mean().item() == pytest.approx(0.5, abs=0.07)
-    fewer = made(reveal=0.25).batch(keys, 0, 40).shown
+    fewer = make_task(reveal=0.25).batch(keys, 0, 40).shown
     assert (fewer <= batches[0]).all()  # what a smaller share shows, a larger one shows too
 
 
 def test_a_word_of_a_batch_does_not_depend_on_how_many_there_are() -> None:
-    task = made(length=4)
+    task = make_task(length=4)
     few, many = task.sample(KEYS, 2, 3)[0], task.sample(KEYS, 2, 50)[0]
     assert torch.equal(few, many[:, :3])
-    longer = made(length=9).sample(KEYS, 2, 3)[0]
+    longer = make_task(length=9).sample(KEYS, 2, 3)[0]
     assert torch.equal(few, longer[..., :4])
 
 
 @pytest.mark.parametrize("weights", [(3, 0, 1, 4), (1, 1), (0, 0, 7), (9999, 1), (2,)])
 def test_weights_cut_the_numbers_below_their_sum_into_runs(weights: tuple[int, ...]) -> None:
     keys = random_streams.derive(torch.tensor([8]), torch.arange(200))
-    found = letters(Distribution("weights", word=weights), keys, len(weights), 5)
+    result = letters(Distribution("weights", word=weights), keys, len(weights), 5)
     drawn = random_streams.integers(random_streams.derive(keys[:, None], torch.arange(5)), sum(weights))
     owner = [letter for letter, weight in enumerate(weights) for _ in range(weight)]
-    assert found.tolist() == [[owner[number] for number in row] for row in drawn.tolist()]
+    assert result.tolist() == [[owner[number] for number in row] for row in drawn.tolist()]
 
 
 def test_every_set_of_places_is_as_likely_as_any_other() -> None:
@@ -118,10 +118,10 @@ def test_no_ones_and_all_ones(count: int) -> None:
 
 def test_a_word_that_repeats_begins_at_its_beginning() -> None:
     keys = random_streams.derive(torch.tensor([5]), torch.arange(400))
-    found = letters(Distribution("periodic", probability=0.5, word=(1, 0, 0)), keys, 2, 8).tolist()
-    repeated = sum(word == [1, 0, 0, 1, 0, 0, 1, 0] for word in found)
+    result = letters(Distribution("periodic", probability=0.5, word=(1, 0, 0)), keys, 2, 8).tolist()
+    repeated = sum(word == [1, 0, 0, 1, 0, 0, 1, 0] for word in result)
     assert 150 < repeated < 250
-    others = [word for word in found if word != [1, 0, 0, 1, 0, 0, 1, 0]]
+    others = [word for word in result if word != [1, 0, 0, 1, 0, 0, 1, 0]]
     assert len({*map(tuple, others)}) > 100
     always = letters(Distribution("periodic", probability=1.0, word=(1, 0)), keys, 2, 3)
     assert always.unique(dim=0).tolist() == [[1, 0, 1]]
@@ -139,10 +139,10 @@ def test_feasible_letters_avoid_the_states_that_nothing_leaves(seed: int) -> Non
     for state, allowed in enumerate(feasible_letters(automaton)):
         good = [letter for letter in range(3) if table[state, letter] not in sinks]
         assert allowed == (good or [0, 1, 2])
-    task = made(automaton, distribution="feasible", length=8)
+    task = make_task(automaton, distribution="feasible", length=8)
     words, states = task.sample(KEYS, 0, 60)
-    for (word, truth), found in zip(rows(automaton, words), states[0].tolist(), strict=True):
-        assert found == truth
+    for (word, truth), result in zip(rows(automaton, words), states[0].tolist(), strict=True):
+        assert result == truth
         for before, letter in zip([automaton.start, *truth], word, strict=False):
             assert letter in feasible_letters(automaton)[before]
 
@@ -161,7 +161,7 @@ def test_a_distribution_that_is_none_is_one_line(text: str) -> None:
         parse_distribution(text, SHOWN)
     assert "\n" not in str(refused.value)
     with pytest.raises(Unsupported):
-        made(distribution=text)
+        make_task(distribution=text)
 
 
 @pytest.mark.parametrize("reveal", [0.0, -0.5, 1.5, float("nan")])
@@ -170,9 +170,9 @@ def test_a_share_of_labels_is_above_nothing(reveal: float) -> None:
 
 
 def test_more_ones_than_letters_are_refused_and_as_many_are_not() -> None:
-    assert made(distribution="ones:6").sample(KEYS, 0, 2)[0].sum() == 12
+    assert make_task(distribution="ones:6").sample(KEYS, 0, 2)[0].sum() == 12
     with pytest.raises(KrohnError, match="K ≤ length 6; got 7"):
-        made(distribution="ones:7")
+        make_task(distribution="ones:7")
 
 
 def test_names_choose_the_automatic_distribution() -> None:

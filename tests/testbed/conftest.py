@@ -8,7 +8,7 @@ NAMES = ("c2-cascade-plain", "c2-cascade-rotated", "flipflop-cascade-rotated")
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def suite_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three small networks of the suite."""
     out = tmp_path_factory.mktemp("suite")
     krohn.suite.build(out, NAMES)
@@ -16,5 +16,5 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=NAMES)
-def folder(built: Path, request: pytest.FixtureRequest) -> Path:
-    return built / request.param
+def folder(suite_folder: Path, request: pytest.FixtureRequest) -> Path:
+    return suite_folder / request.param

@@ -21,8 +21,8 @@ def circuit(content: dict[str, Any], tmp_path: Path) -> tuple[Graph, Circuit]:
     return graph, read_circuit(tmp_path / "circuit.json", graph)
 
 
-def names(graph: Graph, kept: Any) -> set[str]:
-    return {name for name, place in graph.edges.items() if kept[place]}
+def names(graph: Graph, edges: Any) -> set[str]:
+    return {name for name, place in graph.edges.items() if edges[place]}
 
 
 @pytest.mark.parametrize("name", ["all", "some"])
@@ -32,9 +32,9 @@ def test_the_best_edges_are_those_of_mib(name: str, tmp_path: Path) -> None:
         count = int(share * len(graph.edges))
         if count > len(HYPOTHESES[name]["circuit"]["edges"]):
             continue  # among edges without a score the order is anybody's
-        kept = top(graph, given.ranking, count)
-        assert names(graph, kept) == set(HYPOTHESES[name]["chosen"][f"{share:g}"])
-        assert names(graph, graph.connected(kept)) == set(HYPOTHESES[name]["chosen"][f"{share:g} pruned"])
+        edges = top(graph, given.ranking, count)
+        assert names(graph, edges) == set(HYPOTHESES[name]["chosen"][f"{share:g}"])
+        assert names(graph, graph.connected(edges)) == set(HYPOTHESES[name]["chosen"][f"{share:g} pruned"])
 
 
 @pytest.mark.parametrize("name", ["all", "some", "none"])

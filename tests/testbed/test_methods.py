@@ -16,11 +16,11 @@ from krohn.testbed.patching import EdgeModel
 from krohn.testbed.scoring import Known, interchange_accuracy
 
 
-def test_integrated_gradients_are_means_of_differences_on_the_way(built: Path) -> None:
+def test_integrated_gradients_are_means_of_differences_on_the_way(suite_folder: Path) -> None:
     """Each gradient again as a difference quotient: the reader sees a little more of the edge's change."""
-    known = Known(built / "flipflop-cascade-rotated")
+    known = Known(suite_folder / "flipflop-cascade-rotated")
     trial, graph, small = known.trial(8), known.graph, 1e-6
-    found = attribution(trial, STEPS).scores
+    result = attribution(trial, STEPS).scores
     own, other = (known.model.embedded(words) for words in (trial.words, trial.others))
     for name in ("input->a0.h0<v>", "input->a0.h0<q>", "a0.h0->m0", "m0->logits"):
         reader, writer = graph.edges[name]
@@ -33,7 +33,7 @@ def test_integrated_gradients_are_means_of_differences_on_the_way(built: Path) -
 
         parts = [step / STEPS for step in range(1, STEPS + 1)]
         quotients = [(seen(part, 1) - seen(part, -1)) / (2 * small) for part in parts]
-        assert found[reader, writer] == pytest.approx(np.mean(quotients), rel=1e-3, abs=1e-3)
+        assert result[reader, writer] == pytest.approx(np.mean(quotients), rel=1e-3, abs=1e-3)
 
 
 def test_descent_turns_a_line_to_where_the_loss_is_least() -> None:
@@ -46,9 +46,9 @@ def test_descent_turns_a_line_to_where_the_loss_is_least() -> None:
     assert abs(float(wanted @ result[:, 0])) > 0.999
 
 
-def test_das_finds_the_parity_of_a_counter(built: Path) -> None:
+def test_das_finds_the_parity_of_a_counter(suite_folder: Path) -> None:
     """After the last block of C2's cascade one direction holds the parity, and its swap gives the answers."""
-    known = Known(built / "c2-cascade-plain")
+    known = Known(suite_folder / "c2-cascade-plain")
     train, test = known.counterfactuals(TRAIN), known.counterfactuals(TEST)
     variable = next(one for one in known.facts["variables"] if "count" in one["name"])
     own, asked = ([one for one in side if one.variable == variable["name"]] for side in (train, test))
@@ -61,12 +61,12 @@ def test_das_finds_the_parity_of_a_counter(built: Path) -> None:
 
 
 def test_the_table_of_methods_in_a_small_size(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suite_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "tools"))
     import suite_methods
 
-    folder = built / "c2-cascade-plain"
+    folder = suite_folder / "c2-cascade-plain"
     parts = suite_methods.parts_of(folder)
     assert parts[0] == ("circuit", "exact patching")
     assert {name for kind, name in parts if kind == "circuit"} == set(suite_methods.CIRCUIT_METHODS)
@@ -82,7 +82,7 @@ def test_the_table_of_methods_in_a_small_size(
     text = page.read_text()
     assert "| c2-cascade-plain | 23 | 7 |" in text
     assert "Not measured (80 of 81)" in text
-    suite_methods.run(built, records, {"c2-cascade-plain"}, 1)  # there already: not measured again
+    suite_methods.run(suite_folder, records, {"c2-cascade-plain"}, 1)  # there already: not measured again
     assert len(records.read_text().splitlines()) == len(rows)
 
 

@@ -97,10 +97,10 @@ def test_a_directory_without_circuits_gets_one_line(folder: Path, tmp_path: Path
 
 def test_scores_become_data_frames(folder: Path) -> None:
     score = krohn.suite.score(folder, circuit=folder / "circuit.json")
-    found = score.to_frame()
-    assert list(found.columns) == ["share", "true_positive", "false_positive", "faithfulness"]
-    assert found["share"].tolist() == score.curve.share
-    assert found["faithfulness"].tolist() == score.curve.faithfulness
+    result = score.to_frame()
+    assert list(result.columns) == ["share", "true_positive", "false_positive", "faithfulness"]
+    assert result["share"].tolist() == score.curve.share
+    assert result["faithfulness"].tolist() == score.curve.faithfulness
 
 
 def test_an_edge_that_is_left_out_is_not_claimed(folder: Path, tmp_path: Path) -> None:
@@ -128,21 +128,30 @@ def test_an_edge_that_is_left_out_is_not_claimed(folder: Path, tmp_path: Path) -
     ],
 )
 def test_files_that_do_not_fit_get_one_line(
-    built: Path, tmp_path: Path, text: str, needle: str, capsys: pytest.CaptureFixture[str]
+    suite_folder: Path, tmp_path: Path, text: str, needle: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "odd.json").write_text(text)
     assert (
-        run(["suite", "score", str(built / "c2-cascade-plain"), "--circuit", str(tmp_path / "odd.json")]) == 2
+        run(
+            [
+                "suite",
+                "score",
+                str(suite_folder / "c2-cascade-plain"),
+                "--circuit",
+                str(tmp_path / "odd.json"),
+            ]
+        )
+        == 2
     )
     error = capsys.readouterr().err
     assert needle in error
     assert error.count("\n") == 1
 
 
-def test_the_true_subspaces_follow_every_swap_and_others_do_not(built: Path, tmp_path: Path) -> None:
+def test_the_true_subspaces_follow_every_swap_and_others_do_not(suite_folder: Path, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
-    folder = built / "c2-cascade-rotated"
+    folder = suite_folder / "c2-cascade-rotated"
     true, rng = [], np.random.default_rng(0)
     for title, basis in load_file(folder / "subspaces.safetensors").items():
         variable, _, place = title.partition(" @ ")
@@ -171,22 +180,22 @@ def test_edges_off_every_path_are_dropped() -> None:
     assert names == ["input->a0.h0<v>", "a0.h0->logits"]
 
 
-def test_attribution_is_the_derivative_of_patching(built: Path) -> None:
+def test_attribution_is_the_derivative_of_patching(suite_folder: Path) -> None:
     """For the logits' own edges patching is linear but for the last LayerNorm: both methods must agree."""
-    known = Known(built / "c2-cascade-plain")
+    known = Known(suite_folder / "c2-cascade-plain")
     trial = known.trial(24)
     by_gradient, by_patching = attribution(trial), exact_patching(trial)
     last = known.graph.readers.index("logits")
     assert np.allclose(by_gradient.scores[last], by_patching.scores[last], rtol=1e-3, atol=1e-2)
 
 
-def test_exact_patching_finds_the_edges_that_matter_alone(built: Path) -> None:
-    known = Known(built / "flipflop-cascade-rotated")
+def test_exact_patching_finds_the_edges_that_matter_alone(suite_folder: Path) -> None:
+    known = Known(suite_folder / "flipflop-cascade-rotated")
     score = scored(known, exact_patching(known.trial(32)))
     assert score.auroc > 0.9
 
 
-def test_a_circuit_survives_its_file(built: Path, tmp_path: Path) -> None:
+def test_a_circuit_survives_its_file(suite_folder: Path, tmp_path: Path) -> None:
     from krohn.testbed.graph import read_circuit
 
     graph = Graph(1, 1, 4)

@@ -29,20 +29,20 @@ def test_every_algorithm_compiles_to_another_network() -> None:
     assert all(len(kinds) == sum(e.automaton == name for e in plain) for name, kinds in sizes.items())
 
 
-def test_finished_networks_are_kept(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    weights = built / "c2-cascade-plain" / "model.safetensors"
+def test_finished_networks_are_kept(suite_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = suite_folder / "c2-cascade-plain" / "model.safetensors"
     before = weights.stat().st_mtime_ns
-    assert run(["suite", "build", "--out", str(built), "--only", "c2-cascade-plain", "--json"]) == 0
+    assert run(["suite", "build", "--out", str(suite_folder), "--only", "c2-cascade-plain", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)["networks"]
     assert [one["new"] for one in facts] == [False]
     assert weights.stat().st_mtime_ns == before
 
 
-def test_the_plain_network_carries_a_certificate(built: Path) -> None:
-    facts = json.loads((built / "c2-cascade-plain" / "suite.json").read_text())
+def test_the_plain_network_carries_a_certificate(suite_folder: Path) -> None:
+    facts = json.loads((suite_folder / "c2-cascade-plain" / "suite.json").read_text())
     assert facts["proof"].startswith("proved")
-    assert (built / "c2-cascade-plain" / "certificate.json").exists()
-    hidden = json.loads((built / "c2-cascade-rotated" / "suite.json").read_text())
+    assert (suite_folder / "c2-cascade-plain" / "certificate.json").exists()
+    hidden = json.loads((suite_folder / "c2-cascade-rotated" / "suite.json").read_text())
     assert hidden["proof"].startswith("tested, not proved")
 
 
@@ -64,9 +64,9 @@ def test_files_of_others_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_ranking_without_a_circuit_is_called_so(
-    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    suite_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, mine = built / "c2-cascade-rotated", tmp_path / "mine.json"
+    folder, mine = suite_folder / "c2-cascade-rotated", tmp_path / "mine.json"
     edge = {"input->a0.h0<v>": {"score": 2.0}}
     mine.write_text(json.dumps({"edges": edge}))
     assert run(["suite", "score", str(folder), "--circuit", str(mine)]) == 0

@@ -84,11 +84,11 @@ def test_rare_words_are_looked_for_and_every_disguise_has_the_same_circuit() -> 
     """A memory that is seldom read: 128 pairs of words alone gave 18 or 32 edges, and other words failed."""
     rotated = next(entry for entry in entries() if entry.name == "flipflop-scan-rotated")
     network = krohn.compile(rotated.automaton, length=rotated.length, **rotated.options)
-    shown, found = disguise(network, "rotated", rotated.seed), search_for("FlipFlop", "scan")
-    truth = truth_of(shown.plain, shown.decoder, found)
+    shown, result = disguise(network, "rotated", rotated.seed), search_for("FlipFlop", "scan")
+    truth = truth_of(shown.plain, shown.decoder, result)
     names = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
-    assert names == set(found.names) == {proof.edge for proof in truth.proofs}
-    assert len(found.words) > 128
+    assert names == set(result.names) == {proof.edge for proof in truth.proofs}
+    assert len(result.words) > 128
     others = word_pairs(network.automaton, rotated.length, 2048, seed=99)
     assert not len(unfaithful(EdgeModel(shown.decoder), truth.kept, others))
 
@@ -97,8 +97,8 @@ def test_a_circuit_that_fails_on_more_words_is_noticed() -> None:
     plain = next(entry for entry in entries() if entry.name == "c2-cascade-plain")
     network = krohn.compile(plain.automaton, length=plain.length, **plain.options)
     shown = disguise(network, "plain", plain.seed)
-    found = search(shown.plain, network.automaton, seed=plain.seed, more=64)
-    fewer = Search(found.names[1:], found.words, found.others, found.more)
+    result = search(shown.plain, network.automaton, seed=plain.seed, more=64)
+    fewer = Search(result.names[1:], result.words, result.others, result.more)
     with pytest.raises(AssertionError, match="faithful"):
         truth_of(shown.plain, shown.decoder, fewer)
 

@@ -32,16 +32,16 @@ def run(config: RunConfig, replicates: int) -> TrainResult:
     return train(chosen, device="cpu", automaton=LINE)
 
 
-def close(found: Any, expected: Any) -> None:
+def close(actual: Any, expected: Any) -> None:
     """Equal, numbers to rounding in float64."""
     if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
+        assert actual.keys() == expected.keys()
         for name in expected:
-            close(found[name], expected[name])
+            close(actual[name], expected[name])
     elif isinstance(expected, list | float):
-        assert found == pytest.approx(expected, abs=1e-9)
+        assert actual == pytest.approx(expected, abs=1e-9)
     else:
-        assert found == expected
+        assert actual == expected
 
 
 @pytest.mark.parametrize("scratchpad", [False, True])

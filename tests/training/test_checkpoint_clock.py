@@ -20,9 +20,9 @@ class Time:
 
 @pytest.fixture
 def clock_time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    found = Time()
-    monkeypatch.setattr(time, "monotonic", found)
-    return found
+    result = Time()
+    monkeypatch.setattr(time, "monotonic", result)
+    return result
 
 
 def test_a_checkpoint_is_due_after_its_time_at_an_evaluation_or_between(clock_time: Time) -> None:

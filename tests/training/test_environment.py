@@ -27,9 +27,9 @@ def elsewhere(patch: pytest.MonkeyPatch, **changed: Any) -> None:
 
 
 def recorded(directory: Path) -> dict[str, Any]:
-    found = json.loads((directory / "environment.json").read_text())
-    assert isinstance(found, dict)
-    return found
+    report = json.loads((directory / "environment.json").read_text())
+    assert isinstance(report, dict)
+    return report
 
 
 def test_a_run_in_one_place_says_nothing_and_lists_nothing(

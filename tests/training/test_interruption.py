@@ -198,12 +198,12 @@ def test_without_a_directory_nothing_is_held_back(monkeypatch: pytest.MonkeyPatc
 
 
 def test_training_in_another_thread_takes_no_signals(tmp_path: Path) -> None:
-    found: list[object] = []
+    result: list[object] = []
     config = small_run(steps=10)
-    thread = threading.Thread(target=lambda: found.append(start(config, tmp_path / "run")))
+    thread = threading.Thread(target=lambda: result.append(start(config, tmp_path / "run")))
     thread.start()
     thread.join()
-    assert len(found) == 1
+    assert len(result) == 1
     assert saved_step(tmp_path / "run") == 10
 
 
@@ -285,15 +285,15 @@ def test_the_command_says_where_it_stopped_and_ends_with_the_signal_s_status(
             time.sleep(0.02)
         process.send_signal(number)
         try:
-            printed, said = process.communicate(timeout=100)
+            printed, text = process.communicate(timeout=100)
         finally:
             process.kill()
     assert process.returncode == status
     assert printed == ""
-    begun, ended = said.splitlines()
+    begun, ended = text.splitlines()
     assert begun.startswith("run ")
-    found = re.fullmatch(
+    match = re.fullmatch(
         rf"interrupted at step (\d+), saved in {tmp_path}/run; the same command continues it", ended
     )
-    assert found is not None
-    assert int(found[1]) == saved_step(tmp_path / "run")
+    assert match is not None
+    assert int(match[1]) == saved_step(tmp_path / "run")

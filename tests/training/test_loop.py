@@ -140,16 +140,16 @@ def test_a_scratchpad_is_judged_by_reading_the_network_s_own_states() -> None:
     for replicate, word in product(range(2), held_out.words[0].tolist()):
         alone = {name: value[replicate : replicate + 1] for name, value in weights.items()}
         read: list[int] = []
-        told: list[int] = []
+        lines: list[int] = []
         for letter, state_after in zip(word, LINE.run(word), strict=True):
             answers = []
-            for tokens in (read, told):
+            for tokens in (read, lines):
                 tokens.append(letter)
                 answers.append(int(network.logits(alone, torch.tensor([[tokens]]))[0, 0, -1].argmax()))
             own.append(answers[0] == state_after)
             taught.append(answers[1] == state_after)
             read.append(LINE.num_letters + answers[0])
-            told.append(LINE.num_letters + state_after)
+            lines.append(LINE.num_letters + state_after)
     shares = torch.tensor(own).view(2, 32, 8).double().mean(1)
     assert torch.allclose(judged.position, shares)
     assert judged.token.tolist() == pytest.approx(shares.mean(1).tolist())

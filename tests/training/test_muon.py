@@ -101,8 +101,8 @@ def test_every_matrix_of_every_replicate_follows_torch_muon(clip: float | None) 
         for row in (0, 1):
             norm = float(state.gradient[row].double().norm())
             scale = 1.0 if clip is None else min(1.0, clip / (norm + 1e-6))
-            found = zip(peers[row], theirs[row], matrices_of(state.gradient, row), strict=True)
-            for peer, other, gradient in found:
+            result = zip(peers[row], theirs[row], matrices_of(state.gradient, row), strict=True)
+            for peer, other, gradient in result:
                 peer.grad = gradient.float() * scale
                 other.param_groups[0]["lr"] = config.lr[row] * shape(config, step, steps)
                 other.step()
@@ -156,11 +156,11 @@ def test_what_is_no_block_matrix_moves_as_by_adamw_to_the_bit() -> None:
 
 @pytest.mark.parametrize(("replicates", "matrices"), [(1, 6), (1, 5000), (2, 6), (3, 96), (6, 48), (20, 96)])
 def test_shares_cover_every_replicate_once_and_are_balanced(replicates: int, matrices: int) -> None:
-    found = shares(replicates, matrices)
-    assert [row for rows in found for row in range(replicates)[rows]] == list(range(replicates))
-    sizes = [len(range(replicates)[rows]) for rows in found]
+    result = shares(replicates, matrices)
+    assert [row for rows in result for row in range(replicates)[rows]] == list(range(replicates))
+    sizes = [len(range(replicates)[rows]) for rows in result]
     assert max(sizes) - min(sizes) <= 1
-    assert len(found) == replicates or len(found) % LANES == 0
+    assert len(result) == replicates or len(result) % LANES == 0
     assert max(sizes) == 1 or (max(sizes) - 1) * matrices < TOGETHER
 
 

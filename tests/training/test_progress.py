@@ -63,7 +63,7 @@ def test_on_a_cpu_the_time_left_is_known_before_the_first_evaluation() -> None:
     assert left.seconds() == pytest.approx(18.0)
 
 
-def last_drawn(terminal: Terminal) -> str:
+def last_line(terminal: Terminal) -> str:
     return terminal.getvalue().split("\r")[-1].strip()
 
 
@@ -73,16 +73,16 @@ def test_the_bar_moves_with_every_piece_and_shows_the_numbers(monkeypatch: pytes
     bar = Bar(TimeLeft(1000, 400, ahead=True, now=clock))
     bar._bar.mininterval = 0.0
     bar.advance(64)
-    assert "464/1000" in last_drawn(terminal)
-    assert last_drawn(terminal).startswith("46%|")
+    assert "464/1000" in last_line(terminal)
+    assert last_line(terminal).startswith("46%|")
     bar.advance(36)
     clock.now += 10.0
     bar.report(500, VALUES)
-    assert last_drawn(terminal).endswith(f", 00:50 left, {WORDS}")
+    assert last_line(terminal).endswith(f", 00:50 left, {WORDS}")
     clock.now += 4.0
     bar.advance(64)
-    assert "564/1000" in last_drawn(terminal)
-    assert last_drawn(terminal).endswith(f", 00:46 left, {WORDS}")
+    assert "564/1000" in last_line(terminal)
+    assert last_line(terminal).endswith(f", 00:46 left, {WORDS}")
     bar.close()
 
 
@@ -120,8 +120,8 @@ def test_the_command_writes_lines_into_files_and_a_bar_on_terminals(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     assert krohn(["train", "Grid3", *SIZES, *QUICK]) == 0
-    assert "100%|" in last_drawn(terminal)
-    assert "6/6" in last_drawn(terminal)
+    assert "100%|" in last_line(terminal)
+    assert "6/6" in last_line(terminal)
 
 
 @pytest.mark.parametrize("stderr", [Terminal, io.StringIO])
@@ -213,15 +213,15 @@ def test_tensorboard_files_hold_the_numbers_of_every_evaluation(tmp_path: Path) 
         board.report(step, VALUES | {"loss": step / 10})
     board.close()
     (file,) = (tmp_path / "board").iterdir()
-    found = {
+    result = {
         (value.tag, event.step): float(value.tensor.float_val[0])
         for event in EventFileLoader(str(file)).Load()
         for value in event.summary.value
     }
-    assert {name for name, _ in found} == set(VALUES)
-    assert found["loss", 5] == pytest.approx(0.5)
-    assert found["loss", 10] == pytest.approx(1.0)
-    assert found["sequences_per_second", 10] == pytest.approx(1234.4)
+    assert {name for name, _ in result} == set(VALUES)
+    assert result["loss", 5] == pytest.approx(0.5)
+    assert result["loss", 10] == pytest.approx(1.0)
+    assert result["sequences_per_second", 10] == pytest.approx(1234.4)
     assert (beside.steps, len(beside.reports), beside.closed) == ([5], 2, 1)
 
 

@@ -174,9 +174,9 @@ def test_a_wrong_type_in_any_field_is_refused_in_one_line_that_names_it(
             assert len(reason) < 400
             continue
         # What is taken must be of the right kind, and itself again after a round.
-        kept = run.to_dict().get(section)
-        kept = kept[name] if name is not None and kept is not None else kept
-        assert same_kind(kept, complete()[section] if name is None else complete()[section][name])
+        after = run.to_dict().get(section)
+        after = after[name] if name is not None and after is not None else after
+        assert same_kind(after, complete()[section] if name is None else complete()[section][name])
         assert RunConfig.from_json(run.to_json()) == run
 
 
@@ -187,12 +187,12 @@ def attempt(plain: dict[str, Any]) -> tuple[RunConfig | None, str]:
         return None, str(error)
 
 
-def same_kind(kept: Any, before: Any) -> bool:
-    if kept is None:  # an optional one that was switched off
+def same_kind(after: Any, before: Any) -> bool:
+    if after is None:  # an optional one that was switched off
         return True
     if isinstance(before, list):
-        return isinstance(kept, tuple)
-    return type(kept) is type(before) or (before is None and isinstance(kept, float))
+        return isinstance(after, tuple)
+    return type(after) is type(before) or (before is None and isinstance(after, float))
 
 
 @given(

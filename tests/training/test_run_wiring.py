@@ -110,7 +110,7 @@ def test_checkpoints_are_written_when_they_are_due_and_at_the_end(
 
 def test_a_sequence_counts_if_all_its_letters_are_right() -> None:
     right = torch.tensor([[[True, True], [True, False], [False, False], [True, True]]])
-    found = scores_of(right, torch.zeros(1))
-    assert float(found.token[0]) == 5 / 8
-    assert float(found.sequence[0]) == 2 / 4
-    assert found.of(0)["position_accuracy"] == [0.75, 0.5]
+    result = scores_of(right, torch.zeros(1))
+    assert float(result.token[0]) == 5 / 8
+    assert float(result.sequence[0]) == 2 / 4
+    assert result.of(0)["position_accuracy"] == [0.75, 0.5]

@@ -28,14 +28,14 @@ def test_training_prints_one_json_object(tmp_path: Path, capsys: pytest.CaptureF
         "--json",
     ]
     assert run([*arguments, "--out", str(tmp_path / "run")]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [entry["learning_rate"] for entry in found["replicates"]] == [1e-3, 3e-3, 1e-3]
-    assert all(0.0 <= entry["accuracy"] <= 1.0 for entry in found["replicates"])
-    assert found["seconds"] > 0
-    assert found["sequences_per_second"] > 0
+    report = json.loads(capsys.readouterr().out)
+    assert [entry["learning_rate"] for entry in report["replicates"]] == [1e-3, 3e-3, 1e-3]
+    assert all(0.0 <= entry["accuracy"] <= 1.0 for entry in report["replicates"])
+    assert report["seconds"] > 0
+    assert report["sequences_per_second"] > 0
     assert run(["train", "--config", str(tmp_path / "run" / "config.json"), "--device", "cpu", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert again["replicates"] == found["replicates"]
+    assert again["replicates"] == report["replicates"]
 
 
 def test_training_prints_a_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,9 +131,9 @@ def test_the_first_example_of_the_documentation_learns(capsys: pytest.CaptureFix
 @every("name", zoo_names())
 def test_every_automaton_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", name, *SMALL, *QUICK, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {"replicates", "seconds", "sequences_per_second"} <= set(found)
-    (entry,) = found["replicates"]
+    report = json.loads(capsys.readouterr().out)
+    assert {"replicates", "seconds", "sequences_per_second"} <= set(report)
+    (entry,) = report["replicates"]
     assert 0.0 <= entry["accuracy"] <= 1.0
     assert entry["status"] == "finished"
     assert entry["loss"] > 0.0

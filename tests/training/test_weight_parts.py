@@ -44,10 +44,10 @@ def test_every_tensor_is_in_one_file_and_no_file_is_larger_than_asked(whole: Pat
     files = weight_files(parts)
     assert files[0].name == "weights.safetensors"
     assert files[1].name == "weights-2.safetensors"
-    found = [load_file(file) for file in files]
-    sizes = [sum(tensor.numel() * tensor.element_size() for tensor in part.values()) for part in found]
-    assert all(size <= 1500 or len(part) == 1 for size, part in zip(sizes, found, strict=True))
-    names = [name for part in found for name in part]
+    result = [load_file(file) for file in files]
+    sizes = [sum(tensor.numel() * tensor.element_size() for tensor in part.values()) for part in result]
+    assert all(size <= 1500 or len(part) == 1 for size, part in zip(sizes, result, strict=True))
+    names = [name for part in result for name in part]
     assert sorted(names) == sorted(load_file(whole / "weights.safetensors"))
 
 
@@ -70,15 +70,15 @@ def test_commands_take_the_folder(
         "verify": ["--effort", "0.1"],
         "understand": [],
     }
-    told = []
+    lines = []
     for name, folder in (("one", whole), ("other", parts)):
         options = [option.format(tmp_path / name) for option in more[command]]
         code = run([command, str(folder), *options])
         out = capsys.readouterr()
         assert code in (0, 1), out.err
         text = out.out.replace(str(folder), "").replace(str(tmp_path / name), "")
-        told.append((code, re.sub(r"[\d,]+ words/s", "", text)))
-    assert told[0] == told[1]
+        lines.append((code, re.sub(r"[\d,]+ words/s", "", text)))
+    assert lines[0] == lines[1]
 
 
 def test_a_missing_file_and_a_tensor_that_stands_twice_are_refused(parts: Path) -> None:

@@ -105,17 +105,17 @@ PATTERNS = [
 def test_a_typed_pattern_becomes_its_minimal_automaton(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
     for pattern in PATTERNS:
-        found = browser.execute_script("return new krohn.Pattern(arguments[0]).automaton()", pattern)
+        result = browser.execute_script("return new krohn.Pattern(arguments[0]).automaton()", pattern)
         truth = krohn.from_regex(pattern)
-        assert found["letters"] == list(truth.letter_names), pattern
-        assert len(found["table"]) == truth.num_states, pattern
+        assert result["letters"] == list(truth.letter_names), pattern
+        assert len(result["table"]) == truth.num_states, pattern
         assert truth.observe is not None
         for length in range(1, 6):
             for word in itertools.product(range(truth.num_letters), repeat=length):
                 state = 0
                 for letter in word:
-                    state = found["table"][state][letter]
-                assert (state in found["accept"]) == bool(truth.observe[truth.run(list(word))[-1]]), pattern
+                    state = result["table"][state][letter]
+                assert (state in result["accept"]) == bool(truth.observe[truth.run(list(word))[-1]]), pattern
 
 
 @pytest.mark.parametrize(

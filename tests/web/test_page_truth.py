@@ -96,7 +96,7 @@ def test_the_prompt_takes_one_column_and_the_word_is_in_sight(browser: Chrome, p
 def test_coordinates_are_values_that_a_reader_can_check(browser: Chrome, page: Path, spec: str) -> None:
     """Codes of states are shown as states; every other dial has as many marks as its register has values."""
     open_page(browser, page, spec)
-    found = browser.execute_script(
+    result = browser.execute_script(
         """const { current } = krohn, { states } = current.machine.automaton;
         current.go(current.word.length);
         const must = states[current.truth[current.word.length - 1]];
@@ -105,7 +105,7 @@ def test_coordinates_are_values_that_a_reader_can_check(browser: Chrome, page: P
           dial.querySelectorAll('.lit').length]);
         return [must, dials]"""
     )
-    must, dials = found
+    must, dials = result
     assert dials
     if len(dials) == 1 and spec != "C2":
         assert dials[0][0] == must
@@ -203,13 +203,13 @@ def test_the_shortest_wrong_word_is_the_shortest(browser: Chrome, page: Path) ->
                 time.sleep(0.05)
             if "wrong word" not in damage:
                 continue
-            found = re.search(r"\((\d+) letters?", damage)
-            assert found, damage
+            match = re.search(r"\((\d+) letters?", damage)
+            assert match, damage
             called.append(damage)
             letters = len(krohn.parse_spec(spec).letter_names)
             shorter = [
                 list(word)
-                for length in range(1, min(int(found[1]), 9 if letters == 2 else 6))
+                for length in range(1, min(int(match[1]), 9 if letters == 2 else 6))
                 for word in itertools.product(range(letters), repeat=length)
             ]
             wrong = browser.execute_script(
@@ -222,7 +222,7 @@ def test_the_shortest_wrong_word_is_the_shortest(browser: Chrome, page: Path) ->
             )
             if damage.startswith("Broken. Shortest"):
                 assert wrong == 0, damage
-    assert any(said.startswith("Broken. Shortest") for said in called)
+    assert any(answer.startswith("Broken. Shortest") for answer in called)
     assert complaints(browser) == []
 
 

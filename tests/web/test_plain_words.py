@@ -26,7 +26,7 @@ def sentences(spec: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "sentence"),
     [
         ("C2", "how often 1 has come, mod 2"),
         ("C3", "the sum of the letters so far, mod 3"),
@@ -43,8 +43,8 @@ def sentences(spec: str) -> list[str]:
         ("regex:a*b*", "has b come yet? 0 no, 1 yes"),
     ],
 )
-def test_registers_and_heads_are_told_as_a_student_would(spec: str, said: str) -> None:
-    assert said in sentences(spec)
+def test_registers_and_heads_are_told_as_a_student_would(spec: str, sentence: str) -> None:
+    assert sentence in sentences(spec)
 
 
 def test_no_register_and_no_head_keeps_its_technical_name() -> None:
@@ -52,8 +52,8 @@ def test_no_register_and_no_head_keeps_its_technical_name() -> None:
     technical = re.compile(
         r"\blevel \d|\bsection \d|\[|\]|\bmost recent\b|\bpart 0\b|unclamped|\bof \d+ so far"
     )
-    found = {spec: [text for text in sentences(spec) if technical.search(text)] for spec in ZOO}
-    assert {spec: texts for spec, texts in found.items() if texts} == {}
+    result = {spec: [text for text in sentences(spec) if technical.search(text)] for spec in ZOO}
+    assert {spec: texts for spec, texts in result.items() if texts} == {}
 
 
 def test_no_small_machine_keeps_a_technical_name() -> None:
@@ -68,19 +68,19 @@ def test_no_small_machine_keeps_a_technical_name() -> None:
 
 def counted(text: str) -> Callable[[list[str]], int] | None:
     """What a sentence about numbers of letters says, by itself."""
-    if found := re.fullmatch(r"how often (.+?) has come(?:, mod (\d+))?", text):
-        letters = re.split(", | or ", found[1])
-        modulus = int(found[2] or 10**9)
+    if match := re.fullmatch(r"how often (.+?) has come(?:, mod (\d+))?", text):
+        letters = re.split(", | or ", match[1])
+        modulus = int(match[2] or 10**9)
         return lambda word: sum(letter in letters for letter in word) % modulus
-    if found := re.fullmatch(r"the sum of the letters so far(?:, mod (\d+))?", text):
-        modulus = int(found[1] or 10**9)
+    if match := re.fullmatch(r"the sum of the letters so far(?:, mod (\d+))?", text):
+        modulus = int(match[1] or 10**9)
         return lambda word: sum(map(int, word)) % modulus
-    if found := re.fullmatch(r"what the letters so far add up to(?:, mod (\d+))?: (.+)", text):
-        values = {name: int(value) for value, name in (item.split(" for ") for item in found[2].split(", "))}
-        modulus = int(found[1] or 10**9)
+    if match := re.fullmatch(r"what the letters so far add up to(?:, mod (\d+))?: (.+)", text):
+        values = {name: int(value) for value, name in (item.split(" for ") for item in match[2].split(", "))}
+        modulus = int(match[1] or 10**9)
         return lambda word: sum(values.get(letter, 0) for letter in word) % modulus
-    if found := re.fullmatch(r"has (\w+) come yet\? 0 no, 1 yes", text):
-        return lambda word: int(found[1] in word)
+    if match := re.fullmatch(r"has (\w+) come yet\? 0 no, 1 yes", text):
+        return lambda word: int(match[1] in word)
     if text.startswith("how many swaps so far, mod 2"):
         odd = lambda name: sum(a > b for i, a in enumerate(name) for b in name[i + 1 :]) % 2  # noqa: E731
         return lambda word: sum(map(odd, word)) % 2
@@ -124,12 +124,12 @@ def test_counters_tell_the_cosets_that_are_named(spec: str) -> None:
     assert len(seen) == automaton.num_states
     claims = 0
     for name in counters:
-        found = re.search(r"which of (\d+) cosets|which (state) it is", words[name])
-        if not found:
+        match = re.search(r"which of (\d+) cosets|which (state) it is", words[name])
+        if not match:
             continue
         claims += 1
         block = {q: tuple(c[n] for n in counters if section[n] <= section[name]) for q, c in seen.items()}
-        assert len(set(block.values())) == int(found[1] or automaton.num_states)
+        assert len(set(block.values())) == int(match[1] or automaton.num_states)
         for letter in range(automaton.num_letters):
             moved = {(block[q], block[automaton.step(q, letter)]) for q in seen}
             assert len(moved) == len(set(block.values()))

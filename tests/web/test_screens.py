@@ -92,13 +92,13 @@ def look(browser: Chrome) -> Look:
         BLOCKS,
     )
     image = picture(browser)
-    found: Look = {}
+    result: Look = {}
     for name, left, right, top, height in boxes:
         block = image.crop((round(left), round(top), round(right), round(top + height)))
         fields = block.convert("L").resize((COLUMNS, ROWS), Image.Resampling.BOX)
         pixels = np.asarray(block).astype(np.int64)
         paper = np.median(pixels.reshape(-1, 3), axis=0)
-        found[name] = {
+        result[name] = {
             "paper": paper.astype(int).tolist(),
             "ink": round(float((np.abs(pixels - paper).max(-1) > 40).mean()), 4),
             "colour": round(float((np.ptp(pixels, axis=-1) > 40).mean()), 4),
@@ -107,7 +107,7 @@ def look(browser: Chrome) -> Look:
             "height": round(height),
             "light": np.asarray(fields).tobytes().hex(),
         }
-    return found
+    return result
 
 
 def lightness(block: dict[str, Any]) -> npt.NDArray[np.float64]:
@@ -115,29 +115,31 @@ def lightness(block: dict[str, Any]) -> npt.NDArray[np.float64]:
     return fields.astype(np.float64).reshape(ROWS, COLUMNS)
 
 
-def differences(seen: Look, kept: Look) -> list[str]:
+def differences(seen: Look, stored: Look) -> list[str]:
     """What is different, in words; empty if the page looks as it did."""
-    if sorted(seen) != sorted(kept):
-        return [f"blocks {', '.join(seen)} instead of {', '.join(kept)}"]
-    found = []
-    if sorted(seen, key=lambda name: seen[name]["top"]) != sorted(kept, key=lambda name: kept[name]["top"]):
-        found.append("the blocks stand in another order")
+    if sorted(seen) != sorted(stored):
+        return [f"blocks {', '.join(seen)} instead of {', '.join(stored)}"]
+    result = []
+    if sorted(seen, key=lambda name: seen[name]["top"]) != sorted(
+        stored, key=lambda name: stored[name]["top"]
+    ):
+        result.append("the blocks stand in another order")
     for name, block in seen.items():
-        before = kept[name]
+        before = stored[name]
         if max(abs(a - b) for a, b in zip(block["sides"], before["sides"], strict=True)) > SIDE:
-            found.append(f"{name}: sides {block['sides']} instead of {before['sides']}")
+            result.append(f"{name}: sides {block['sides']} instead of {before['sides']}")
         if not 1 / HEIGHT <= block["height"] / before["height"] <= HEIGHT:
-            found.append(f"{name}: {block['height']} pixels high instead of {before['height']}")
+            result.append(f"{name}: {block['height']} pixels high instead of {before['height']}")
         if max(abs(a - b) for a, b in zip(block["paper"], before["paper"], strict=True)) > PAPER:
-            found.append(f"{name}: background {block['paper']} instead of {before['paper']}")
+            result.append(f"{name}: background {block['paper']} instead of {before['paper']}")
         for share in ("ink", "colour"):
             now, then = block[share] + 0.004, before[share] + 0.004  # less than half a per cent is nothing
             if not 1 / SHARE <= now / then <= SHARE:
-                found.append(f"{name}: {share} {block[share]:.1%} instead of {before[share]:.1%}")
+                result.append(f"{name}: {share} {block[share]:.1%} instead of {before[share]:.1%}")
         apart = np.abs(lightness(block) - lightness(before))
         if apart.mean() > LIGHT or np.quantile(apart, 0.95) > FIELD:
-            found.append(f"{name}: lightness differs by {apart.mean():.1f}, {np.quantile(apart, 0.95):.0f}")
-    return found
+            result.append(f"{name}: lightness differs by {apart.mean():.1f}, {np.quantile(apart, 0.95):.0f}")
+    return result
 
 
 def shown(browser: Chrome, pages: Path, page: str, change: str = "") -> Look:

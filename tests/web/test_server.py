@@ -65,19 +65,19 @@ def ask(address: str, body: bytes, **headers: str) -> tuple[int, dict[str, objec
 
 
 def test_a_name_gives_a_machine_and_a_bad_pattern_one_line(address: str) -> None:
-    status, found = ask(address, b'{"spec": "C3", "length": 8}')
+    status, result = ask(address, b'{"spec": "C3", "length": 8}')
     assert status == 200
-    assert found["machine"]["certificate"]["certified"] is True  # type: ignore[index]
+    assert result["machine"]["certificate"]["certified"] is True  # type: ignore[index]
     for spec in ("regex:(a|b", "Nothing9"):
-        status, found = ask(address, json.dumps({"spec": spec, "length": 8}).encode())
+        status, result = ask(address, json.dumps({"spec": spec, "length": 8}).encode())
         assert status == 422
-        assert "\n" not in str(found["error"])
-        assert len(str(found["error"])) <= 400
+        assert "\n" not in str(result["error"])
+        assert len(str(result["error"])) <= 400
 
 
 def test_large_and_malformed_requests_are_refused_before_any_work(address: str) -> None:
-    status, found = ask(address, b'{"spec": "' + b"x" * 5_000_000 + b'"}')
-    assert (status, found["error"]) == (
+    status, result = ask(address, b'{"spec": "' + b"x" * 5_000_000 + b'"}')
+    assert (status, result["error"]) == (
         413,
         f"a request may have at most {MAX_BYTES:,} bytes: upload a smaller file",
     )
@@ -152,7 +152,7 @@ def test_a_taken_port_is_refused_in_one_line(address: str, capsys: pytest.Captur
 
 
 def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path) -> None:
-    def told(text: str) -> bool:
+    def shows(text: str) -> bool:
         for _ in range(900):
             if text in browser.find_element(By.ID, "ask-status").text:
                 return True
@@ -164,31 +164,31 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
     spec = browser.find_element(By.ID, "spec")
     spec.send_keys("regex:(a|b")
     spec.submit()
-    assert told("a ( is never closed")
+    assert shows("a ( is never closed")
     spec.clear()
     spec.send_keys("regex:(ab)*")
     spec.submit()
-    assert told("is ready")
+    assert shows("is ready")
     assert browser.find_element(By.ID, "name").text == "regex:(ab)*"
     large = tmp_path / "large.json"
     large.write_bytes(b" " * 5_000_000)
     browser.find_element(By.ID, "file").send_keys(str(large))
-    assert told("large.json has 5.0 MB")
+    assert shows("large.json has 5.0 MB")
     small = tmp_path / "two.json"
     states = {"p": {"a": "q"}, "q": {"a": "p"}}
     small.write_text(
         json.dumps({"krohn": 1, "letters": ["a"], "states": ["p", "q"], "start": "p", "next": states})
     )
     browser.find_element(By.ID, "file").send_keys(str(small))
-    assert told("two is ready")
+    assert shows("two is ready")
     krohn.dump_automaton(krohn.parse_spec("abab@accept"), tmp_path / "jflap.jff")
     browser.find_element(By.ID, "file").send_keys(str(tmp_path / "jflap.jff"))
-    assert told("jflap is ready")
+    assert shows("jflap is ready")
     assert browser.execute_script("return krohn.current.machine.automaton.states.length") == 5
     hostile = tmp_path / "hostile.jff"
     hostile.write_text('<!DOCTYPE x [<!ENTITY e "boom">]><structure>&e;</structure>')
     browser.find_element(By.ID, "file").send_keys(str(hostile))
-    assert told("entities")
+    assert shows("entities")
     offer = browser.execute_script(  # a drawing that the page alone does not hold
         """krohn.find('draw').open = true;
         [...document.querySelectorAll('#draw-body button')]
@@ -197,7 +197,7 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
         return krohn.find('draw-offer').textContent"""
     )
     assert offer.endswith("the server behind this page compiles and proves its network.")
-    assert told("drawing is ready")
+    assert shows("drawing is ready")
     assert "proved right" in browser.find_element(By.ID, "seal").text
     assert [e["message"] for e in browser.get_log("browser") if "422" not in e["message"]] == []
 

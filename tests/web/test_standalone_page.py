@@ -61,10 +61,10 @@ def test_the_browser_computes_the_logits_that_python_computes(
     lengths = rng.integers(1, 17, size=50)
     words = [rng.integers(0, network.automaton.num_letters, size=length).tolist() for length in lengths]
     open_page(browser, pages, spec)
-    found = browser.execute_script(
+    actual = browser.execute_script(
         "return arguments[0].map((word) => [...krohn.current.network.run(word, false).logits])", words
     )
-    for letters, values in zip(words, found, strict=True):
+    for letters, values in zip(words, actual, strict=True):
         expected = logits(network.transformer, np.array([letters]))[0]
         np.testing.assert_allclose(np.reshape(values, expected.shape), expected, rtol=0, atol=1e-9)
     assert complaints(browser) == []
@@ -87,7 +87,7 @@ def test_every_kind_of_network_runs_in_the_browser(browser: Chrome, tmp_path: Pa
     rng = np.random.default_rng(1)
     for number, network in enumerate(networks):
         words = rng.integers(0, network.automaton.num_letters, size=(10, 8))
-        found = browser.execute_script(
+        actual = browser.execute_script(
             """krohn.find('machines').children[arguments[0]].click();
             return arguments[1].map((word) => [...krohn.current.network.run(word, false).logits])""",
             number,
@@ -96,7 +96,7 @@ def test_every_kind_of_network_runs_in_the_browser(browser: Chrome, tmp_path: Pa
         expected = logits(network.transformer, words)
         scale = max(1.0, float(np.abs(expected).max()))
         np.testing.assert_allclose(
-            np.reshape(found, expected.shape) / scale, expected / scale, rtol=0, atol=1e-9
+            np.reshape(actual, expected.shape) / scale, expected / scale, rtol=0, atol=1e-9
         )
     assert complaints(browser) == []
 

@@ -17,9 +17,9 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_network() -> None:
-    found = [parse_text(RESULTS / f"{name}-small.jsonl") for name in ("depth", "attention")]
-    records = [record for some, _ in found for record in some]
-    members = [member for _, some in found for member in some]
+    result = [parse_text(RESULTS / f"{name}-small.jsonl") for name in ("depth", "attention")]
+    records = [record for some, _ in result for record in some]
+    members = [member for _, some in result for member in some]
     view = results_view(records, members)
     assert {(cell["task"], cell["depth"]) for cell in view["depth"]} == {
         (member.label["task"], member.label["depth"]) for member in members if member.experiment == "depth"

@@ -46,9 +46,9 @@ CONFIGS = [model_config(kind, **options) for kind in kinds() for options in SMAL
 
 @pytest.fixture(params=CONFIGS, ids=str)
 def config(request: pytest.FixtureRequest) -> ModelConfig:
-    found = request.param
-    assert isinstance(found, ModelConfig)
-    return found
+    result = request.param
+    assert isinstance(result, ModelConfig)
+    return result
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
