@@ -1,21 +1,23 @@
 """Completeness of the certificate: what the compiler builds, certified or not, with the largest length.
 
-    python tools/certify_all.py [--parts zoo large options …] [--jobs 16] [--out docs/generated/certified.md]
+    python tools/certify_all.py [--parts zoo large options …] [--jobs 16] [--log FILE] [--out PAGE]
 
 The limit is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
 compiled for that length and for the dtype it is certified in; a certificate at T covers all words up to T
-letters. Each part is a table of its own on the page and is written anew after every row.
+letters. Each part is a table of its own on the page and is written anew after every row. ``--log`` has a line
+for each proof, and what is there is not run again.
 """
 
 import argparse
+import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, wraps
 from multiprocessing import Pool
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -82,6 +84,26 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 Line = Callable[[str], None]
+P, R = ParamSpec("P"), TypeVar("R")
+KNOWN: dict[str, Any] = {}
+LOG: list[Path] = []
+
+
+def remembered(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function, whose answers are kept in the log."""
+
+    @wraps(function)
+    def asked(*args: P.args, **options: P.kwargs) -> R:
+        key = json.dumps([function.__name__, args, options], default=lambda one: one.table.tolist())
+        if key not in KNOWN:
+            KNOWN[key] = function(*args, **options)
+            for path in LOG:
+                with path.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps([key, KNOWN[key]]) + "\n")
+        answer: R = KNOWN[key]
+        return answer
+
+    return asked
 
 
 def main() -> int:
@@ -90,9 +112,13 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", help="these automata only (zoo, long, largest, half)")
     parser.add_argument("--reach", type=int, default=256, help="largest length to try")
     parser.add_argument("--jobs", type=int, default=1, help="rows at a time, each in a process of its own")
+    parser.add_argument("--log", type=Path, help="a line per proof; what is there is not run again")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    command = "python tools/certify_all.py " + " ".join(sys.argv[1:])
+    if options.log:
+        LOG.append(options.log)
+        if options.log.exists():
+            KNOWN.update(json.loads(line) for line in options.log.read_text(encoding="utf-8").splitlines())
     for name in options.parts:
         lines: list[str] = []
 
@@ -100,20 +126,22 @@ def main() -> int:
             lines.append(line)
             print(line, flush=True)
             if options.out:
-                options.out.write_text(page(options.out, name, "\n".join(lines), command), encoding="utf-8")
+                options.out.write_text(page(options.out, name, "\n".join(lines)), encoding="utf-8")
 
         PARTS[name](options, write)
     return 0
 
 
-def page(path: Path, name: str, table: str, command: str) -> str:
-    """The text of the page with this part, and the command that wrote it, replaced."""
+def page(path: Path, name: str, table: str) -> str:
+    """The text of the page with this part, and the command that writes it, replaced."""
+    command = f"python tools/certify_all.py --parts {name} --out docs/generated/certified.md"
     text = path.read_text(encoding="utf-8") if path.exists() else "# What is certified\n"
     block = f"<!-- {name} -->\n{table}\n\nWritten by `{command}`.\n<!-- end -->"
     match = re.search(rf"<!-- {name} -->.*?<!-- end -->", text, flags=re.DOTALL)
     return text.replace(match.group(), block) if match else f"{text}\n{block}\n"
 
 
+@remembered
 def certified(
     spec: str, length: int, dtype: str, *, default: bool = False, **options: Any
 ) -> tuple[str, float]:
@@ -222,6 +250,7 @@ def random_part(options: argparse.Namespace, write: Line) -> None:
             write(f"| {name} | " + " | ".join(f"{good} of {len(answers)}" for good in counts) + " |")
 
 
+@remembered
 def _both(automaton: krohn.Semiautomaton) -> list[bool]:
     """Whether the automaton is certified at T = 32, in each dtype."""
     outcomes = []
@@ -260,6 +289,7 @@ def long_part(options: argparse.Namespace, write: Line) -> None:
     written(_long_line, chosen_of(ZOO, options), options, write)
 
 
+@remembered
 def _long_line(spec: str) -> str:
     if not krohn.analyze(krohn.zoo(spec)).is_solvable:
         return ""
@@ -279,7 +309,7 @@ def _largest_table(
     specs: tuple[str, ...], options: argparse.Namespace, dtypes: tuple[str, ...], write: Line
 ) -> None:
     reach = options.reach
-    write(f"## Largest certified length in {' and '.join(dtypes)} (method auto, tried up to {reach})\n")
+    write(f"## Length up to which doubling from 1 is certified, in {' and '.join(dtypes)} (up to {reach})\n")
     write(f"| automaton | {' | '.join(dtypes)} |\n|---|" + "---:|" * len(dtypes))
     written(partial(_largest_line, reach=reach, dtypes=dtypes), specs, options, write)
 
@@ -290,8 +320,9 @@ def _largest_line(spec: str, reach: int, dtypes: tuple[str, ...]) -> str:
     return f"| {spec} | {' | '.join(shown)} |"
 
 
+@remembered
 def _largest(spec: str, dtype: str, reach: int) -> int:
-    """About the largest length that compiles and is certified, by doubling and then bisection."""
+    """Doubles the length while it is certified, then bisects; blind beyond the first refusal."""
     low, high = 0, 1
     while high <= reach and certified(spec, high, dtype)[0] == "yes":
         low, high = high, high * 2
@@ -322,6 +353,7 @@ def _by_checker(cases: tuple[Case, ...], options: argparse.Namespace, write: Lin
     written(_checked_line, chosen, options, write)
 
 
+@remembered
 def _checked_line(case: Case) -> str:
     spec, length, dtype, chosen = case
     words, name = ", ".join(map(str, chosen.values())), spec.replace("|", "\\|")
