@@ -21,7 +21,7 @@ from pathlib import Path
 from krohn.algebra.transition_semigroup import TransitionSemigroup, list_elements
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "algebra" / "golden.json"
-LISTED = 1_000_000  # elements of the largest semigroup to list
+LISTED = 1_000_000  # size of the largest semigroup to list
 GAP = "GAP Semigroups Size"
 Letters = tuple[tuple[int, ...], ...]
 
@@ -49,7 +49,7 @@ def full_monoid(degree: int) -> Letters:
 
 
 def random_automaton(states: int, seed: int) -> Letters:
-    """The generator of the golden file's random cases: two letters from Python's own generator."""
+    """The random cases of the golden file: two letters from Python's random module."""
     rng = random.Random(1000 * states + seed)
     return tuple(tuple(rng.randrange(states) for _ in range(states)) for _ in range(2))
 
@@ -72,7 +72,7 @@ def sizes(cases: dict[str, Letters], gap: dict[str, float]) -> None:
 def cheapest_products(letters: Letters) -> float:
     """Milliseconds for the right products of all elements in a bare loop: multiply, enter into a dictionary.
 
-    No numbering, no words, no graphs: what a listing element by element cannot do without.
+    No numbering, no words, no graphs: a lower bound for any listing element by element.
     """
     rows = [bytes(row) for row in list_elements(letters).rows.tolist()]
     tables = [bytes(letter) + bytes(256 - len(letter)) for letter in letters]
@@ -89,7 +89,7 @@ def cheapest_products(letters: Letters) -> float:
 def listings(cases: dict[str, Letters]) -> None:
     """Elements, least words and both Cayley graphs, on both sides.
 
-    libsemigroups has a hash table of elements at hand afterwards; ours is built when ``index`` is asked.
+    libsemigroups has built a hash table of elements by then; ours is built on the first use of ``index``.
     """
     import libsemigroups_pybind11 as peer
 
@@ -142,7 +142,7 @@ def listings_in_python(cases: dict[str, Letters]) -> None:
         numbers, names = range(semigroup.size()), range(len(letters))
         edges = (semigroup.right_cayley_graph().target, semigroup.left_cayley_graph().target)
         graphs = ([[target(number, name) for name in names] for number in numbers] for target in edges)
-        # The elements lie in the semigroup's memory: it is handed out, too.
+        # The elements are views into the semigroup's memory, so it is returned as well.
         return semigroup, list(semigroup), list(peer.froidure_pin.normal_forms(semigroup)), *graphs
 
     guard = peer.ReportGuard(False)

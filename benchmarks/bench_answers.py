@@ -1,4 +1,4 @@
-"""Does every command answer? Hard inputs with the seconds of processor time and the peak memory they take.
+"""Hard inputs for every command, with processor time and peak memory.
 
 Limit: each must end with a result or with one line that names the limit and the option, within 10 seconds
 of processor time and 2 GB. A command that takes six times as long is ended: by processor time, so a busy
@@ -39,13 +39,13 @@ def automaton(letters: list[list[int]], start: int = 0) -> str:
 
 
 def r_trivial(states: int, letters: int, seed: int) -> str:
-    """Letters only lead on: every state is left for good once it is left."""
+    """R-trivial: a state that is left is never reached again."""
     dice = random.Random(seed)
     return automaton([[dice.randint(q, states - 1) for q in range(states)] for _ in range(letters)])
 
 
 def many_sinks(states: int, sinks: int, seed: int) -> str:
-    """Random moves among the states that are no sinks."""
+    """Random moves among the states that are not sinks."""
     dice = random.Random(seed)
     live = states - sinks
     return automaton([[dice.randrange(states) if q < live else q for q in range(states)] for _ in range(3)])
@@ -147,7 +147,7 @@ def measured(arguments: list[str]) -> tuple[float, float, int, str]:
 
 
 def _result(text: str) -> str:
-    """Layers, blocks, parameters and what is known of the depth; else the line that says it."""
+    """Layers, blocks, parameters and bounds on the depth; otherwise the error line."""
     lines = text.splitlines()
     sizes = [line.split() for line in lines if line.startswith(("depth ", "blocks", "num_param"))]
     parts = [" ".join(words if "known" in " ".join(words) else words[:2]) for words in sizes]

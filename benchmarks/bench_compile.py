@@ -87,7 +87,7 @@ def seconds_of(name: str, length: int, repeats: int) -> dict[str, float]:
 
 
 def certified(names: Sequence[str], length: int, repeats: int, against: str | None) -> None:
-    """Every automaton, by this package and by the other one in turns."""
+    """Every automaton, compiled alternately by this package and the other one."""
     workers = [_worker(source, length, repeats) for source in (None, against) if source is None or against]
     total: list[dict[str, float]] = [{} for _ in workers]
     for name in names:
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     if options.worker:
-        seconds_of("C2", 8, 1)  # what is loaded once is not counted
+        seconds_of("C2", 8, 1)  # exclude one-time imports
         for name in sys.stdin:
             print(json.dumps(seconds_of(name.strip(), options.length, options.repeats)), flush=True)
         return

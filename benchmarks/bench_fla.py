@@ -45,7 +45,7 @@ def passes(way: Way) -> list[Tensor]:
 
 
 def seconds(way: Way, repeat: int) -> float:
-    """Least time of both passes between two synchronisations, after one that warms up."""
+    """Least time of both passes between two synchronisations, after a warm-up."""
     best = float("inf")
     for _ in range(repeat + 1):
         _synchronise()
@@ -68,7 +68,7 @@ def furthest(actual: list[Tensor], wanted: list[Tensor]) -> float:
 
 
 def leaves(parts: list[Tensor], kind: torch.dtype) -> list[Tensor]:
-    """The same numbers, to be differentiated by."""
+    """Copies as leaves that require gradients."""
     return [part.detach().to(kind).requires_grad_() for part in parts]
 
 
@@ -102,7 +102,7 @@ def recurrence(rows: int, length: int, steps: int, head: int, device: str) -> di
 
     keys = torch.nn.functional.normalize(normal(length, steps, head) - 0.5, dim=-1)
     parts = [normal(length, head), keys, normal(length, steps, head), 2 * normal(length, steps)]
-    parts = [part.bfloat16() for part in parts]  # the same numbers for all
+    parts = [part.bfloat16() for part in parts]  # same random numbers for all variants
     no_gate, empty = torch.zeros(rows, length, device=device), torch.zeros(rows, head, head, device=device)
 
     def ours(*given: Tensor) -> Tensor:
@@ -149,13 +149,13 @@ def layer(rows: int, length: int, steps: int, head: int, device: str, kernel: st
             num_householder=steps,
         ).to(device, torch.bfloat16)
         ways[THEIRS] = (lambda x, *_: theirs(x)[0], [stream, *theirs.parameters()])
-    except Exception as error:  # whatever its import does on this machine
+    except Exception as error:  # its import can raise anything
         print(f"layer: {THEIRS} failed: {message(error)}", flush=True)
     return ways
 
 
 def message(error: Exception) -> str:
-    """Its kind and the beginning of its message."""
+    """The type of an exception and the beginning of its message."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
@@ -172,7 +172,7 @@ def measured(name: str, ways: dict[str, Way], repeat: int) -> dict[str, Any]:
             if wanted is not None:
                 order = as_ours if way == THEIRS else Tensor.detach
                 far[way] = furthest([order(part) for part in passes(both)], wanted)
-        except Exception as error:  # a kernel that does not compile, or a refusal
+        except Exception as error:  # the kernel does not compile or raises
             failed[way] = message(error)
             print(f"{name}: {way} failed: {failed[way]}", flush=True)
     words = [f"{way} {time_of * 1e3:.2f} ms" for way, time_of in taken.items()]
@@ -202,7 +202,7 @@ def gated(length: int, steps: int, head: int, device: str) -> None:
         take_the_first_configuration()
         far = furthest([as_ours(part) for part in passes(theirs)], passes(exact))
         print(f"gated, {steps} steps: {THEIRS} is {far:.1e} from the loop", flush=True)
-    except Exception as error:  # its refusal is what is asked for
+    except Exception as error:  # the exception is the result here
         print(f"gated, {steps} steps: {THEIRS} failed: {message(error)}", flush=True)
 
 
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--head", type=int, default=16, help="numbers in a key and in a value")
     parser.add_argument("--steps", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--kernel", choices=("own", "fla"), default="own", help="of our layer")
+    parser.add_argument("--kernel", choices=("own", "fla"), default="own", help="kernel of our layer")
     parser.add_argument("--no-loop", action="store_true", help="leave out the loop and the errors")
     parser.add_argument("--out", type=Path, help="a file to append a JSON line for each measurement to")
     asked = parser.parse_args()
@@ -243,7 +243,7 @@ def main() -> None:
 
 
 def versions(device: str) -> dict[str, str]:
-    """Of torch and the machine."""
+    """Versions of torch and CUDA, and the GPU."""
     name = torch.cuda.get_device_name() if device == "cuda" else device
     return {"torch": torch.__version__, "device": name}
 

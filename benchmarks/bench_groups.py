@@ -1,4 +1,4 @@
-"""Composition factors of permutation groups against GAP, which must be installed (it is only asked here).
+"""Composition factors of permutation groups against GAP, which must be installed (used only here).
 
     python benchmarks/bench_groups.py [--every 2]
 
@@ -69,7 +69,7 @@ def best_ms(generators: list[list[int]], degree: int) -> tuple[float, tuple[str,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=2, help="every so many groups of the library")
+    parser.add_argument("--every", type=int, default=2, help="take every n-th group of the library")
     options = parser.parse_args()
     ratios, wrong = [], 0
     print(f"{'group':8} {'ours ms':>9} {'GAP ms':>9} {'ratio':>7}  factors")

@@ -64,7 +64,7 @@ def memory_limit() -> float:
 
 
 def plain_gather(automaton: Semiautomaton, choices: tuple[np.ndarray, np.ndarray] | None, count: int) -> None:
-    """What one writes first: per position, draw letters for the batch and look up next states."""
+    """The obvious implementation: per position, draw letters for the batch and look up the next states."""
     rng = np.random.default_rng(0)
     state = np.full(count, automaton.start)
     letters = np.empty((count, LENGTH), dtype=np.int64)

@@ -59,7 +59,7 @@ def speed(layers: int, replicates: int, count: int) -> dict[str, Any]:
     device = choose_device(None)
     config = paper_run(layers, replicates)
     stock = StockLoop(paper_run(layers, 1), device)
-    stock_step = min(stock.seconds_per_step(20) for _ in range(3))  # its fastest: the host adds noise
+    stock_step = min(stock.seconds_per_step(20) for _ in range(3))  # take the fastest: the host adds noise
     del stock
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()

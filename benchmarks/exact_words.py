@@ -1,6 +1,6 @@
-"""Counts all words of a length on kept networks: words a second, on a processor and on a GPU.
+"""Speed of exact counts over all words of a length, on CPU and GPU, for the stored networks.
 
-    python benchmarks/exact_words.py OUT DEVICE NAME:LENGTH …      # a line of JSON each, as it comes
+    python benchmarks/exact_words.py OUT DEVICE NAME:LENGTH …      # one line of JSON each
     python benchmarks/exact_words.py OUT --table                   # the table in the docs
 
 NAME is a folder of results/networks. Equal counts from both devices are the check; `closest` says by how

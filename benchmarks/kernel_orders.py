@@ -1,4 +1,4 @@
-"""Whether torch, on this machine's CPU and GPU, gives the floats of sums from left to right.
+"""Checks whether torch sums from left to right on this machine's CPU and GPU, bit for bit.
 
 Run: python benchmarks/kernel_orders.py
 Coq proves networks that round for that order alone. A line compares all logits along one random word.

@@ -1,4 +1,4 @@
-"""The peer on a CPU: what one writes with torch.nn for one network, batches ready, fused AdamW, clipping."""
+"""Baseline on a CPU: a plain torch.nn loop for one network, prepared batches, fused AdamW, clipping."""
 
 from itertools import cycle
 from typing import Any
@@ -18,7 +18,7 @@ from krohn.training.config import RunConfig
 from krohn.training.state import replicate_keys
 
 _BATCHES = 64
-_NOTHING = -100  # the target that cross_entropy leaves out
+_NOTHING = -100  # the index that cross_entropy ignores
 
 
 class PlainBlock(nn.Module):
@@ -79,7 +79,7 @@ class PlainGpt(nn.Module):
 
 
 def plain_module(config: RunConfig, task: Task) -> nn.Module:
-    """The network of a run, by hand."""
+    """The network of a run in plain torch.nn."""
     if isinstance(config.model, LstmConfig):
         return StockLstm(task.vocabulary, config.model, task.classes)
     assert isinstance(config.model, GptConfig)
@@ -87,7 +87,7 @@ def plain_module(config: RunConfig, task: Task) -> nn.Module:
 
 
 class PlainLoop:
-    """Trains one module, forever, on batches drawn beforehand: data cost it nothing."""
+    """Trains one module indefinitely on batches prepared in advance, so that data cost no time."""
 
     def __init__(self, config: RunConfig, task: Task, module: nn.Module) -> None:
         self.module, self.clip = module.train(), config.optimizer.clip

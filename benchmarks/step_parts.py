@@ -1,4 +1,4 @@
-"""What could make a training step faster, part by part, each measured as a replayed CUDA graph.
+"""Possible speed-ups of each part of a training step, each measured as a replayed CUDA graph.
 
     python benchmarks/step_parts.py [--out FILE.json]        # one GPU, about a minute
 
@@ -200,7 +200,7 @@ def gelu_in_the_product() -> list[dict[str, Any]]:
         name = f"one kernel, tiles {m} × {n} × {k}, {warps} warps"
         try:
             took = 1e3 * milliseconds(fused)
-        except Exception as error:  # a tile that does not fit into shared memory
+        except Exception as error:  # the tile does not fit into shared memory
             print(name, type(error).__name__)
             continue
         gap = float((out.float() - expected).norm() / expected.norm())
@@ -237,7 +237,7 @@ def attentions() -> list[dict[str, Any]]:
 
 
 def ceilings() -> list[dict[str, Any]]:
-    """What the machine gives at best: a large product, a large copy."""
+    """Peak rates of the machine: a large product, a large copy."""
     side = 8192
     one, other = (torch.randn(side, side, device="cuda").to(torch.bfloat16) for _ in range(2))
     product = milliseconds(lambda: one @ other)
@@ -273,7 +273,7 @@ def main() -> None:
     for name, measure in parts.items():
         try:
             report[name] = measure()
-        except Exception as error:  # one part that fails must not cost the others
+        except Exception as error:  # a failing part must not stop the others
             print(f"{name}: failed, {type(error).__name__}: {error}", flush=True)
             continue
         finally:

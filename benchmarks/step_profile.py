@@ -25,7 +25,7 @@ _KINDS = (
 
 
 def profile_step(stepper: Stepper) -> list[dict[str, Any]]:
-    """Milliseconds per step by kind of kernel, launched one by one: profilers do not look into a graph."""
+    """Milliseconds per step by kind of kernel, launched singly: profilers do not see inside a graph."""
     cuts = torch.ones(stepper.config.replicates, dtype=torch.float64)
     stepper.run(0, stepper.chunk, cuts, average=False)
     stepper.optimizer.position.zero_()

@@ -1,4 +1,4 @@
-"""The DeltaProduct witness of a group in the stock layer of flash-linear-attention, and what it loses there.
+"""The constructed DeltaProduct weights of a group in the stock layer of flash-linear-attention.
 
 The stock layer passes queries, keys and values through SiLU, norms keys as k/√(|k|² + 10⁻⁶), has no bias,
 and norms what it reads head by head. So the witness is scaled (SiLU is above −0.28: keys (1, 1, −1, −1)/4),
@@ -20,7 +20,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 
-SIZE = 0.25  # of the entries of keys and of the values written
+SIZE = 0.25  # scale of the entries of keys and values
 EPSILON = 1e-6  # added to |k|² by the stock kernels
 OFF, ON = -128.0, 128.0  # inputs of β = 2σ that make it exactly 0 and 2
 Array = npt.NDArray[np.float64]
@@ -54,18 +54,18 @@ class Group:
                     queue.append(target)
         self.places = np.array([places[state] for state in range(automaton.num_states)])
         self.code = np.repeat(np.eye(self.points), 2, axis=1)
-        # Places are read as numbers of which no sums agree, so that all directions differ.
+        # Places are encoded by numbers with distinct subset sums, so that all directions differ.
         self.query = np.repeat(np.sqrt(np.arange(1.0, self.points + 1)), 2) / 2
 
     def head(self) -> tuple[Array, Array]:
-        """Directions [states, points] of what is read in each state, and a bias: the start reads zero."""
+        """Read-out directions [states, points] of the states, and a bias, since the start reads zero."""
         read = self.code @ self.query
         seen = read[self.places] - read[None]
         size = np.linalg.norm(seen, axis=1, keepdims=True)
         directions = np.divide(seen, size, out=np.zeros_like(seen), where=size > 0)
         close = directions @ directions.T - 2 * np.eye(len(seen))
         assert close.max() < 0.9999, "two states must not be read in one direction"
-        half = np.sqrt(2 * self.points) / 2  # of the length of what is normed
+        half = np.sqrt(2 * self.points) / 2  # of the length of a normed read-out
         return directions, np.where(size[:, 0] > 0, -half, 0.0)
 
     def tables(self) -> dict[str, Array]:
@@ -107,7 +107,7 @@ def stock_layer(group: Group) -> Any:
 
 
 def take_the_first_configuration() -> None:
-    """Kernels are not tuned, for which the interpreter has no clock: each takes its first configuration."""
+    """Disables autotuning, which needs a GPU clock: each kernel uses its first configuration."""
     from triton.runtime.autotuner import Autotuner
 
     def run(self: Any, *given: Any, **named: Any) -> Any:
@@ -117,7 +117,7 @@ def take_the_first_configuration() -> None:
 
 
 def answers(group: Group, layer: Any, word: list[int]) -> list[int]:
-    """States that the stock layer and a linear read-out give after each letter."""
+    """States after each letter, by the stock layer and a linear read-out."""
     directions, bias = group.head()
     device = layer.o_proj.weight.device
     given = torch.nn.functional.one_hot(torch.tensor([word]), layer.hidden_size).float().to(device)
@@ -127,7 +127,7 @@ def answers(group: Group, layer: Any, word: list[int]) -> list[int]:
 
 
 def first_error(group: Group, epsilon: float, longest: int) -> int | None:
-    """The first letter of a random word that the stock arithmetic, in float32, gets wrong, if any."""
+    """The first letter of a random word that is wrong in the stock layer's float32 arithmetic, if any."""
     tables = {name: table.astype(np.float32) for name, table in group.tables().items()}
     size = np.sqrt((tables["key"] ** 2).sum(-1, keepdims=True) + np.float32(epsilon))
     keys = np.divide(tables["key"], size, out=np.zeros_like(tables["key"]), where=size > 0)

@@ -1,4 +1,4 @@
-"""The peer: Hugging Face GPT2Model, fp32, eager, AdamW, one network; batches lie ready on the device."""
+"""Baseline: Hugging Face GPT2Model, fp32, eager, AdamW, one network; batches are already on the device."""
 
 import time
 
@@ -70,7 +70,7 @@ class StockLoop:
         return (time.perf_counter() - started) / count
 
     def train_on(self, stepper: Stepper, steps: int) -> list[float]:
-        """Losses on the very batches that replicate 0 of ``stepper`` sees, with its clipping and warm-up."""
+        """Losses on the same batches as replicate 0 of ``stepper``, with the same clipping and warm-up."""
         losses = []
         for step in range(steps):
             stepper._first.fill_(step)

@@ -1,4 +1,4 @@
-"""What networks without positions and without a token for the beginning cannot pass, per letter.
+"""Upper bounds on the per-letter accuracy of networks without positions and without a BOS token.
 
 On the words a, aa, aaa, … every token is the same, so every average over a prefix is the same too, layer
 after layer: such a network gives one answer to all of them, at best the most frequent of the right ones.
@@ -21,7 +21,7 @@ def position_free_ceiling(automaton: Semiautomaton, length: int, distribution: s
     """The largest expected share of right letters on words of ``length``, whatever the weights."""
     form = parse_distribution(distribution, automaton)
     if form.name not in ("uniform", "feasible"):
-        raise Unsupported(f"a ceiling must be asked for uniform or feasible words; got {form.name}")
+        raise Unsupported(f"the distribution must be uniform or feasible; got {form.name}")
     letters = range(automaton.num_letters)
     allowed = (
         feasible_letters(automaton) if form.name == "feasible" else [list(letters)] * automaton.num_states

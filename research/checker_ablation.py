@@ -1,11 +1,11 @@
-"""What each part of the checker is for: networks that are proved, and are not once a part is taken out.
+"""Ablation of the checker: which networks are no longer proved once one part is disabled.
 
     python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] …
 
 ``--out docs/generated/ablation.md`` writes the page, and with ``--longer`` adds its second table. With
 ``--log`` a run continues where it was stopped.
-A part is taken out by replacing its function: a bound by a weaker one, a rule by a refusal. So nothing wrong
-can be proved; what is counted is what is lost. A part without which nothing is lost should go.
+A part is disabled by replacing its function: a bound by a weaker one, a rule by a refusal. Nothing wrong can
+be proved that way; the count is of proofs lost. A part whose removal loses no proof should be deleted.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def refuse(*given: Any, **options: Any) -> Any:
 
 
 def plain(self: affine.Affine) -> affine.Affine:
-    """The box alone says what a unit holds: nothing is shared."""
+    """Bounds each unit by its box alone, without shared symbols."""
     result = affine.entering(self.box)
     own = result.tied.sum(axis=0)
     return affine.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own)
@@ -160,7 +160,7 @@ def without(part: Part) -> Iterator[None]:
 
 
 def prover(case: Case) -> Callable[[], str] | None:
-    """How the network of a case is proved, to what it proves; ``None`` if it is not built."""
+    """A function that proves the network of a case and returns the claim; ``None`` if it is not built."""
     group, spec, length, kind, options = case
     try:
         if group == "recurrent":
@@ -185,7 +185,7 @@ def _recurrent(network: Any) -> str:
 
 
 def measured(case: Case, parts: tuple[str, ...]) -> tuple[Case, dict[str, tuple[str, float]]]:
-    """What is proved, and in how many seconds: with all parts, and without each."""
+    """The proof and its seconds, with all parts and without each of them."""
     ask, result = prover(case), dict[str, tuple[str, float]]()
     if ask is None:
         return case, result
@@ -226,7 +226,7 @@ def _named(case: Case) -> str:
 
 
 def read_log(path: Path | None) -> dict[Case, dict[str, tuple[str, float]]]:
-    """What an earlier run has measured."""
+    """The rows of an earlier run."""
     if path is None or not path.exists():
         return {}
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -244,7 +244,9 @@ def main() -> None:
     parser.add_argument("--longer", action="store_true", help="longer words and larger automata instead")
     parser.add_argument("--only", default="", help="cases whose group and automaton contain this")
     parser.add_argument("--parts", nargs="*", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--log", type=Path, help="a line per network; what is there is not run again")
+    parser.add_argument(
+        "--log", type=Path, help="append a line per network; networks already in it are skipped"
+    )
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     parts, known = tuple(options.parts), read_log(options.log)

@@ -1,11 +1,11 @@
-"""Soundness of the certificate: ten thousand changed networks, each judged by a forward pass of its own.
+"""Soundness of the certificate: ten thousand mutated networks, each judged by an independent forward pass.
 
     python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--jobs 1] [--log FILE] [--out FILE]
 
 `--out docs/generated/mutants.md` writes the page.
 
-The limit is 0: no mutant that runs wrong on a word tried may be certified. The proof is asked alone: no
-second opinion, no hints. The judge (tests/check/judge.py) shares no code with the package; it runs all short
+The target is 0: no mutant that is wrong on some tested word may be certified. Only the proof runs: no second
+opinion, no hints. The judge (tests/check/judge.py) shares no code with the package; it runs all short
 words, and long ones with periods, runs and one odd letter, and adds up forwards or backwards in turn.
 The same seeds give the same mutants. With ``--log`` a run continues where it was stopped.
 """
@@ -64,13 +64,15 @@ Row = dict[str, Any]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--times", type=float, default=1.0, help="that many times the mutants; at least one")
+    parser.add_argument(
+        "--times", type=float, default=1.0, help="multiply the number of mutants by this; at least 1"
+    )
     parser.add_argument("--kinds", nargs="*", help="these kinds only")
-    parser.add_argument("--only", default="", help="networks whose name begins so")
+    parser.add_argument("--only", default="", help="networks whose name starts with this")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
-        "--log", type=Path, help="a line per network and kind; what is there is not run again"
+        "--log", type=Path, help="append a line per network and kind; pairs already in it are skipped"
     )
     parser.add_argument("--out", type=Path, help="write the tables to this file")
     parser.add_argument("--report", action="store_true", help="only write the tables of the log")
@@ -92,7 +94,7 @@ def main() -> int:
 
 
 def read_log(path: Path | None) -> dict[tuple[str, str], Row]:
-    """What an earlier run has judged."""
+    """The rows of an earlier run."""
     if path is None or not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -100,7 +102,7 @@ def read_log(path: Path | None) -> dict[tuple[str, str], Row]:
 
 
 def run_all(options: argparse.Namespace, known: dict[tuple[str, str], Row]) -> Iterator[Row]:
-    """Kind by kind, so that a part of the run has all networks in it."""
+    """Runs kind by kind, so that a partial run covers all networks."""
     asked = [
         (range(max(1, round(count * options.times))), (options.seed, number), name, kind, dtype)
         for kind in options.kinds or CHANGES
@@ -138,7 +140,7 @@ def judged(turns: range, seeds: tuple[int, int], name: str, kind: str, dtype: st
 
 
 def report(rows: list[Row]) -> str:
-    """The whole file: what was done, then tables by kind, by network and by dtype."""
+    """The whole page: a summary, then tables by kind, by network and by dtype."""
     tables: dict[str, dict[str, Counter[str]]] = {"change": {}, "network": {}, "dtype": {}}
     for row in rows:
         network, _, dtype = row["network"].rpartition(" ")

@@ -1,4 +1,4 @@
-"""Runs a list of cells on a GPU that is lent for minutes: in order, each result saved as soon as it is there.
+"""Runs a queue of cells on a GPU that is available for minutes: in order, saving each result at once.
 
 Run: python research/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale small] [--replicates 5]
 
@@ -34,7 +34,7 @@ from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
 
 KEPT = ("networks", "depth")
-LEAST_SECONDS = 45.0  # for a cell that may be cut
+LEAST_SECONDS = 45.0  # for a cell that may be stopped early
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 
 
@@ -53,7 +53,7 @@ class Pace:
 
 
 def work_of(run: PlannedRun) -> float:
-    """Billions of letters times layers that the whole run would read, halving included."""
+    """Work of a whole run, in billions of letters times layers, successive halving included."""
     config = run.config
     layers = getattr(config.model, "layers", 1) * (getattr(config.model, "dim", 512) / 512)
     steps, alive, total = 0, config.replicates, 0
@@ -86,14 +86,14 @@ def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
 
 
 def solved(store: Store, run: PlannedRun) -> bool:
-    """Whether most replicates that went to the end reach 99% of the test words' letters."""
+    """Whether most replicates that were trained to the end have 99% of the letters of the test set right."""
     records = store.of_run(run.config.run_id)
     ended = [record for record in records if not given_up(record, records)]
     return bool(ended) and 2 * sum(record.accuracy >= SOLVED for record in ended) > len(ended)
 
 
 def is_learned(store: Store, run: PlannedRun, scale: Scale) -> bool:
-    """Whether a shallower network of `sample` has solved the automaton: the least depth is what is asked."""
+    """Whether a shallower network of `sample` has solved the automaton; only the least depth matters."""
     shallower = [
         store.of_run(other.config.run_id)
         for other in EXPERIMENTS["sample"].plan(scale)
@@ -109,7 +109,7 @@ def depth_plan(scale: Scale) -> list[PlannedRun]:
 
 
 def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
-    """Two shallower cells of the same row and sheet, next to each other in the map, are solved."""
+    """Whether two shallower cells of the same row and sheet, adjacent in the map, are solved."""
     if str(run.label["task"]).startswith("table:"):
         return is_learned(store, run, scale)
     if "sheet" not in run.label:
@@ -133,7 +133,7 @@ def folder(name: str, run: PlannedRun) -> str:
 
 
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
-    """Runs a cell, stores its records, and says so; gives the billions of letters it read."""
+    """Runs a cell, stores its records and prints a line; returns the billions of letters it read."""
     best = options.out / "networks" / folder(name, run) if name in KEPT else None
     job = Job(
         run=run, directory=None, device=options.device, deadline=deadline, best=best, kept=options.replicates
@@ -168,12 +168,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scale", type=parse_scale, default=Scale.SMALL)
     parser.add_argument("--device")
-    parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files of results made before")
+    parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files with earlier results")
     parser.add_argument(
         "--replicates", type=int, default=1, help="how many replicates that solve a cell to keep"
     )
     parser.add_argument(
-        "--partial", action="store_true", help="begin what may not end in time; its results say so"
+        "--partial",
+        action="store_true",
+        help="start runs that may not finish in time; their results are marked partial",
     )
     options = parser.parse_args()
     deadline = time.time() + options.seconds

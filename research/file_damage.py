@@ -1,4 +1,4 @@
-"""Files with something wrong in them: JSON, bytes, and tensors with their headers."""
+"""Corrupted files: JSON, raw bytes, and safetensors with their headers."""
 
 import json
 import random
@@ -46,7 +46,7 @@ NUMBERS = [0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 
 
 
 def json_damage(rng: random.Random, text: str) -> bytes:
-    """A JSON text with one to three things wrong, in its values, its keys or its bytes."""
+    """A JSON text with one to three defects in its values, keys or bytes."""
     way = rng.random()
     if way < 0.1:
         return rng.choice(
@@ -87,7 +87,7 @@ def _place(rng: random.Random, payload: Any) -> tuple[Any, Any]:
 
 
 def bytes_damage(rng: random.Random, data: bytes) -> bytes:
-    """Bytes flipped, cut out, doubled, cut off, or put in."""
+    """Bytes flipped, deleted, duplicated, truncated or inserted."""
     out = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
         at = rng.randrange(len(out) + 1) if rng.random() < 0.6 else rng.randrange(min(len(out), 400) + 1)
@@ -106,7 +106,7 @@ def bytes_damage(rng: random.Random, data: bytes) -> bytes:
 
 
 def header_damage(rng: random.Random, data: bytes) -> bytes:
-    """A safetensors file whose header is damaged as JSON, with the right length before it or a wrong one."""
+    """A safetensors file whose header is corrupted JSON, with a correct or wrong length prefix."""
     size = int.from_bytes(data[:8], "little")
     header = json_damage(rng, data[8 : 8 + size].decode())
     stated = len(header) if rng.random() < 0.8 else rng.choice([0, 2**63, 10**9, size])
@@ -114,7 +114,7 @@ def header_damage(rng: random.Random, data: bytes) -> bytes:
 
 
 def tensor_damage(rng: random.Random, data: bytes) -> bytes:
-    """A whole safetensors file with numbers, shapes or names that fit no network."""
+    """A valid safetensors file with numbers, shapes or names that fit no network."""
     tensors = {name: np.array(values) for name, values in load(data).items()}
     for _ in range(rng.choice([1, 1, 3])):
         name = rng.choice(sorted(tensors))

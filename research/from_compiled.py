@@ -1,4 +1,4 @@
-"""Training that starts from compiled weights and noise: does it come back, how far, to which algorithm?
+"""Training from compiled weights with noise added: does the network recover, and to which algorithm?
 
 Run: python research/from_compiled.py OUT [PART/PARTS]
 
@@ -49,7 +49,7 @@ def right(decoder: Decoder, automaton: Semiautomaton) -> list[float]:
 
 
 def causal_shares(decoder: Decoder, automaton: Semiautomaton) -> dict[str, list[float]]:
-    """By family the highest causal share before the last block, with its interval, on words of 8 letters."""
+    """The highest causal share of each family before the last block, with interval (words of 8 letters)."""
     study = Study(
         subject_of_decoder(decoder, automaton, "trained back"), seed=0, amount=Amount.of(0.5), length=SHORT
     )
@@ -76,7 +76,7 @@ def trial(name: str, size: float, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Every trial of this part that is not in the file yet, one line each."""
+    """Runs the trials of this part that the file lacks; one line each."""
     out = Path(sys.argv[1])
     part, parts = map(int, sys.argv[2].split("/")) if len(sys.argv) > 2 else (0, 1)
     rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []

@@ -1,4 +1,4 @@
-"""Seeded command lines and damaged files of every format, each judged: no traceback, no wrong exit status.
+"""Fuzzing: seeded command lines and corrupted files of every format must give no traceback or wrong status.
 
 A case passes if the exit status is 0, 1 or 2; 2 comes with one line `error: …` of at most 300 characters; 1
 only with a negative that was decided; with --json stdout is one object; no file changes but those that were
@@ -53,7 +53,7 @@ SETUP = (
 
 @dataclass
 class Outcome:
-    """What a command did: exit status or signal, what it said, what it changed."""
+    """The outcome of a command: exit status or signal, output, changed files."""
 
     status: int
     out: str
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def templates(folder: Path, streams: Path) -> None:
-    """One honest file of each kind."""
+    """One valid file of each kind."""
     for line in SETUP:
         done = perform(Case("template", line.split(), allowed=[]), folder, streams)
         assert done.status == 0, f"{line}: {done.err}"
@@ -84,7 +84,7 @@ def templates(folder: Path, streams: Path) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, str]:
-    """Every path below, with a digest of what it holds."""
+    """Every path below the folder, with a digest of its contents."""
     result = {}
     for path in sorted(folder.rglob("*")):
         held = (
@@ -118,7 +118,7 @@ def _become(case: Case, folder: Path, streams: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         used = int(resource.getrusage(resource.RUSAGE_SELF).ru_utime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (used, used + 1))
-        signal.alarm(30 * SECONDS)  # the clock of a busy machine
+        signal.alarm(30 * SECONDS)  # wall-clock time on a busy machine
         sys.stdin, sys.stdout, sys.stderr = (
             open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             for number, mode in ((0, "r"), (1, "w"), (2, "w"))
@@ -132,7 +132,7 @@ def _become(case: Case, folder: Path, streams: Path) -> None:
 
 
 def complaints(case: Case, done: Outcome) -> list[str]:
-    """Everything that is wrong with an outcome."""
+    """All violations in an outcome."""
     result = []
     if done.status not in (0, 1, 2):
         slow = done.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
@@ -163,7 +163,7 @@ def _wrong_json(done: Outcome) -> list[str]:
 
 
 def _asked_for(path: str, case: Case) -> bool:
-    """Whether a path is one that may be written, lies in one, or holds one; links may lead elsewhere."""
+    """Whether a path may be written, lies inside such a path or contains one; links are resolved."""
     wanted = [*case.allowed, *(["nowhere"] if "link" in case.allowed else [])]
     return any(
         f"{path}/".startswith(f"{name.rstrip('/')}/") or name.startswith(f"{path}/")
@@ -173,7 +173,7 @@ def _asked_for(path: str, case: Case) -> bool:
 
 
 def load_everything() -> None:
-    """Imports what commands import, so that a fork has it."""
+    """Imports the modules of all commands, so that forked children share them."""
     for module, _ in COMMANDS.values():
         import_module(f"krohn.cli.{module}")
     for module in (
@@ -186,10 +186,10 @@ def load_everything() -> None:
 
 
 def main() -> int:
-    """Tries the cases of the seeds and prints what is wrong; 1 if anything is."""
+    """Runs the cases of the seeds and prints violations; exit status 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--show", action="store_true", help="print every outcome")
     options = parser.parse_args()
     load_everything()

@@ -1,4 +1,4 @@
-"""What `fuzz.py` tries: command lines drawn from the options that the commands declare, and damaged files."""
+"""Inputs of `fuzz.py`: command lines sampled from the options that commands declare, and corrupted files."""
 
 import random
 import shutil
@@ -82,7 +82,7 @@ OUTPUTS = {"out", "svg", "skeleton_svg", "dot", "store_path", "figures", "checkp
 
 @dataclass
 class Case:
-    """One command line in a folder of its own, what comes on stdin, and what it may write."""
+    """One command line with its own folder, its stdin, and the paths it may write."""
 
     kind: str
     words: list[str]
@@ -91,7 +91,7 @@ class Case:
 
 
 def command_line(rng: random.Random, folder: Path) -> Case:
-    """Some command with some of its options; values that fit and values that do not."""
+    """A random command with some of its options, with valid and invalid values."""
     name = rng.choice([*COMMANDS] * 3 + ["", "--version", "-h", "verfiy", "\0", "x" * 500])
     if name not in COMMANDS:
         return Case("command line", [name] if name != "\0" else ["\u0000"])
@@ -124,8 +124,8 @@ def _command(name: str) -> click.Command:
 
 
 def _add(rng: random.Random, case: Case, parameter: click.Parameter) -> None:
-    """Appends one parameter, most of the time if it is needed and seldom otherwise."""
-    if parameter.name in ("help", "steps", "eval_sequences", "gallery"):  # the last one is long work
+    """Appends one parameter: usually if it is required, rarely otherwise."""
+    if parameter.name in ("help", "steps", "eval_sequences", "gallery"):  # the last one takes long
         return
     needed = parameter.required or isinstance(parameter, click.Argument)
     if rng.random() > (0.97 if needed else 0.15):
@@ -288,7 +288,7 @@ def store(rng: random.Random, folder: Path) -> Case:
 
 
 def export_directory(rng: random.Random, folder: Path) -> Case:
-    """Where others' files lie: they are replaced by an export of ours only, or not at all."""
+    """A folder with foreign files, which only an export of ours may replace."""
     name = rng.choice(sorted(path.name for path in (folder / "export").iterdir()))
     _damaged(rng, folder, f"export/{name}", bytes_damage)
     words = rng.choice(
@@ -315,7 +315,7 @@ KINDS: list[tuple[int, Callable[[random.Random, Path], Case]]] = [
 
 
 def draw(seed: int, templates: Path, folder: Path) -> Case:
-    """The case of a seed, and its folder filled."""
+    """The case of a seed; fills its folder."""
     rng = random.Random(f"krohn {seed}")
     shutil.copytree(templates, folder, symlinks=True)
     (make,) = rng.choices([kind for _, kind in KINDS], [weight for weight, _ in KINDS])

@@ -1,4 +1,4 @@
-"""Does accuracy hold when AdamW's moments are kept in bf16? Paired with the published runs in float32.
+"""Does accuracy suffer if AdamW's moments are stored in bf16? Paired with the published float32 runs.
 
     python research/half_moments.py [--tasks D8 Grid9] [--out FILE.jsonl]    # a GPU, half a minute a task
 
@@ -29,7 +29,7 @@ _step = AdamW.step
 
 
 def step_and_round(self: AdamW, loss: Tensor, *, average: bool) -> None:
-    """A step of AdamW whose moments are left as two bytes hold them."""
+    """A step of AdamW, after which both moments are rounded to bf16."""
     _step(self, loss, average=average)
     for moment in (self.state.first, self.state.second):
         moment.copy_(moment.bfloat16())

@@ -76,7 +76,7 @@ class Delta(nn.Module):
         return [block.memory[0] for block in carry]
 
     def carry(self, like: Any, memory: list[Tensor], rows: Tensor) -> Any:
-        """``like``'s last letters, for these rows, with other memories."""
+        """A state like ``like`` for these rows, with other memories."""
         parts = zip(like, memory, strict=True)
         return [type(c)(m[None], c.before_mixer[:, rows], c.before_mlp[:, rows]) for c, m in parts]
 
@@ -163,12 +163,12 @@ def measure(module: Any, pattern: tuple[int, ...]) -> dict[str, Any]:
 
 
 def apart(memory: Tensor) -> Tensor:
-    """How far the two words' memories are apart."""
+    """The distance between the memories of the two words."""
     return (memory[0] - memory[1]).norm()
 
 
 def one_rate(ends: Tensor, shrink: float, count: int) -> Tensor:
-    """Memories [periods, 2, numbers] after each of so many periods more, by the first law."""
+    """Memories [periods, 2, numbers] after each of the next periods, by the first law."""
     now, near = ends[-1], ends[-2]
     if shrink >= STILL:
         return now.expand(count, *now.shape)
@@ -189,14 +189,14 @@ def period_map(ends: Tensor, count: int) -> Tensor:
 
 
 def along(path: Tensor, seen: Tensor, last: int, period: int) -> Tensor:
-    """Memories after every letter behind T: what a period's end has moved by, its letters have moved by."""
+    """Memories after every letter beyond T: the letters of a period move by as much as its end."""
     inner = seen[last - period + 1 : last + 1]
     moved = (path - seen[last])[:, None] + inner
     return moved.flatten(0, 1)[T - 1 - last :]
 
 
 def letter_maps(seen: Tensor, tail: npt.NDArray[np.int64]) -> Tensor:
-    """Memories [letters, 2, numbers] after every letter behind T, by the third law."""
+    """Memories [letters, 2, numbers] after every letter beyond T, by the third law."""
     centre, size = seen.mean((0, 1)), float(seen.std())
     known = functional.pad((seen - centre) / size, (0, 1), value=1.0)
     maps = {}
@@ -211,12 +211,12 @@ def letter_maps(seen: Tensor, tail: npt.NDArray[np.int64]) -> Tensor:
 
 
 def fitted(before: Tensor, after: Tensor) -> Tensor:
-    """The least matrix M with before · M nearest to after, in the directions that are more than rounding."""
+    """Minimum-norm least-squares solution M of before · M = after, without directions of rounding noise."""
     return torch.linalg.pinv(before, rtol=DIRECTIONS) @ after
 
 
 def answered(module: Any, carry: Any, path: Tensor, words: Tensor, inside: Tensor) -> Tensor:
-    """Answers [2, letters]: those seen, then those read from predicted memories by the letter after each."""
+    """Answers [2, letters]: observed ones, then those that the next letter reads off predicted memories."""
     count = min(len(path), words.shape[1] - T - 1)
     rows = torch.arange(2).repeat_interleave(count)
     flat = path[:count].transpose(0, 1).flatten(0, 1).nan_to_num().clamp(-HUGE, HUGE)
@@ -225,7 +225,7 @@ def answered(module: Any, carry: Any, path: Tensor, words: Tensor, inside: Tenso
     memory = [part.reshape(-1, *of.shape[1:]).to(of.dtype) for part, of in zip(parts, like, strict=True)]
     following = words[:, T + 1 : T + 1 + count].flatten()[:, None]
     logits, _ = module.read(following, module.carry(carry, memory, rows))
-    next_one = module.read(words[:, T : T + 1], carry)[0].argmax(-1)  # from the memory that was seen
+    next_one = module.read(words[:, T : T + 1], carry)[0].argmax(-1)  # from the observed memory
     return torch.cat([inside, next_one, logits.argmax(-1).view(2, -1)], 1)
 
 
@@ -239,7 +239,7 @@ def read_all(module: Any, words: Tensor) -> Tensor:
 
 
 def first_wrong(answers: Tensor) -> int | None:
-    """The first letter, from 1, after which one of the two words has another answer than its first value."""
+    """The first letter, from 1, after which the answer to one of the words differs from its first value."""
     wrong = (answers != torch.tensor([[1], [2]])).any(0).nonzero()
     return int(wrong[0]) + 1 if len(wrong) else None
 
@@ -265,7 +265,7 @@ def records() -> list[dict[str, Any]]:
 
 
 def table() -> str:
-    """A row for each network and pattern in which an answer is wrong, or is predicted to be."""
+    """A row for each network and pattern with an answer that is wrong or predicted to be wrong."""
     head = [
         "network",
         "seed",

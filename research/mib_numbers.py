@@ -1,4 +1,4 @@
-"""Numbers of MIB's own scorer, for the test that compares ours with it.
+"""Reference scores from MIB's own scorer, for the test that compares ours with them.
 
     python research/mib_numbers.py MIB EAP OUT.json [NETWORK …]
 
@@ -26,13 +26,13 @@ LAYERS, HEADS, DIM = 2, 3, 12
 
 
 def load(mib: Path, eap: Path, faithful: list[float]) -> tuple[Any, Any]:
-    """Their modules, with stand-ins for TransformerLens, for drawing and for running a network."""
+    """Their modules, with stubs for TransformerLens, plotting and running a network."""
     lens, evaluate, drawing = (
         types.ModuleType(name) for name in ("transformer_lens", "eap.evaluate", "eap.visualization")
     )
     for name in ("HookedTransformer", "HookedTransformerConfig"):
         setattr(lens, name, type(name, (), {}))
-    scores = iter([0.0, *faithful])  # the first one asked is the empty graph
+    scores = iter([0.0, *faithful])  # the first query is the empty graph
     vars(evaluate).update(
         evaluate_baseline=lambda *args: torch.tensor([1.0]),
         evaluate_graph=lambda *args, **options: torch.tensor([next(scores)], dtype=torch.float64),
@@ -47,7 +47,7 @@ def load(mib: Path, eap: Path, faithful: list[float]) -> tuple[Any, Any]:
 
 
 def circuit(rng: random.Random, named: float) -> dict[str, Any]:
-    """A circuit file with made-up scores, all different, of a share of the edges."""
+    """A circuit file with distinct made-up scores for a share of the edges."""
     graph = Graph(LAYERS, HEADS, DIM)
     edges = [name for name in graph.edges if rng.random() < named]
     scores = rng.sample(range(1, 10_000), len(edges))
@@ -82,7 +82,7 @@ def main(mib: Path, eap: Path, out: Path, *networks: Path) -> None:
             return reader.from_json(file.name)
 
     def auroc(path: Path) -> float:
-        """Of a circuit against itself, by trapezoids, as print_results.py has it."""
+        """AUROC of a circuit against itself by the trapezoidal rule, as in print_results.py."""
         curve = evaluation.evaluate_area_under_roc(reader.from_json(path), reader.from_json(path))
         wrong, right = curve["FPR"], curve["TPR"]
         return sum((wrong[n + 1] - wrong[n]) * (right[n + 1] + right[n]) / 2 for n in range(len(wrong) - 1))

@@ -1,4 +1,4 @@
-"""Compiled weights disturbed by noise, and trained back on words: does the network return to what it was?"""
+"""Compiled weights with noise added, then trained: does the network return to its original algorithm?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class Training:
 
 
 def disturbed(decoder: Decoder, size: float, seed: int) -> Decoder:
-    """Normal noise on the parameters, but for the scaffold that makes LayerNorm harmless.
+    """Adds normal noise to all parameters except the scaffold that makes LayerNorm harmless.
 
     Its standard deviation is ``size`` times the root mean square of a matrix, or the spread of a column in
     the tables of embeddings and positions, whose channels differ by orders of magnitude. A column that is
@@ -48,7 +48,7 @@ def disturbed(decoder: Decoder, size: float, seed: int) -> Decoder:
 
 
 def trained(decoder: Decoder, automaton: Semiautomaton, training: Training, seed: int) -> Decoder:
-    """The decoder after training, in float64; every parameter is trained."""
+    """The decoder after training all parameters in float64."""
     tensors = decoder_tensors(decoder, torch.float64)
     parameters = [tensor.requires_grad_() for tensor in tensors.values()]
     optimizer = torch.optim.Adam(parameters, lr=training.rate, eps=training.eps)

@@ -1,4 +1,4 @@
-"""Mistakes put into the sources one at a time, each with tests that must find it.
+"""Mutation testing: mistakes planted in the sources one at a time, each with tests that must catch it.
 
 ``python research/source_mutants.py`` applies each to a copy and runs the named tests; one that survives is
 printed (exit status 1). Whoever makes the suite smaller runs it before and after. ``--only TEXT`` takes those
@@ -254,7 +254,7 @@ MUTANTS = [
 
 
 def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
-    """Why the mistake was not found; none if it was."""
+    """Why the mutant survived; ``None`` if a test caught it."""
     file, old, new, tests = mutant
     path = root / "src" / "krohn" / file
     kept = path.read_text()
@@ -273,7 +273,7 @@ def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
 
 
 def copied(root: Path) -> Path:
-    """A copy of what the tests read."""
+    """Copies everything that the tests read."""
     root.mkdir()
     for part in ("src", "tests", "benchmarks", "tools", "research", "results", "docs", "pyproject.toml"):
         if (ROOT / part).is_dir():
@@ -284,12 +284,15 @@ def copied(root: Path) -> Path:
 
 
 def main() -> int:
-    """The exit status says whether all were found."""
+    """Exit status 1 if a mutant survives."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="those with this text in their file, change or tests"
+        "--only",
+        default="",
+        metavar="TEXT",
+        help="only mutants with this text in their file, change or tests",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="how many at once, each in its own copy")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes, each in its own copy")
     options = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if any(options.only in part for part in mutant)]
     left = []

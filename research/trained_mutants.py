@@ -68,7 +68,7 @@ def cut(w: Tensors, rng: np.random.Generator) -> None:
 
 
 def exchanged(w: Tensors, rng: np.random.Generator) -> None:
-    """Two units are taken for each other in the recurrence."""
+    """Two units are swapped in the recurrence."""
     one, other = rng.choice(len(w["weight_hh"]), 2, replace=False)
     w["weight_hh"][[one, other]] = w["weight_hh"][[other, one]]
 
@@ -81,7 +81,7 @@ def letter(w: Tensors, rng: np.random.Generator) -> None:
 
 
 def memory(w: Tensors, rng: np.random.Generator) -> None:
-    """The gate that keeps the old state is opened in one unit, wholly or nearly."""
+    """The gate that keeps the old state is opened fully or almost fully in one unit."""
     hidden = len(w["weight_hh"])
     unit = hidden + int(rng.integers(hidden))
     bias = "bias" if "bias" in w else "bias_ih"
@@ -118,7 +118,7 @@ def outcome(
 
 
 def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
-    """So many mutants of each kind of one network, by change and outcome."""
+    """``count`` mutants of each kind of one network, by change and outcome."""
     torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = read_run(folder)
@@ -134,7 +134,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
             states, letters = claim.table.shape
             used = {"wte": whole["wte"][:letters], "head.weight": whole["head.weight"][:, :states]}
             used["head.bias"] = whole["head.bias"][:states]
-            change({**whole, **used}, rng)  # parts of the arrays themselves, without padding
+            change({**whole, **used}, rng)  # views into the arrays, without padding
             weights = {name: torch.tensor(value)[None] for name, value in whole.items()}
             mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
             tally[change.__name__][outcome(mutant, boxes, claim, result, words, wanted)] += 1
@@ -152,7 +152,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--log", type=Path, help="a line per network; what is there is not run again")
+    parser.add_argument(
+        "--log", type=Path, help="append a line per network; networks already in it are skipped"
+    )
     parser.add_argument("--write", action="store_true")
     parser.add_argument("folders", type=Path, nargs="+")
     asked = parser.parse_args()

@@ -43,7 +43,7 @@ words beyond that length. If no shallower plan was found, that does not prove th
 
 
 def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any]:
-    """The data of one automaton, after compiling it, certifying it and running all short words."""
+    """Compiles and certifies one automaton, runs all short words, and returns its entry."""
     network = krohn.compile(automaton, length, effort=effort)
     if network.method == "scan":  # shallower at this length, but its depth grows with the length
         network = krohn.compile(automaton, length, effort=effort, method="cascade")
@@ -91,7 +91,7 @@ def _rows(item: dict[str, Any]) -> str:
 
 
 def counted(entries: list[dict[str, Any]]) -> str:
-    """How many automata have each pair of bounds."""
+    """Numbers of automata by pair of bounds."""
     counts = Counter((item["lower"], item["depth"]) for item in entries)
     lines = ["| at least, for long words | depth built | automata |", "| --- | --- | --- |"]
     lines += [f"| {low} | {high} | {number} |" for (low, high), number in sorted(counts.items())]

@@ -1,4 +1,4 @@
-"""How far a trained network holds: words longer than those of training, and positions that it never saw."""
+"""Length generalisation of a trained network: longer words, and positions not seen in training."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

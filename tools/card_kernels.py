@@ -35,7 +35,7 @@ TASKS = ("C2", "FlipFlop")
 
 
 def rows(task: tuple[str, argparse.Namespace]) -> list[dict[str, Any]]:
-    """The cards of a layer; after an exception the next automaton is not tried, for the GPU may be lost."""
+    """The cards of a layer; stops at the first exception, since the GPU may be in a bad state."""
     name, asked = task
     end, result = time.monotonic() + 60 * asked.minutes, list[dict[str, Any]]()
     if find_spec("triton"):

@@ -1,4 +1,4 @@
-"""The page of the table of stock layers: what each layer can and learned, and how far that holds."""
+"""The page with the table of stock layers: expressivity, learning and length generalisation."""
 
 import json
 from pathlib import Path
@@ -109,7 +109,7 @@ faults. Where a layer did not run, the last column has its message.
 
 
 def page_text() -> str:
-    """The whole page: what each layer can do and has learned, and on how long words it stays right."""
+    """The whole page: what each layer can express, what it learned, and up to which length."""
     rows = merged([RESULTS])
     verdicts = {(layer, task): can(layer, task) for layer in LAYERS for task in TASKS}
     learned = [
@@ -186,7 +186,7 @@ def _named(cell: Cell) -> str:
 
 
 def _muon(rows: Rows) -> str:
-    """Up to which length networks trained by Muon are right."""
+    """The lengths up to which networks trained by Muon are right."""
     tried = [cell for cell in rows if cell.optimizer == "muon"]
     if not tried:
         return "No network has been trained by Muon yet."

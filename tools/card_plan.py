@@ -1,4 +1,4 @@
-"""The table of stock layers: which networks are planned, and what is known of them.
+"""The plan of the table of stock layers, and the networks trained so far.
 
 Three seeds of every cell (layer, automaton) with AdamW; three with Muon where none of these passes at 4T
 although no theorem forbids it; ten with AdamW where three disagree, at T or at 4T.
@@ -78,7 +78,7 @@ def wanted(rows: Rows) -> Iterator[tuple[Cell, int]]:
 
 
 def first_seeds(rows: Rows, asked: list[Cell]) -> Iterator[tuple[Cell, int]]:
-    """What is missing of the first three seeds: seed 0 of every cell, then seed 1, then seed 2."""
+    """The missing networks of the first three seeds: seed 0 of every cell, then seed 1, then seed 2."""
     for seed in range(3):
         yield from ((cell, seed) for cell in asked if trained_seeds(rows, cell) <= seed)
 
@@ -101,7 +101,7 @@ def disagree(row: dict[str, Any]) -> bool:
 
 
 def trained_networks(paths: Sequence[Path]) -> dict[tuple[Cell, int], dict[str, Any]]:
-    """All networks in the files, by cell and seed; of duplicates the last one."""
+    """All networks in the files, by cell and seed; the last one wins."""
     result = {}
     for path in paths:
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
@@ -112,7 +112,7 @@ def trained_networks(paths: Sequence[Path]) -> dict[tuple[Cell, int], dict[str, 
 
 
 def merged(paths: Sequence[Path]) -> Rows:
-    """One row for each cell, from its seeds 0, 1, … up to the first that is missing."""
+    """One row per cell, from its seeds 0, 1, … up to the first missing one."""
     networks, result = trained_networks(paths), {}
     for cell in sorted({cell for cell, _ in networks}):
         count = next(seed for seed in range(len(networks) + 1) if (cell, seed) not in networks)
@@ -157,7 +157,7 @@ def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def can(layer: str, task: str) -> str:
-    """What the current theorems say: yes, no or open."""
+    """The verdict of the theorems: yes, no or open."""
     from krohn.automata.zoo import parse_spec
     from krohn.study.card import theorem
     from krohn.study.layers import find_layer

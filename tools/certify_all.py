@@ -1,11 +1,11 @@
-"""Completeness of the certificate: what the compiler builds, certified or not, with the largest length.
+"""Completeness of the certificate: is every compiled network certified, and up to which length?
 
     python tools/certify_all.py [--parts zoo large options …] [--jobs 16] [--log FILE] [--out PAGE]
 
-The limit is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
+The target is 100 %: every automaton, every method, float64 and float32. Every length is a network of its own,
 compiled for that length and for the dtype it is certified in; a certificate at T covers all words up to T
-letters. Each part is a table of its own on the page and is written anew after every row. ``--log`` has a line
-for each proof, and what is there is not run again.
+letters. Each part is a table on the page and is rewritten after every row. ``--log`` gets a line
+for each proof, and a later run skips the proofs in it.
 """
 
 import argparse
@@ -111,8 +111,8 @@ def main() -> int:
     parser.add_argument("--parts", nargs="*", default=["zoo"], choices=list(PARTS))
     parser.add_argument("--only", nargs="*", help="these automata only (zoo, long, largest, half)")
     parser.add_argument("--reach", type=int, default=256, help="largest length to try")
-    parser.add_argument("--jobs", type=int, default=1, help="rows at a time, each in a process of its own")
-    parser.add_argument("--log", type=Path, help="a line per proof; what is there is not run again")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes, one row each")
+    parser.add_argument("--log", type=Path, help="append a line per proof; proofs already in it are skipped")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.log:

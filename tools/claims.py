@@ -1,4 +1,4 @@
-"""Each claim of the paper beside what was measured: the numbers from the records, the verdicts by rules.
+"""Each claim of the paper beside the measurements: numbers from the records, verdicts by rules.
 
 Every claim is a function of the records in results/. It gives a verdict and one sentence with the numbers
 that decide it. Networks that have not learned their task are no evidence: a claim whose runs are missing, or

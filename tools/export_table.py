@@ -76,7 +76,7 @@ READERS: dict[str, Reader] = {
 
 
 def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
-    """The number of words that a third-party reader of that format gets wrong."""
+    """The number of wrong words in a third-party reader of that format."""
     decoder = decoder_of_compiled(network, normalized=FORMATS[to].needs_layer_norm)
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), FORMATS[to].files(decoder, {}))
@@ -86,7 +86,7 @@ def wrong_words(network: CompiledNetwork, to: str, words: Words) -> int:
 
 
 def row(name: str) -> list[str]:
-    """One automaton: few wide blocks (``--dtype float64``), and the default's blocks and width."""
+    """One automaton: few wide blocks (``--dtype float64``), then blocks and width of the default."""
     network = krohn.compile(krohn.zoo(name), length=LENGTH, dtype="float64")
     decoder = decoder_of_compiled(network, normalized=True)
     checked, rounded = check(decoder, network), check_rounding(decoder, network)

@@ -1,4 +1,4 @@
-"""Which property of an automaton predicts how many layers training needs: asked of automata never run.
+"""Which property of an automaton predicts the layers that training needs? Tested on held-out automata.
 
     python tools/held_out.py predict     # once, before their runs: writes results/sample-predictions.json
     python tools/held_out.py score       # prints the table that published_tables.py puts into the page

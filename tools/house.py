@@ -1,4 +1,4 @@
-"""How large the house is, and how many rooms one walks through.
+"""Size of the code base, and how many files a reader meets on the way of a command.
 
     python tools/house.py                # everything
     python tools/house.py --no-trace     # only what can be read from the sources, in a second
@@ -31,7 +31,7 @@ from types import FrameType
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "krohn"
-sys.path.insert(0, str(PACKAGE.parent))  # this tree, whatever is installed
+sys.path.insert(0, str(PACKAGE.parent))  # import from this tree, not from an installed package
 FUNCTION = 0x1  # inspect.CO_OPTIMIZED: set for functions, not for the bodies of modules and classes
 
 LATER = {
@@ -94,7 +94,7 @@ BEFORE = (
 
 
 def traced(way: str) -> set[str]:
-    """The package's files of which some function runs during the statement ``way``."""
+    """The package's files in which some function runs during the statement ``way``."""
     files: set[str] = set()
     seen: set[object] = set()
 
@@ -124,7 +124,7 @@ def traced(way: str) -> set[str]:
 
 
 def trace_all() -> dict[str, set[str]]:
-    """Traces each statement in a process of its own, so that none profits from another's caches."""
+    """Traces each statement in its own process, so that caches are not shared."""
     files = {}
     with tempfile.TemporaryDirectory() as place:
         for name, statement in {"": BEFORE, **{name: way for name, (_, way) in WAYS.items()}}.items():

@@ -1,4 +1,4 @@
-"""The table of docs/kernel.md: networks, and what Coq says of their certificates.
+"""The table of docs/kernel.md: networks, and whether Coq accepts their certificates.
 
 Run: python tools/kernel_table.py [--write] [--only S4-deltanet:C2-diagonal]
 Transformers are built for words of 100 letters; ``cascade`` is one by that method, where the usual one is not

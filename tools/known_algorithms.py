@@ -1,4 +1,4 @@
-"""Networks whose algorithm is known, and what krohn understand finds in them when they are disguised.
+"""Disguised networks whose algorithm is known, and what krohn understand finds in them.
 
 The variables that each algorithm computes are stated. One criterion for all networks: swaps of a network's
 own variables are followed in at least 99% of the cases, and swaps of another algorithm's variables near
@@ -82,7 +82,7 @@ def variables_of(spec: str) -> tuple[str, ...]:
 
 @cache
 def compiled(spec: str, algorithm: str) -> CompiledNetwork:
-    """The network as it is, before any disguise."""
+    """The network before any disguise."""
     return krohn.compile(spec, length=LENGTH[spec], **ALGORITHMS[spec][algorithm][0])
 
 

@@ -169,7 +169,7 @@ def abstained() -> str:
 
 
 def reaches() -> str:
-    """How far the first letter has been carried, by layer; networks with equal lists share a row."""
+    """How far the first letter has travelled after each layer; networks with equal lists share a row."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows_of(KNOWN):
         if row["disguise"] == NONE:
@@ -180,7 +180,7 @@ def reaches() -> str:
 
 
 def going() -> str:
-    """How letters are carried: counts by algorithm, separately for groups and other automata."""
+    """Counts of transport mechanisms by algorithm, separately for groups and other automata."""
     rows = rows_of(KNOWN)
     kinds = [AT_ONCE, FROM_THE_LEFT, STEP_BY_STEP, UNDECIDED]
     body = []
@@ -233,7 +233,7 @@ def ends(first: list[int], length: int) -> str:
 
 
 def half(prefixes: list[int], shares: list[float]) -> int | None:
-    """Least count of patched positions from which on at least half the answers follow the first letter."""
+    """The least number of patched positions from which on half of the answers follow the first letter."""
     least = None
     for count, share in zip(reversed(prefixes), reversed(shares), strict=True):
         if share < 0.5:
@@ -258,7 +258,7 @@ def subspaces() -> str:
 
 
 def letter_paths() -> str:
-    """How far letters are carried in the trained networks, by layer."""
+    """How far letters travel in the trained networks, by layer."""
     body = []
     for row in rows_of(TRAINED):
         if "letter_paths" in row:

@@ -1,10 +1,10 @@
-"""Adds the results of stores made elsewhere to results/: text files, and the figures drawn from them.
+"""Adds results from other stores to results/, as text files, and redraws the figures.
 
 Run: python tools/publish_results.py STORE.sqlite … [--no-figures]
 
-What is published already is read first; of two results of one replicate one stays by the rule of
-`krohn results merge`. A run that was made for one experiment is published with every other that plans it too.
-Only runs that were judged on test words are published.
+Published results are read first; of two results for one replicate, `krohn results merge` decides which stays.
+A run is published with every experiment that plans it. Only runs with an evaluation on the test set are
+published.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Writes the tables of README.md and docs/, and the picture: none is made by hand.
+"""Writes the generated tables of README.md and docs/, and the picture of the README.
 
 Run: python tools/published_tables.py [--check]
 """
@@ -282,7 +282,7 @@ def picture() -> str:
 
 
 def how_flattered(store: Store) -> str:
-    """How much higher validation accuracy is than test accuracy, for the selected replicates."""
+    """The selection bias: validation minus test accuracy of the selected replicates."""
     runs: dict[str, list[Record]] = {}
     for record in store.records():
         runs.setdefault(record.run_id, []).append(record)
@@ -308,7 +308,7 @@ def findings() -> Mapping[str, str]:
     }
 
 
-ELSEWHERE = ("expressivity", "sample")  # experiments whose tables stand on pages of their own
+ELSEWHERE = ("expressivity", "sample")  # experiments whose tables are on other pages
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes(), "learned": learned()},
     "docs/training.md": lambda: {"recipes": recipes()},

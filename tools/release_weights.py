@@ -1,4 +1,4 @@
-"""Puts trained networks into a release: bfloat16 files of less than 16 MB, with notes and SHA-256.
+"""Packs trained networks for a release: bfloat16 files of less than 16 MB, with notes and SHA-256.
 
 Run: python tools/release_weights.py FOLDER DIST      (`make release WEIGHTS=FOLDER` does)
 

@@ -1,4 +1,4 @@
-"""What trained replicates do: every measurement of a network in one JSON file, and the tables made of them.
+"""Mechanisms of trained replicates: one JSON file of measurements per network, and the tables.
 
     python tools/replicates.py measure FOLDER … --out DIR [--device cuda] [--jobs N] [--small]
     python tools/replicates.py prefixes FOLDER …
@@ -179,7 +179,7 @@ def mechanisms() -> str:
 
 
 def prefix_shares(automaton: str) -> str:
-    """By number of kept positions, the shares of answers with the base's own state and its own class."""
+    """For each number of unpatched positions, the shares of answers with the base's own state and class."""
     (row,) = (row for row in rows_of(RECORDS) if row["automaton"] == automaton)
     places = [place for place, count in enumerate(row["kept"]) if count in KEPT]
     body = [
@@ -235,7 +235,7 @@ def reach() -> str:
 
 
 def later() -> str:
-    """What the answers follow if all positions are shifted."""
+    """The answers under shifted positions."""
     body = []
     for row in rows_of(SHIFTED):
         cells = [

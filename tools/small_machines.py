@@ -1,4 +1,4 @@
-"""All automata with up to three states and two letters, compiled and proved: what a page can show at once.
+"""All automata with up to three states and two letters, compiled and proved, for pages without a server.
 
 ``python tools/small_machines.py`` writes them into ``src/krohn/web/assets/small.txt``, compressed; a page
 without a server looks up drawn automata there. The key of an automaton is its table, with states numbered in
@@ -44,7 +44,7 @@ def tables() -> Iterator[Table]:
 
 
 def in_order(table: Table) -> Table:
-    """The part that words reach from state 0, its states numbered in the order in which they are reached."""
+    """The part reachable from state 0, its states numbered in breadth-first order."""
     order = [0]
     for state in order:  # grows during iteration
         order += [target for target in dict.fromkeys(table[state]) if target not in order]

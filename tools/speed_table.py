@@ -19,7 +19,7 @@ OURS, THEIRS = "ours", "flash-linear-attention"
 
 
 class Size(NamedTuple):
-    """What was timed: the recurrence alone or a layer, by which kernel ours ran, and the size."""
+    """The key of a measurement: recurrence or layer, our kernel, and the size."""
 
     what: str
     kernel: str

@@ -3,7 +3,7 @@
 Run: python -m krohn card stock_layers:gated_deltanet --tasks C2,S3   (in this folder, with fla-core 0.6.0)
 
 The recurrence is the library's own reference in plain PyTorch (``fla.ops.*.naive``): its gated kernels refuse
-their backward pass on Hopper GPUs with Triton 3.4 to 3.7, and all of them need a GPU. Around it stand the
+their backward pass on Hopper GPUs with Triton 3.4 to 3.7, and all of them need a GPU. Around it are the
 projections, gates, norms and short convolutions of the library's layers at a small size (2 heads of 16
 numbers at width 32), rewritten here in plain PyTorch: one block, residual stream, then an MLP. ``card`` says
 which theorem a factory falls under.
@@ -51,7 +51,7 @@ class Mixer(nn.Module, ABC):
         self.prepare()
 
     def prepare(self) -> None:
-        """Makes what the recurrence needs besides queries, keys and values."""
+        """Creates the parameters that the recurrence needs besides queries, keys and values."""
 
     @abstractmethod
     def recurrence(self, x: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Stock interpretability methods on the suite: which finds the known circuit, which the known variables.
+"""Stock interpretability methods on the suite: which find the known circuit, and the known variables.
 
     python tools/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…] [--jobs N]
     python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md

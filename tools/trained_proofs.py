@@ -67,11 +67,11 @@ def one(folder: Path, name: str) -> dict[str, Any]:
 
 
 class TimeUp(Exception):
-    """A fine-tune took too long."""
+    """The fine-tune exceeded its time limit."""
 
 
 def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
-    """The outcome of one fine-tune; ``violation`` is how far images left their boxes at the end."""
+    """The outcome of one fine-tune; ``violation`` is the final distance of images from their boxes."""
     began, seen = time.process_time(), {"steps": 0, "violation": 0.0}
 
     def tell(step: int, violation: float) -> None:

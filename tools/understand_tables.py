@@ -1,7 +1,7 @@
-"""What krohn understand says: known algorithms told apart, the kept networks; writes the tables of the docs.
+"""Tables of krohn understand: known algorithms distinguished, and the stored networks.
 
 Run: python tools/understand_tables.py apart|trained|write [NAME …]
-``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the kept ones; both write
+``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the stored trained ones; both write
 results/understand/.
 ``write`` puts the tables into docs/understand.md and docs/findings-understand.md.
 """
@@ -115,7 +115,7 @@ def interval(row: dict[str, Any]) -> str:
 
 
 def network_table() -> str:
-    """One row per kept network: shares by layer, swaps of whole positions, the best of each family."""
+    """One row per stored network: shares by layer, swaps of whole positions, the best of each family."""
     body = []
     for name in KEPT:
         payload = stored(name)

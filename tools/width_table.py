@@ -58,7 +58,7 @@ class Point:
 
 @cache
 def witness(name: str) -> Witness | None:
-    """What excludes one layer for long words, or zero layers for ``CONSTANT``, where one is enough."""
+    """The witness against one layer for long words; for ``CONSTANT``, where one is enough, against zero."""
     return find_witness(krohn.parse_spec(name), most=1 if name in CONSTANT else None)
 
 

@@ -41,14 +41,14 @@ class MachineRequest:
 
 
 def read_request(payload: object, *, paths: bool) -> MachineRequest:
-    """The request a page sent; with ``paths`` a spec may name a file of this machine."""
+    """Validates a request from a page; with ``paths`` a spec may name a file on this machine."""
     if not isinstance(payload, dict) or set(payload) - {"spec", "file", "length"}:
         raise InvalidInput("a request must be a JSON object with the keys spec, file and length")
     spec, file, length = payload.get("spec", ""), payload.get("file"), payload.get("length", 32)
     if not isinstance(spec, str) or len(spec) > MAX_SPEC:
         raise InvalidInput(f"a name or pattern must be a text of at most {MAX_SPEC} characters")
     if file is not None and not isinstance(file, dict | str):
-        raise InvalidInput("an automaton file must hold a JSON object, or what JFLAP writes (.jff)")
+        raise InvalidInput("an automaton file must be a JSON object or a JFLAP file (.jff)")
     if type(length) is not int or not 1 <= length <= MAX_LENGTH:
         raise InvalidInput(f"the longest word must have 1 to {MAX_LENGTH} letters; got {str(length)[:20]}")
     text = spec.strip()
@@ -132,7 +132,7 @@ def limit() -> None:
 
 
 def answer(text: str) -> dict[str, Any]:
-    """The machine, or one line that says what is wrong."""
+    """The machine, or a one-line error message."""
     try:
         request = read_request(json.loads(text), paths=True)
         return {"machine": build_machine(request.automaton(), request.length)}

@@ -1,4 +1,4 @@
-"""What automata, letters, registers and heads are, in sentences that a student understands."""
+"""Descriptions of automata, letters, registers and heads in plain sentences, for students."""
 
 import math
 import re

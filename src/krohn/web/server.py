@@ -1,4 +1,4 @@
-"""The explorer as a server: the same page, and any automaton that is typed in or uploaded."""
+"""The explorer as a server: the same page, for any automaton that is typed in or uploaded."""
 
 import asyncio
 import hmac
@@ -40,12 +40,12 @@ class Guard:
     token: str = ""
 
     def refusal(self, path: str, headers: Mapping[str, str], given: str) -> str:
-        """Why a request is refused; empty if it is accepted. ``given`` is its token."""
+        """The reason to refuse a request, empty if it is accepted; ``given`` is its token."""
         host = headers.get("host", "")
         if not self.token and host not in {
             f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")
         }:
-            return "this page is served to this machine only"  # also a foreign name for this host
+            return "this page is served to this machine only"  # also against DNS rebinding
         origin = headers.get("origin")
         if origin is not None and origin.split("://", 1)[-1] != host:
             return "requests from other pages are refused"
@@ -148,7 +148,7 @@ async def _body(request: Request) -> object:
 
 
 async def _patiently(request: Request, jobs: Jobs, wanted: Any) -> Response:
-    """Waits for the worker as long as the client is connected."""
+    """Waits for the worker while the client is connected."""
     job = asyncio.create_task(jobs.run(wanted))
     while not job.done():
         await asyncio.wait({job}, timeout=0.2)

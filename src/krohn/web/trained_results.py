@@ -31,7 +31,7 @@ MAPS = ("depth", "uniform")
 
 
 class Replicate(Protocol):
-    """What the view reads of a record."""
+    """The part of a record that the view reads."""
 
     @property
     def run_id(self) -> str:
@@ -59,7 +59,7 @@ class Replicate(Protocol):
 
 
 class Cell(Protocol):
-    """What the view reads of a membership."""
+    """The part of a membership that the view reads."""
 
     @property
     def experiment(self) -> str:
@@ -75,7 +75,7 @@ class Cell(Protocol):
 
 
 def results_view(records: Iterable[Replicate], members: Iterable[Cell]) -> dict[str, Any]:
-    """Runs by id, the cells of the depth map, and the attention that was kept."""
+    """Runs by id, the cells of the depth map, and the stored attention maps."""
     by_run: dict[str, list[Replicate]] = {}
     for record in records:
         by_run.setdefault(record.run_id, []).append(record)
@@ -92,7 +92,7 @@ def results_view(records: Iterable[Replicate], members: Iterable[Cell]) -> dict[
 
 
 def _rank(task: str) -> tuple[int, str]:
-    """The order of the gallery; other tasks after it, by name."""
+    """Sort key: order of the gallery, other tasks after it by name."""
     return (GALLERY.index(task) if task in GALLERY else len(GALLERY), task)
 
 
@@ -128,16 +128,16 @@ def _replicate(record: Replicate) -> dict[str, Any]:
 
 
 def _attention(record: Replicate) -> dict[str, Any] | None:
-    """The kept maps of a trained network and those of the compiled one, on the same word."""
-    kept = (record.metrics.get("evaluations") or {}).get("attention") or {}
+    """The stored attention maps of a trained network beside those of the compiled one, on the same word."""
+    stored = (record.metrics.get("evaluations") or {}).get("attention") or {}
     spec = str(dict(record.config.get("task", {})).get("spec", ""))
-    if not kept.get("maps") or not kept.get("states"):
+    if not stored.get("maps") or not stored.get("states"):
         return None
     try:
         automaton = zoo(spec)
     except KrohnError:
         return None
-    states = [int(state) for state in kept["states"][0]][:SHOWN]
+    states = [int(state) for state in stored["states"][0]][:SHOWN]
     word = _word(automaton, states)
     if word is None:
         return None
@@ -148,7 +148,7 @@ def _attention(record: Replicate) -> dict[str, Any] | None:
         "accuracy": round(record.accuracy, 5),
         "letters": [automaton.letter_names[letter] for letter in word],
         "states": [automaton.state_names[state] for state in states],
-        "trained": [_trained(item) for item in kept["maps"]],
+        "trained": [_trained(item) for item in stored["maps"]],
         "compiled": _compiled(automaton, word),
     }
 
