@@ -51,7 +51,7 @@ def tokens(pattern: str) -> list[Token]:
         elif single in _SIMPLE:
             result.append(Repeat(*_SIMPLE[single]))
         elif single in "[]{}\\":
-            raise InvalidInput(f"{single} stands alone; write \\{single} for the letter")
+            raise InvalidInput(f"{single} must be closed or escaped; write \\{single} for the letter")
         elif single == ".":
             result.append(Atom(frozenset(), negated=True))
         else:

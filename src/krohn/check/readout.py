@@ -68,7 +68,7 @@ def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Au
         own, right = np.divmod(frontier, size)
         wanted = automaton.table[right][:, machine.letter]
         if (automaton.shows[wanted] != states[machine.shown[own]]).any():
-            raise Refused(f"after {read + 1} letters the network can show something else than the automaton")
+            raise Refused(f"after {read + 1} letters the network may disagree with the automaton")
         frontier = np.unique(machine.follow[own] * size + wanted)
         frontier = frontier[~seen[frontier]]
         if not len(frontier):

@@ -38,7 +38,7 @@ def command(formula: str, spec: str, assign: str | None, with_network: bool, as_
     """Turn a Boolean formula (variables, ! & | ^, parentheses) into a word over an automaton's letters.
 
     Each letter depends on at most one variable. The word leads the automaton from its start to one state if
-    the formula is true and to another if it is false, so whoever tracks the automaton evaluates formulas
+    the formula is true and to another if it is false, so a network that tracks it evaluates formulas
     (Barrington's theorem). --run also compiles a network for words of this length. It evaluates the formula
     in three ways, directly, by the automaton and by the network, for --assign or for every assignment; exit
     status 1 if they differ.

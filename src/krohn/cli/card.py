@@ -11,7 +11,7 @@ from krohn.cli.search_options import Finite
 
 @click.command()
 @click.argument("layer")
-@click.option("--tasks", help="Automata, with commas between.  [default: all eight]")
+@click.option("--tasks", help="Automata, separated by commas.  [default: all eight]")
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Networks for each automaton."
 )
@@ -34,12 +34,12 @@ from krohn.cli.search_options import Finite
     type=click.Choice(["adamw", "muon"]),
     default="adamw",
     show_default=True,
-    help="To train by.",
+    help="Optimiser.",
 )
 @click.option(
     "--minutes",
     type=Finite(min=0, min_open=True),
-    help="Stop after this long; the card says what is missing.",
+    help="Stop after this many minutes; the card lists what is missing.",
 )
 @click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
 @click.option(
@@ -50,12 +50,12 @@ from krohn.cli.search_options import Finite
 )
 @json_option
 def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
-    """Train LAYER on automata; say what it can, what it learned, and how far that holds.
+    """Train LAYER on automata: what it can track, what it learns, and up to which length it is right.
 
     LAYER is one of krohn's architectures, with options after commas (deltaproduct,householders=4),
     fla:CLASS, a layer of flash-linear-attention, or PKG:FACTORY of your own. FACTORY(width) makes a layer,
     [batch, T, width] to the same; FACTORY(letters, states) makes a network, letters [batch, T] to logits
-    [batch, T, states]. It is found in the current folder or among what is installed.
+    [batch, T, states]. It is looked up in the current folder and among installed packages.
 
     \b
     Example:  krohn card lstm --tasks C2,S3 --seeds 1

@@ -28,7 +28,7 @@ WIDTH, NAME, ROWS = 98, 40, 12
 )
 @json_option
 def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Say what registers, heads and tables of a compiled network mean, and what they hold on a word.
+    """Explain the registers, heads and tables of a compiled network, and their values on a word.
 
     Letters are separated by spaces. Positions are those of the network: the prompt ⊥ comes first. A
     head's entry is the position it attends to, or the range of those it averages over.

@@ -38,8 +38,8 @@ BATCH_LETTERS = 1 << 16
 def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
     """Read words from standard input, one on each line, and print the state after each letter.
 
-    Letters are separated by spaces, or run together where each is one sign (abb). A recurrent network runs
-    in float32; on a torch device it is the network that krohn train trains.
+    Letters are separated by spaces, or written together if each is one character (abb). A recurrent network
+    runs in float32; on a torch device it is the network that krohn train trains.
 
     \b
     Example:  krohn compile abab --length 16 --out nets/abab

@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Write random words with the states after each letter, as 0-based integers.
 
-    With --for the columns are input_ids, labels (moved one place to the right, as the losses of stock code
-    want them) and targets (in place); -100 stands where there is nothing to compare.
+    With --for the columns are input_ids, labels (shifted one position to the right, as
+    stock losses expect) and targets (unshifted); -100 marks positions without a label.
 
     \b
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz

@@ -22,7 +22,7 @@ _FEW = 8  # number of words of one length up to which a plain loop beats an arra
 def command(spec: str, observe: bool, as_json: bool) -> None:
     """Read words from standard input, one on each line, and print the state after each letter.
 
-    Letters are separated by spaces, or run together where each is one sign (abb).
+    Letters are separated by spaces, or written together if each is one character (abb).
 
     \b
     Example:  echo "a b a b" | krohn simulate abab

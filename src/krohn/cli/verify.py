@@ -86,7 +86,10 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     help="Write the certificate to this file: JSON, or .v with --kernel.",
 )
 @click.option(
-    "--recheck", "claim", type=click.Path(path_type=Path), help="Prove again what this certificate claims."
+    "--recheck",
+    "claim",
+    type=click.Path(path_type=Path),
+    help="Check this certificate against the network again.",
 )
 @click.option(
     "--effort",

@@ -1,4 +1,4 @@
-"""Words on standard input, one per line: letters separated by spaces, or run together if each is one sign."""
+"""Words on standard input, one per line: letters with spaces between, or without if each is one character."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -63,7 +63,7 @@ class Store:
         if writable:
             if self.path.exists() and not self.path.is_file():
                 raise StoreUnwritable(
-                    f"a store must be a regular file; {self.path} is none: give another with --store"
+                    f"a store must be a regular file; {self.path} is not one: give another with --store"
                 )
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return sqlite3.connect(self.path, timeout=60, isolation_level=None)

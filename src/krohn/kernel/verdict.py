@@ -170,5 +170,5 @@ def checked_target(out: Path) -> Path:
             f"--out must end in .v here, and its name must be a word of letters, digits and _; got {out.name}"
         )
     if out.exists() and not (out.is_file() and MARK.encode() in out.read_bytes()[:1000]):
-        raise InvalidInput(f"{short(out)} is there and is no certificate of krohn: choose another file")
+        raise InvalidInput(f"{short(out)} exists and is not a certificate of krohn: choose another file")
     return out

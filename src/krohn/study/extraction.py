@@ -232,7 +232,7 @@ def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list
     if len(word) > len(levels):
         if answers.longest is not None and len(word) > answers.longest:
             raise InvalidInput(
-                f"the learner asks a word of {len(word)} letters and the network reads {answers.longest}: "
+                f"a query has {len(word)} letters and the network reads {answers.longest}: "
                 "lower --length or build it longer"
             )
         return [int(state) for state in answers.of(np.array([word]))[0]]
