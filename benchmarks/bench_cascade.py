@@ -25,7 +25,6 @@ from pathlib import Path
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.group_order import group_order
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.skeleton import Skeleton, skeleton
 
@@ -57,7 +56,7 @@ def best(action: Callable[[], object], seconds: float) -> float:
 def skeleton_with_groups(automaton: Semiautomaton) -> Skeleton:
     frame = skeleton(automaton, max_sets=10**6)
     for part in frame.classes:
-        group_order(part.generators, len(part.tiles))
+        assert part.group.order
     return frame
 
 

@@ -1,5 +1,6 @@
 """Levels, layers and merged classes of cascades against longest paths and definitions."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,8 +10,7 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, BudgetSpent
-from krohn.cascade.group_order import UNSOLVABLE_LAYERS
-from krohn.cascade.holonomy import Cascade, classes_below, holonomy_cascade, schedule
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, classes_below, holonomy_cascade, schedule
 from krohn.cascade.image_sets import image_sets
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan_leaves import HolonomyPlan
@@ -149,8 +149,8 @@ def test_a_merge_of_everything_into_one_class_is_refused_where_a_tile_would_lie_
     apart = [[part.number] for part in frame.classes]
     same = merged(frame, apart)
     assert same is not None
-    assert [part._replace(number=0) for part in same.classes] == [
-        part._replace(number=0) for part in frame.classes
+    assert [replace(part, number=0) for part in same.classes] == [
+        replace(part, number=0) for part in frame.classes
     ]
 
 

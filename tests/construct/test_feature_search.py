@@ -16,7 +16,7 @@ from krohn.budget import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,
-    Determined,
+    DecisionTable,
     Pairs,
     annotate,
     cheapest,
@@ -91,9 +91,9 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
                 row = (word[-1], *(shown_after(f, word, strict=strict) for f in chosen))
                 looks.setdefault(row, set()).add(automaton.run(word)[-1])
             alike = any(len(states) > 1 for states in looks.values())
-            assert isinstance(result, Determined) != alike
+            assert isinstance(result, DecisionTable) != alike
             verdicts.add(alike)
-            if isinstance(result, Determined):
+            if isinstance(result, DecisionTable):
                 for (letter, *shown), states in looks.items():
                     key = (annotated.number[letter,], *(x for row in shown for x in row))
                     assert {result.rows[key]} == states

@@ -13,7 +13,7 @@ from construct_paper.printed_versions import error_rate, with_heads
 from construct_paper.test_group_products import GROUPS, LENGTH, prefix_codes
 from every import every
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -103,12 +103,12 @@ def test_erratum_32_the_printed_product_of_the_wreath_background_forgets_the_sec
     moved = whole.multiply((f, 0), (one, 1))
     assert moved == ((0, 1, 0), 1)
     # The embedding that is only cited, on all pairs of Q8, which is no semidirect product.
-    series = solvable_series(GROUPS["Q8"], 8)
+    tower = prime_tower(GROUPS["Q8"], 8)
     words = np.array(list(itertools.product(range(8), repeat=2)))
-    codes = prefix_codes(solvable_simulator(series, LENGTH), list(series.elements), words)
+    codes = prefix_codes(solvable_simulator(tower, LENGTH), list(tower.vectors), words)
     for (a, b), code in zip(words, codes[:, 1], strict=True):
-        first, second = series.elements[a], series.elements[b]
-        assert np.allclose(code, series.codes[tuple(second[x] for x in first)], atol=0.02)
+        first, second = list(tower.vectors)[a], list(tower.vectors)[b]
+        assert np.allclose(code, tower.vectors[tuple(second[x] for x in first)], atol=0.02)
 
 
 def test_erratum_33_group_vectors_are_longer_than_the_sizes_allow() -> None:
@@ -193,11 +193,11 @@ def test_erratum_36_the_middle_layers_simulate_the_normal_subgroup() -> None:
 
 
 def test_erratum_37_the_depth_of_a_solvable_group_grows_with_its_series() -> None:
-    series = solvable_series(GROUPS["S4"], 4)
-    depth = solvable_simulator(series, 2).depth
+    tower = prime_tower(GROUPS["S4"], 4)
+    depth = solvable_simulator(tower, 2).depth
     assert depth == 3 * 4 - 2 != cyclic_simulator(2, 2).depth + 3
-    assert len(series.primes) > math.floor(math.log2(2))
-    assert len(series.primes) <= math.log2(len(series.elements))
+    assert len(tower.moduli) > math.floor(math.log2(2))
+    assert len(tower.moduli) <= math.log2(len(tower.vectors))
 
 
 def test_erratum_38_five_states_suffice_for_a_non_solvable_automaton() -> None:

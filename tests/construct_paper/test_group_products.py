@@ -9,7 +9,7 @@ from construct_paper.lemma_networks import semidirect_product
 from construct_paper.lemmas import reindex_meaning
 from every import every
 from krohn.algebra.permutation import compose
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.construct.paper.bounds import solvable_group_bounds
 from krohn.construct.paper.group_products import (
     SHARED,
@@ -66,7 +66,7 @@ def shared_once(sims: list[GroupSimulator]) -> int:
 
 
 def test_a_direct_product_has_the_sizes_of_its_lemma() -> None:
-    s3 = solvable_simulator(solvable_series(GROUPS["S3"], 3), LENGTH)
+    s3 = solvable_simulator(prime_tower(GROUPS["S3"], 3), LENGTH)
     parts = [cyclic_simulator(2, LENGTH), cyclic_simulator(5, LENGTH), s3]
     sim = direct_product(parts)
     assert sim.depth == max(part.depth for part in parts)
@@ -111,7 +111,7 @@ def test_a_direct_product_runs_in_the_depth_of_its_deepest_factor() -> None:
     sim = direct_product(parts)
     assert_multiplies(sim, list(sim.elements))
     assert (sim.depth, sim.rep_dim, sim.heads) == (1, 3, 3)
-    deep = direct_product([sim, solvable_simulator(solvable_series(GROUPS["S3"], 3), LENGTH)])
+    deep = direct_product([sim, solvable_simulator(prime_tower(GROUPS["S3"], 3), LENGTH)])
     assert deep.depth == 4
     assert_multiplies(deep, list(deep.elements)[::7])
 
@@ -153,44 +153,44 @@ def test_reindexing_permutes_the_copies(order, sign) -> None:
 @every("name", GROUPS)
 def test_a_solvable_group_is_simulated_within_the_theorem(name) -> None:
     generators = GROUPS[name]
-    series = solvable_series(generators, len(generators[0]))
-    sim = solvable_simulator(series, LENGTH)
-    assert_multiplies(sim, list(series.elements))
-    bound = solvable_group_bounds(len(series.elements), len(generators[0]), LENGTH)
-    assert sim.depth == 3 * len(series.primes) - 2 <= bound.stated.depth
+    tower = prime_tower(generators, len(generators[0]))
+    sim = solvable_simulator(tower, LENGTH)
+    assert_multiplies(sim, list(tower.vectors))
+    bound = solvable_group_bounds(len(tower.vectors), len(generators[0]), LENGTH)
+    assert sim.depth == 3 * len(tower.moduli) - 2 <= bound.stated.depth
     assert sim.dim <= bound.stated.dim
     assert sim.heads <= bound.stated.heads
     assert sim.mlp_width <= bound.stated.mlp_width
     assert sim.max_weight <= bound.stated.max_weight
-    assert (sim.rep_dim, sim.rep_size) <= (2 * len(series.elements), len(generators[0]))
+    assert (sim.rep_dim, sim.rep_size) <= (2 * len(tower.vectors), len(generators[0]))
 
 
 @every("name", GROUPS)
 def test_the_embedding_is_a_faithful_homomorphism_into_the_wreath_product(name) -> None:
     generators = GROUPS[name]
-    series = solvable_series(generators, len(generators[0]))
-    assert len(set(series.codes.values())) == len(series.elements) == np.prod(series.primes)
-    assert not any(series.codes[tuple(range(series.degree))])
-    assert max(max(code) for code in series.codes.values()) < max(series.primes)
-    step = series.steps[-1]
-    for g, h in itertools.product(series.elements[:20], repeat=2):
-        assert step.coset(compose(g, h)) == (step.coset(g) + step.coset(h)) % step.prime
+    tower = prime_tower(generators, len(generators[0]))
+    assert len(set(tower.vectors.values())) == len(tower.vectors) == np.prod(tower.moduli)
+    assert not any(tower.vectors[tuple(range(tower.degree))])
+    assert max(max(code) for code in tower.vectors.values()) < max(tower.moduli)
+    coset, (prime,) = tower.sections[0].residues, tower.sections[0].moduli
+    for g, h in itertools.product(list(tower.vectors)[:20], repeat=2):
+        assert coset[compose(g, h)][0] == (coset[g][0] + coset[h][0]) % prime
 
 
 def test_sine_counters_work_inside_products() -> None:
-    series = solvable_series(GROUPS["S3"], 3)
-    sim = solvable_simulator(series, LENGTH, "sin")
-    assert_multiplies(sim, list(series.elements))
-    assert sim.mlp_width < solvable_simulator(series, LENGTH).mlp_width
+    tower = prime_tower(GROUPS["S3"], 3)
+    sim = solvable_simulator(tower, LENGTH, "sin")
+    assert_multiplies(sim, list(tower.vectors))
+    assert sim.mlp_width < solvable_simulator(tower, LENGTH).mlp_width
 
 
 def test_the_trivial_group_needs_nothing() -> None:
     assert trivial_simulator().depth == trivial_simulator().heads == trivial_simulator().rep_dim == 0
-    assert solvable_simulator(solvable_series([], 4), LENGTH).depth == 0
+    assert solvable_simulator(prime_tower([], 4), LENGTH).depth == 0
 
 
 def test_groups_that_cannot_be_built_are_refused() -> None:
     with pytest.raises(Unsupported, match="perfect group of order 60"):
-        solvable_series([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)], 5)
+        prime_tower([(1, 2, 3, 4, 0), (1, 2, 0, 3, 4)], 5)
     with pytest.raises(LimitExceeded, match="at most 100 elements"):
-        solvable_series([(1, 2, 3, 4, 0), (1, 0, 2, 3, 4)], 5, 100)
+        prime_tower([(1, 2, 3, 4, 0), (1, 0, 2, 3, 4)], 5, 100)

@@ -10,7 +10,7 @@ from construct_paper.lemmas import interpolation_nd_bound, interpolation_nd_mean
 from construct_paper.paper_oracles import assert_simulates
 from construct_paper.test_grid_recognition import renamed_grid
 from krohn.algebra.permutation import compose
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.barrington import barrington
 from krohn.construct.paper.bounds import bounds_for
@@ -88,10 +88,10 @@ def test_any_permutation_reset_automaton_is_built_by_both_theorems(automaton, se
 @FEW
 @given(st.lists(st.permutations(range(4)), min_size=1, max_size=3))
 def test_any_group_on_four_points_has_a_faithful_encoding(generators) -> None:
-    series = solvable_series([tuple(g) for g in generators], 4)
-    assert len(series.elements) == np.prod(series.primes, initial=1)
-    assert len(set(series.codes.values())) == len(series.elements)
-    assert all(compose(g, h) in series.codes for g in series.elements for h in series.elements[:3])
+    tower = prime_tower([tuple(g) for g in generators], 4)
+    assert len(tower.vectors) == np.prod(tower.moduli, initial=1)
+    assert len(set(tower.vectors.values())) == len(tower.vectors)
+    assert all(compose(g, h) in tower.vectors for g in tower.vectors for h in list(tower.vectors)[:3])
 
 
 @FEW

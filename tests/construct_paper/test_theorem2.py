@@ -16,7 +16,7 @@ from construct_paper.paper_oracles import (
     started,
 )
 from every import every
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
@@ -112,12 +112,12 @@ def test_a_permutation_reset_component_is_simulated(groups, resets) -> None:
 
 def test_sizes_of_a_component_are_those_of_the_lemma() -> None:
     part = PermutationReset(0, 3, 0, frozenset([(1, 2, 0), (1, 0, 2), 1]))
-    series = solvable_series(part.permutations, 3)
+    tower = prime_tower(part.permutations, 3)
     simulator = reset_simulator(part, 20)
-    assert len(simulator.layers) == (3 * 2 - 2) + 2 == component_recipe(series.primes).depth
-    assert table_rows(part, series) == 6 * 6 * 3
+    assert len(simulator.layers) == (3 * 2 - 2) + 2 == component_recipe(tower.moduli[::-1]).depth
+    assert table_rows(part, tower) == 6 * 6 * 3
     assert simulator.layers[-1].mlp.hidden_widths[1] == 6 * 6 * 3
-    assert len(simulator.channels) + 4 <= component_recipe(series.primes).dim
+    assert len(simulator.channels) + 4 <= component_recipe(tower.moduli[::-1]).dim
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_sizes_of_a_component_are_those_of_the_lemma() -> None:
 def test_a_permutation_reset_component_keeps_the_bounds_of_the_lemma(states, permutations) -> None:
     length = 20
     simulator = reset_simulator(PermutationReset(0, states, 0, frozenset([*permutations, 1])), length)
-    order = len(solvable_series(permutations, states).elements)
-    group = solvable_simulator(solvable_series(permutations, states), length)
+    order = len(prime_tower(permutations, states).listed)
+    group = solvable_simulator(prime_tower(permutations, states), length)
     memory = memory_bounds(states, length).corrected
     dim = len(simulator.channels) + len(SHARED)
     heads = [head for layer in simulator.layers for head in layer.heads]

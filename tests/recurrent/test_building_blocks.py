@@ -26,11 +26,11 @@ from krohn.recurrent.delta_weights import (
 )
 from krohn.recurrent.one_step import block_length, composed_action, elementary, with_one_step
 from krohn.recurrent.recurrent_weights import WEIGHTS, DiagonalCode, root_of_unity
-from krohn.recurrent.stack_weights import Cascaded, all_actions
+from krohn.recurrent.stack_weights import LayeredMachine, all_actions
 from krohn.recurrent.verdicts import derived_steps, idempotent_pair, two_series, verdicts
 
 
-def run(machine: Cascaded, word: list[int]) -> list[int]:
+def run(machine: LayeredMachine, word: list[int]) -> list[int]:
     values, states = machine.start, []
     for letter in word:
         values = machine.actions(values, letter)[1]

@@ -51,8 +51,8 @@ def is_simple_order(number: int) -> bool:
 
 def _has_element_of_order(group: PermutationGroup, orders: tuple[int, ...]) -> bool:
     rng = Random(0)
-    numbers = group.chain.numbers
-    return any(order(numbers.unpack(group.chain.random_element(rng))) in orders for _ in range(200))
+    chain = group.chain
+    return any(order(chain.unpack(chain.random_element(rng))) in orders for _ in range(200))
 
 
 @cache
@@ -173,7 +173,7 @@ def _proper_normal_subgroup(group: PermutationGroup) -> PermutationGroup | None:
     """A proper normal subgroup, sought as the normal closure of elements of prime order."""
     rng = Random(0)
     for _ in range(40):
-        element = group.chain.numbers.unpack(group.chain.random_element(rng))
+        element = group.chain.unpack(group.chain.random_element(rng))
         exponent = order(element)
         for prime in sorted(set(prime_factors(exponent))):
             closure = group.normal_closure([power(element, exponent // prime)])

@@ -1,6 +1,6 @@
 """Permutation groups: order, membership, subgroups, solvability, derived series, smaller actions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.permutation import (
-    Packed,
     Permutation,
     as_permutation,
     commutator,
@@ -18,6 +17,7 @@ from krohn.algebra.permutation import (
     orbits,
 )
 from krohn.algebra.stabilizer_chain import StabilizerChain
+from krohn.algebra.transformation import Table
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Groups in which only the identity fixes a point: their order is read off one orbit.
@@ -91,7 +91,7 @@ class PermutationGroup:
     generators: tuple[Permutation, ...]
     degree: int
 
-    def __init__(self, generators: Sequence[Sequence[int]], degree: int) -> None:
+    def __init__(self, generators: Iterable[Sequence[int]], degree: int) -> None:
         if degree < 0:
             raise InvalidInput(f"the degree of a permutation group must be at least 0; got {degree}")
         checked = tuple(dict.fromkeys(as_permutation(images, degree) for images in generators))
@@ -123,28 +123,24 @@ class PermutationGroup:
     def contains(self, permutation: Sequence[int]) -> bool:
         """Whether the permutation is an element."""
         checked = as_permutation(permutation, self.degree)
-        return self.chain.contains(self.chain.numbers.pack(checked))
+        return self.chain.contains(self.chain.pack(checked))
 
     def contains_group(self, other: "PermutationGroup") -> bool:
         """Whether every element of ``other`` is an element."""
         return self.degree == other.degree and all(map(self.contains, other.generators))
-
-    def same_group(self, other: "PermutationGroup") -> bool:
-        """Whether both have the same elements."""
-        return self.order == other.order and self.contains_group(other)
 
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
         """The generators; if they are many and the degree is small, without redundant ones."""
         if len(self.generators) <= _FEW_GENERATORS or self.degree > _LARGE_DEGREE:
             return self.generators
-        chain, kept = StabilizerChain((), self.degree), []
+        chain, result = StabilizerChain((), self.degree), []
         for generator in self.generators:
-            if not chain.contains(chain.numbers.pack(generator)):
+            if not chain.contains(chain.pack(generator)):
                 chain.extend(generator)
-                kept.append(generator)
+                result.append(generator)
         self.__dict__.setdefault("chain", chain)
-        return tuple(kept)
+        return tuple(result)
 
     @cached_property
     def is_abelian(self) -> bool:
@@ -172,7 +168,7 @@ class PermutationGroup:
                 f"a group must have at most {limit:,} elements to be listed and this one has {self.order:,}: "
                 "raise the limit (`limit`)"
             )
-        return sorted(map(self.chain.numbers.unpack, self.chain.elements()))
+        return sorted(map(self.chain.unpack, self.chain.elements()))
 
     def stabilizer(self, points: Sequence[int]) -> "PermutationGroup":
         """The subgroup that fixes each of the points."""
@@ -192,7 +188,7 @@ class PermutationGroup:
                 break
             for undo, generator in conjugators:
                 conjugate = compose(compose(undo, member), generator)
-                if not chain.contains(chain.numbers.pack(conjugate)):
+                if not chain.contains(chain.pack(conjugate)):
                     generators.append(conjugate)
                     chain.extend(conjugate)
         result = PermutationGroup(generators, self.degree)
@@ -324,16 +320,15 @@ def action_on_cosets(group: PermutationGroup, normal: PermutationGroup) -> Permu
     if index > _MOST_COSETS:
         raise LimitExceeded(f"a quotient must have at most {_MOST_COSETS:,} elements; this one has {index:,}")
     chain = normal.chain
-    numbers = chain.numbers
-    generators = [numbers.pack(generator) for generator in group.generators]
+    generators = [chain.pack(generator) for generator in group.generators]
     # The identity stands for its coset only if no element of N moves a base point down.
-    cosets = [_least_in_coset(chain, numbers.one)]
-    coset = {numbers.unpack(cosets[0]): 0}
+    cosets = [_least_in_coset(chain, chain.rows.one)]
+    coset = {chain.unpack(cosets[0]): 0}
     images: list[list[int]] = [[] for _ in generators]
     for representative in cosets:
         for number, generator in enumerate(generators):
-            product = _least_in_coset(chain, numbers.multiply(representative, generator))
-            key = numbers.unpack(product)
+            product = _least_in_coset(chain, chain.rows.send(representative, generator))
+            key = chain.unpack(product)
             if key not in coset:
                 coset[key] = len(cosets)
                 cosets.append(product)
@@ -341,11 +336,11 @@ def action_on_cosets(group: PermutationGroup, normal: PermutationGroup) -> Permu
     return PermutationGroup(images, len(cosets))
 
 
-def _least_in_coset(chain: StabilizerChain, packed: Packed) -> Packed:
+def _least_in_coset(chain: StabilizerChain, packed: Table) -> Table:
     """The element of the coset ``N · packed`` whose base images are least, level by level: one per coset."""
     for level in chain.levels:
-        point = min(level.orbit, key=lambda candidate: int(packed[candidate]))
-        packed = chain.numbers.multiply(level.representative[point], packed)
+        point = min(level.orbit, key=lambda candidate: packed[candidate])
+        packed = chain.rows.send(level.representative[point], packed)
     return packed
 
 

@@ -1,21 +1,15 @@
-"""Permutations as tuples of images, and the packed form in which groups multiply them.
+"""Permutations as tuples of images.
 
 The product is ``(f * g)(q) = g(f(q))``: first ``f``, then ``g``, as words act.
 """
 
 from collections.abc import Iterable, Sequence
 from math import isqrt, lcm
-from typing import Any
-
-import numpy as np
 
 from krohn.automata.semiautomaton import whole
 from krohn.errors import InvalidInput
 
 Permutation = tuple[int, ...]
-
-# A packed permutation is ``bytes`` (degree ≤ 256) or a read-only index array; only its arithmetic sees it.
-Packed = Any
 
 
 def as_permutation(images: Sequence[int], degree: int | None = None) -> Permutation:
@@ -100,82 +94,6 @@ def is_even(permutation: Sequence[int]) -> bool:
 def cycle_notation(permutation: Sequence[int]) -> str:
     """Cycles in brackets, as in ``(0 1 2)(3 4)``; the identity is ``()``."""
     return "".join(f"({' '.join(map(str, cycle))})" for cycle in cycles(permutation)) or "()"
-
-
-class ByteArithmetic:
-    """Permutations of at most 256 points as 256-byte strings: a product is one ``bytes.translate``."""
-
-    def __init__(self, degree: int) -> None:
-        assert degree <= 256
-        self.degree = degree
-        self.one: Packed = bytes(range(256))
-
-    def pack(self, permutation: Sequence[int]) -> Packed:
-        """The packed form, padded by fixed points."""
-        return bytes(permutation) + self.one[self.degree :]
-
-    def unpack(self, packed: Packed) -> Permutation:
-        """The tuple of images."""
-        return tuple(packed[: self.degree])
-
-    multiply = staticmethod(bytes.translate)  # ``first`` then ``second``
-    same = staticmethod(bytes.__eq__)
-
-    def invert(self, packed: Packed) -> Packed:
-        """The inverse: the table that translates every image back to its point."""
-        return bytes.maketrans(packed, self.one)
-
-    def is_one(self, packed: Packed) -> bool:
-        """Whether nothing moves."""
-        return bool(packed == self.one)
-
-    def first_moved(self, packed: Packed) -> int:
-        """The least point that moves; the permutation must not be the identity."""
-        return next(point for point in range(self.degree) if packed[point] != point)
-
-
-class ArrayArithmetic:
-    """Permutations of any number of points as index arrays: a product is one gather."""
-
-    def __init__(self, degree: int) -> None:
-        self.degree = degree
-        self.one: Packed = np.arange(degree)
-
-    def pack(self, permutation: Sequence[int]) -> Packed:
-        """The packed form."""
-        return np.array(permutation, dtype=np.intp)
-
-    def unpack(self, packed: Packed) -> Permutation:
-        """The tuple of images."""
-        return tuple(packed.tolist())
-
-    same = staticmethod(np.array_equal)
-
-    def multiply(self, first: Packed, second: Packed) -> Packed:
-        """``first`` then ``second``."""
-        return second[first]
-
-    def invert(self, packed: Packed) -> Packed:
-        """The inverse, by one scatter."""
-        images = np.empty_like(packed)
-        images[packed] = self.one
-        return images
-
-    def is_one(self, packed: Packed) -> bool:
-        """Whether nothing moves."""
-        return bool((packed == self.one).all())
-
-    def first_moved(self, packed: Packed) -> int:
-        """The least point that moves; the permutation must not be the identity."""
-        return int(np.argmax(packed != self.one))
-
-
-Arithmetic = ByteArithmetic | ArrayArithmetic
-
-
-def arithmetic(degree: int) -> Arithmetic:
-    """The fastest arithmetic for permutations of this many points."""
-    return ByteArithmetic(degree) if degree <= 256 else ArrayArithmetic(degree)
 
 
 def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int, ...], ...]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import factorial, prod
 from random import Random
 
-from krohn.algebra.permutation import Arithmetic, Packed, Permutation, arithmetic, is_even, orbits
+from krohn.algebra.permutation import Permutation, is_even, orbits
+from krohn.algebra.transformation import Rows, Table, rows_for
 
 _PATIENCE = 12  # consecutive random members after which a chain is assumed complete
 
@@ -18,32 +19,32 @@ _PATIENCE = 12  # consecutive random members after which a chain is assumed comp
 class Level:
     """One basic orbit: its base point, the generators that act on it, and coset representatives."""
 
-    def __init__(self, point: int, one: Packed) -> None:
+    def __init__(self, point: int, one: Table) -> None:
         self.point = point
-        self.generators: list[Packed] = []
+        self.generators: list[Table] = []
         self.orbit: list[int] = [point]
-        self.representative: dict[int, Packed] = {point: one}
-        self.inverse: dict[int, Packed] = {point: one}
+        self.representative: dict[int, Table] = {point: one}
+        self.inverse: dict[int, Table] = {point: one}
         self.spread: list[int] = []  # per generator: orbit points already mapped by it
         self.checked: list[int] = []  # per generator: orbit points whose Schreier generator was sifted
 
-    def add(self, generator: Packed, numbers: Arithmetic) -> None:
+    def add(self, generator: Table, rows: Rows) -> None:
         """Adds a generator and grows the orbit."""
         self.generators.append(generator)
         self.spread.append(0)
         self.checked.append(0)
-        multiply, invert = numbers.multiply, numbers.invert
+        multiply = rows.send
         orbit, representative = self.orbit, self.representative
         # The new generator is applied to the old points first; then every generator to the new points.
         while min(self.spread) < len(orbit):
             for index, acting in enumerate(self.generators):
                 end = len(orbit)
                 for point in orbit[self.spread[index] : end]:
-                    image = int(acting[point])
+                    image = acting[point]
                     if image not in representative:
                         element = multiply(representative[point], acting)
                         representative[image] = element
-                        self.inverse[image] = invert(element)
+                        self.inverse[image] = rows.matching(element, rows.one)
                         orbit.append(image)
                 self.spread[index] = end
 
@@ -62,20 +63,27 @@ class StabilizerChain:
         base: Sequence[int] = (),
         within: int | None = None,
     ) -> None:
-        self.numbers = arithmetic(degree)
+        self.rows = rows_for(degree)
         self._generators = tuple(generators)
         self.levels: list[Level] = []
         self._within = within
         self._bound = self._order_bound()
         self._randomised = False
-        one = self.numbers.one
-        self.levels.extend(Level(point, one) for point in base)
+        self.levels.extend(Level(point, self.rows.one) for point in base)
         for generator in generators:
-            packed = self.numbers.pack(generator)
-            if not self.numbers.is_one(packed):
+            packed = self.pack(generator)
+            if packed != self.rows.one:
                 self._insert(packed, 0, self._first_level_moved(packed))
         if self.levels:
             self._verify()
+
+    def pack(self, permutation: Sequence[int]) -> Table:
+        """The permutation as a table; a product sends the first factor through the second."""
+        return self.rows.table(self.rows.pack(permutation))
+
+    def unpack(self, packed: Table) -> Permutation:
+        """The tuple of images."""
+        return tuple(packed[: self.rows.degree])
 
     @property
     def base(self) -> tuple[int, ...]:
@@ -89,7 +97,7 @@ class StabilizerChain:
 
     def extend(self, generator: Permutation) -> None:
         """Adds a generator that is not yet an element and verifies the chain of the larger group."""
-        packed = self.numbers.pack(generator)
+        packed = self.pack(generator)
         self._generators = (*self._generators, generator)
         self._bound = self._order_bound()
         residue, last = self.sift(packed)
@@ -99,29 +107,29 @@ class StabilizerChain:
 
     def _order_bound(self) -> int | None:
         """An upper bound on the order, if any is known."""
-        known = (order_bound(self._generators, self.numbers.degree), self._within)
+        known = (order_bound(self._generators, self.rows.degree), self._within)
         return min((bound for bound in known if bound is not None), default=None)
 
-    def sift(self, packed: Packed, start: int = 0) -> tuple[Packed, int]:
+    def sift(self, packed: Table, start: int = 0) -> tuple[Table, int]:
         """Divides by representatives level by level; the residue is one exactly for members."""
-        multiply = self.numbers.multiply
+        multiply = self.rows.send
         for index in range(start, len(self.levels)):
             level = self.levels[index]
-            undo = level.inverse.get(int(packed[level.point]))
+            undo = level.inverse.get(packed[level.point])
             if undo is None:
                 return packed, index
             packed = multiply(packed, undo)
         return packed, len(self.levels)
 
-    def contains(self, packed: Packed) -> bool:
+    def contains(self, packed: Table) -> bool:
         """Whether the element belongs to the group."""
         residue, level = self.sift(packed)
-        return level == len(self.levels) and self.numbers.is_one(residue)
+        return level == len(self.levels) and residue == self.rows.one
 
-    def elements(self) -> Iterator[Packed]:
+    def elements(self) -> Iterator[Table]:
         """Every element once: products of one representative per level, deepest level first."""
-        multiply = self.numbers.multiply
-        listed = [self.numbers.one]
+        multiply = self.rows.send
+        listed = [self.rows.one]
         for level in reversed(self.levels):
             representatives = level.representative.values()
             listed = [multiply(element, coset) for coset in representatives for element in listed]
@@ -131,28 +139,29 @@ class StabilizerChain:
         """Generators of the pointwise stabiliser of the first ``depth`` base points."""
         if depth >= len(self.levels):
             return []
-        return [self.numbers.unpack(packed) for packed in self.levels[depth].generators]
+        return [self.unpack(packed) for packed in self.levels[depth].generators]
 
-    def random_element(self, rng: Random) -> Packed:
+    def random_element(self, rng: Random) -> Table:
         """A uniformly distributed element."""
-        result = self.numbers.one
+        result = self.rows.one
         for level in reversed(self.levels):
             point = level.orbit[rng.randrange(len(level.orbit))]
-            result = self.numbers.multiply(result, level.representative[point])
+            result = self.rows.send(result, level.representative[point])
         return result
 
-    def _first_level_moved(self, packed: Packed) -> int:
+    def _first_level_moved(self, packed: Table) -> int:
         for index, level in enumerate(self.levels):
             if packed[level.point] != level.point:
                 return index
         return len(self.levels)
 
-    def _insert(self, packed: Packed, first: int, last: int) -> None:
+    def _insert(self, packed: Table, first: int, last: int) -> None:
         """Adds a strong generator, which fixes the base points before ``last``, to levels first … last."""
         if last == len(self.levels):
-            self.levels.append(Level(self.numbers.first_moved(packed), self.numbers.one))
+            moved = next(point for point in range(self.rows.degree) if packed[point] != point)
+            self.levels.append(Level(moved, self.rows.one))
         for index in range(first, last + 1):
-            self.levels[index].add(packed, self.numbers)
+            self.levels[index].add(packed, self.rows)
 
     def _verify(self) -> None:
         """Sifts every Schreier generator, deepest level first; repairs the chain until all are members."""
@@ -173,18 +182,18 @@ class StabilizerChain:
                 self._fill_at_random()
                 index = len(self.levels) - 1
 
-    def _first_failure(self, index: int) -> tuple[Packed, int] | None:
+    def _first_failure(self, index: int) -> tuple[Table, int] | None:
         level = self.levels[index]
-        multiply, same, representative = self.numbers.multiply, self.numbers.same, level.representative
+        multiply, representative = self.rows.send, level.representative
         for number, generator in enumerate(level.generators):
             for position in range(level.checked[number], len(level.orbit)):
                 point = level.orbit[position]
                 product = multiply(representative[point], generator)
-                image = int(generator[point])
-                if same(product, representative[image]):
+                image = generator[point]
+                if product == representative[image]:
                     continue
                 residue, last = self.sift(multiply(product, level.inverse[image]), index + 1)
-                if last < len(self.levels) or not self.numbers.is_one(residue):
+                if last < len(self.levels) or residue != self.rows.one:
                     level.checked[number] = position
                     return residue, last
             level.checked[number] = len(level.orbit)
@@ -193,30 +202,30 @@ class StabilizerChain:
     def _fill_at_random(self) -> None:
         """Sifts random elements (product replacement) until ``_PATIENCE`` of them in a row are members."""
         self._randomised = True
-        draw = product_replacement(self.levels[0].generators, self.numbers)
+        draw = product_replacement(self.levels[0].generators, self.rows)
         members = 0
         while members < _PATIENCE and not (self._bound is not None and self.order == self._bound):
             residue, last = self.sift(next(draw))
-            if last == len(self.levels) and self.numbers.is_one(residue):
+            if last == len(self.levels) and residue == self.rows.one:
                 members += 1
                 continue
             members = 0
             self._insert(residue, 0, last)
 
 
-def product_replacement(generators: Sequence[Packed], numbers: Arithmetic) -> Iterator[Packed]:
+def product_replacement(generators: Sequence[Table], rows: Rows) -> Iterator[Table]:
     """Nearly random elements of a group (the rattle); seeded, hence reproducible."""
     rng = Random(len(generators))
     pool = list(generators)
     while len(pool) < 8:
         pool.extend(generators)
-    last = numbers.one
+    last = rows.one
     step = 0
     while True:
         first, second = rng.sample(range(len(pool)), 2)
-        other = pool[second] if step % 2 else numbers.invert(pool[second])
-        pool[first] = numbers.multiply(pool[first], other)
-        last = numbers.multiply(last, pool[first])
+        other = pool[second] if step % 2 else rows.matching(pool[second], rows.one)
+        pool[first] = rows.send(pool[first], other)
+        last = rows.send(last, pool[first])
         step += 1
         if step > 20:
             yield last

@@ -1,4 +1,4 @@
-"""Transformations of states in a form that semigroups multiply fast.
+"""Transformations of states, and permutations among them, in a form that is multiplied fast.
 
 Up to 256 states a transformation is ``bytes`` and a product is one ``bytes.translate``; beyond that
 it is a tuple and a product is one ``operator.itemgetter``. Both are hashable and compare by value.
@@ -21,7 +21,7 @@ ImageArray = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class ByteRows:
-    """Transformations of at most 256 states as byte strings."""
+    """Transformations of at most 256 states as byte strings; ``one`` is the table of the identity."""
 
     pack: Callable[[Iterable[int]], Row] = bytes
     # First the row, then the table: the C function itself, since this is the innermost operation.
@@ -29,11 +29,11 @@ class ByteRows:
 
     def __init__(self, degree: int) -> None:
         assert degree <= 256
-        self._padding = _ALL_BYTES[degree:]
+        self.degree, self.one = degree, _ALL_BYTES
 
     def table(self, row: Row) -> Table:
         """The row as a table."""
-        return row + self._padding
+        return row + self.one[self.degree :]
 
     def through(self, row: Row) -> Callable[[Table], Row]:
         """The function that sends ``row`` through a table: first the row, then the table."""
@@ -46,7 +46,7 @@ class ByteRows:
 
 
 class TupleRows:
-    """Transformations of any number of states as tuples."""
+    """Transformations of any number of states as tuples; ``one`` is the table of the identity."""
 
     pack: Callable[[Iterable[int]], Row] = tuple
 
@@ -56,7 +56,7 @@ class TupleRows:
         return tuple([table[image] for image in row])
 
     def __init__(self, degree: int) -> None:
-        self._degree = degree
+        self.degree, self.one = degree, tuple(range(degree))
 
     def table(self, row: Row) -> Table:
         """The row as a table."""
@@ -68,7 +68,7 @@ class TupleRows:
 
     def matching(self, source: Row, target: Row) -> Table:
         """A table that sends ``source[i]`` to ``target[i]``; elsewhere it does not matter."""
-        table = list(range(self._degree))
+        table = list(self.one)
         for point, image in zip(source, target, strict=True):
             table[point] = image
         return tuple(table)

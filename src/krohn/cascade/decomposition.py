@@ -8,8 +8,7 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
 from krohn.cascade.cascade_data import edges_below, plan_as_dict
-from krohn.cascade.group_order import UNSOLVABLE_LAYERS, group_order
-from krohn.cascade.holonomy import Cascade
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
 from krohn.cascade.skeleton import SetClass, Skeleton
 from krohn.errors import counted
@@ -154,7 +153,7 @@ def _set_class(
 
 def _counts(part: SetClass) -> str:
     sets = counted(len(part.members), "set")
-    order = group_order(part.generators, len(part.tiles))
+    order = part.group.order
     group = f" · |G| = {order}" if order > 1 else ""
     return f"{sets} · {counted(len(part.tiles), 'tile')}{group}"
 

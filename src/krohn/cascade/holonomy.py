@@ -26,7 +26,6 @@ from krohn.algebra.permutation import identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering
-from krohn.cascade.group_order import SMALLEST_UNSOLVABLE, derived_length, group_order, small_generating_set
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
@@ -38,6 +37,18 @@ from krohn.errors import InvalidInput
 # over levels of the most expensive class. Asynchronously, a class starts as soon as every class above it is
 # finished: the layers are the longest weighted path. The covering check accepts any such schedule,
 # because every non-equivalent image and every tile still starts after its set is finished.
+
+
+# A class whose group is not solvable has no plan of constant depth; it is ranked last.
+UNSOLVABLE_LAYERS = 1000
+
+
+def derived_length(group: PermutationGroup) -> int:
+    """Sections of the derived series; ``UNSOLVABLE_LAYERS`` where it does not reach the trivial group."""
+    if group.is_trivial:
+        return 0
+    series = group.derived_series()
+    return len(series) - 1 if series[-1].is_trivial else UNSOLVABLE_LAYERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,34 +141,22 @@ class Cascade:
 
     def group(self, component: int) -> PermutationGroup:
         """The holonomy group of a component, acting on tile numbers."""
-        return self._groups[component]
-
-    @cached_property
-    def _groups(self) -> tuple[PermutationGroup, ...]:
-        return tuple(
-            PermutationGroup(small_generating_set(part.generators, len(part.tiles)), len(part.tiles))
-            for part in self.components
-        )
+        return self.components[component].group
 
     @cached_property
     def group_orders(self) -> tuple[int, ...]:
         """The order of each component's group."""
-        return tuple(group_order(part.generators, len(part.tiles)) for part in self.components)
+        return tuple(part.group.order for part in self.components)
 
     @cached_property
     def is_solvable(self) -> bool:
         """Whether every component's group is solvable (Definition of a solvable semiautomaton)."""
-        return all(
-            order < SMALLEST_UNSOLVABLE or self.group(number).is_solvable
-            for number, order in enumerate(self.group_orders)
-        )
+        return all(part.group.is_solvable for part in self.components)
 
     @cached_property
     def costs(self) -> tuple[int, ...]:
         """Layers of each component: the derived length of its group, and one more if it is reset."""
-        return tuple(
-            derived_length(self.group(part.number)) + self.is_reset[part.number] for part in self.components
-        )
+        return tuple(derived_length(part.group) + self.is_reset[part.number] for part in self.components)
 
     @cached_property
     def schedule(self) -> Schedule:

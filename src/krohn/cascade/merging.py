@@ -72,7 +72,7 @@ def _merged_class(
 ) -> SetClass:
     parts = [frame.classes[old] for old in group]
     if len(parts) == 1:
-        return parts[0]._replace(number=number, level=level)
+        return replace(parts[0], number=number, level=level)
     members = tuple(member for part in parts for member in part.members)
     generators = _schreier(draft, number, members)
     return SetClass(number, level, members, draft.tiles[members[0]], generators, True)

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.covering import check_covering
-from krohn.cascade.group_order import UNSOLVABLE_LAYERS
-from krohn.cascade.holonomy import Cascade, Schedule
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, Schedule
 from krohn.errors import InvalidInput
 
 Coordinates = tuple[int, ...]

@@ -11,7 +11,6 @@ from math import prod
 
 import numpy as np
 
-from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.budget import Budget, BudgetSpent
@@ -24,7 +23,6 @@ from krohn.cascade.congruences import (
     subdirect_parts,
 )
 from krohn.cascade.covering import PAIR_COST
-from krohn.cascade.group_order import small_generating_set
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
@@ -354,6 +352,4 @@ def trivial_meets(partitions: list[Partition]) -> list[tuple[Partition, ...]]:
 
 def _is_solvable_at(frame: Skeleton, member: int) -> bool:
     """Whether the group of the class of one set is solvable."""
-    part = frame.classes[frame.class_of[member]]
-    degree = len(part.tiles)
-    return PermutationGroup(small_generating_set(part.generators, degree), degree).is_solvable
+    return frame.classes[frame.class_of[member]].group.is_solvable

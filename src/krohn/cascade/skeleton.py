@@ -12,15 +12,16 @@ All sets are named by their number in the family (``masks[i]`` is the bit mask o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from math import factorial
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.components import strong_components
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, unlimited
-from krohn.cascade.group_order import is_symmetric
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
 
 # Below this many sets a list comprehension beats the fixed cost of array calls.
@@ -71,8 +72,7 @@ class TileSearch:
         if self._array is None:
             return [mask for mask in self._sorted[start:] if not mask & outside]
         rest = self._array[start:]
-        kept = (rest & np.uint64(outside & (1 << _WORD) - 1)) == 0
-        inside: list[int] = rest[kept].tolist()
+        inside: list[int] = rest[rest & np.uint64(outside & (1 << _WORD) - 1) == 0].tolist()
         return inside
 
 
@@ -82,7 +82,8 @@ _SCANNED = 4  # sets that a tile search examines per unit of work
 _TESTED = 3  # generators found before the group is tested for being symmetric
 
 
-class SetClass(NamedTuple):
+@dataclass(frozen=True)
+class SetClass:
     """One class of equivalent image sets with more than one state: one component of the cascade.
 
     Attributes:
@@ -107,6 +108,11 @@ class SetClass(NamedTuple):
     def representative(self) -> int:
         """The set in which the tiles were found."""
         return self.members[0]
+
+    @cached_property
+    def group(self) -> PermutationGroup:
+        """The holonomy group, acting on tile numbers."""
+        return PermutationGroup(self.generators, len(self.tiles))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,8 +301,7 @@ class _Draft:
                 if move in result:
                     continue
                 result[move] = (source, letter)
-                if degree == 2 or (
-                    degree < len(members) and len(result) == _TESTED and is_symmetric(result, degree)
-                ):
+                tested = degree < len(members) and len(result) == _TESTED
+                if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
                     return result
         return result

@@ -87,8 +87,8 @@ def _parts(item: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        kept = value.astype(np.int64) if value.dtype == bool else value
-        return kept.tolist() if kept.size else {"shape": list(kept.shape)}
+        numbers = value.astype(np.int64) if value.dtype == bool else value
+        return numbers.tolist() if numbers.size else {"shape": list(numbers.shape)}
     return [list(item) for item in value] if isinstance(value, tuple) else value
 
 

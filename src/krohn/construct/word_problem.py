@@ -171,21 +171,21 @@ def _commutators(elements: list[Permutation]) -> dict[Permutation, tuple[Permuta
     table, backwards = _multiplication(elements)
     pairs = table[table, table[np.ix_(backwards, backwards)]]  # [a, b] = (a b)(a⁻¹ b⁻¹)
     one = elements.index(identity(len(elements[0])))
-    kept = np.arange(len(elements)) != one
+    inside = np.arange(len(elements)) != one
     while True:
         reached = np.zeros(len(elements), dtype=bool)
-        reached[pairs[np.ix_(kept, kept)]] = True
-        if (kept & ~reached).any():
-            kept &= reached
+        reached[pairs[np.ix_(inside, inside)]] = True
+        if (inside & ~reached).any():
+            inside &= reached
         else:
             break
-    numbers = np.flatnonzero(kept)
+    numbers = np.flatnonzero(inside)
     factors: dict[Permutation, tuple[Permutation, Permutation]] = {}
     for count in range(1, len(numbers) + 1):
         last = numbers[count - 1]
         for other in numbers[:count]:
             for a, b in ((other, last), (last, other)):
-                if kept[pairs[a, b]]:
+                if inside[pairs[a, b]]:
                     factors.setdefault(elements[pairs[a, b]], (elements[a], elements[b]))
         if len(factors) == len(numbers):
             break

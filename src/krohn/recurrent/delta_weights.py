@@ -23,8 +23,8 @@ from krohn.check.stacks import DeltaStack
 from krohn.recurrent.stack_weights import (
     Action,
     Array,
-    Cascaded,
     Code,
+    LayeredMachine,
     Value,
     Values,
     all_actions,
@@ -103,7 +103,7 @@ Steps = list[tuple[float, Array, Array]]
 class Columns:
     """An automaton as layers that hold places: each layer's columns follow points by moves and resets."""
 
-    machine: Cascaded
+    machine: LayeredMachine
     points: int
 
     def codes(self, steps: int) -> list["DeltaCode"]:
@@ -172,7 +172,7 @@ def _single(
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
         return (moves[letter],), (moved(values[0], moves[letter]),)
 
-    return Columns(Cascaded(automaton, (columns,), step, lambda values: states[values[0]]), points)
+    return Columns(LayeredMachine(automaton, (columns,), step, lambda values: states[values[0]]), points)
 
 
 def _stacked(cascade: Cascade) -> Columns:
@@ -187,7 +187,7 @@ def _stacked(cascade: Cascade) -> Columns:
             actions.append(("reset", (padded,)) if isinstance(padded, int) else ("move", padded))
         return tuple(actions), tuple(map(moved, values, actions))
 
-    machine = Cascaded(
+    machine = LayeredMachine(
         cascade.automaton,
         tuple((place,) for place in start),
         step,

@@ -5,8 +5,8 @@ done while the next block is read, one step at each letter. So each such layer b
 slots for what the letters of the block so far do, the *pending* work of the block before, and the places,
 which lag behind. The first layers count the letters modulo m in binary; m is a power of two.
 
-Where counters modulo 2 and 3 suffice there are no blocks: the levels of the cascade count (``Counted``), with
-a layer for each step of a series with sections C2 and C3. Modulo 2 a letter swaps two points or leaves them.
+Where counters modulo 2 and 3 suffice there are no blocks: the levels of the cascade count
+(``CountingMachine``), with a layer for each section C2 or C3. Modulo 2 a letter swaps two points or not.
 Modulo 3 it must turn three points, which is two swaps; but −x + c is a single swap of three points. So the
 layer holds (−1)ᵗ r after t letters, and a letter that adds s sends x to −x − (−1)ᵗ s. The first layer holds t
 modulo 2.
@@ -22,12 +22,12 @@ from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved, swaps_and_merges
-from krohn.recurrent.stack_weights import Action, Cascaded, Counted, Held, Values, all_actions
+from krohn.recurrent.stack_weights import Action, CountingMachine, Held, LayeredMachine, Values, all_actions
 
 
 def reflected(cascade: Cascade) -> Columns:
     """The cascade's automaton as such layers; refuses groups with sections other than C2 and C3."""
-    return _Reflected(Counted(cascade, _tower)).columns()
+    return _ReflectionMachine(CountingMachine(cascade, _tower)).columns()
 
 
 def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
@@ -37,17 +37,17 @@ def _tower(moves: list[tuple[int, ...]], size: int) -> CounterTower:
     return tower
 
 
-class _Reflected:
+class _ReflectionMachine:
     """Values: the letter count modulo 2 if some counter needs it, then tiles and counters, one per layer."""
 
-    def __init__(self, counted: Counted) -> None:
+    def __init__(self, counted: CountingMachine) -> None:
         self.plain, self.layers = counted.machine, counted.layers
         self.signed = any(3 in moduli for _, moduli in self.layers)
         self.points = max(3 if self.signed else 2, counted.tiles)
 
     def columns(self) -> Columns:
         """The layers, each with one column."""
-        machine = Cascaded(
+        machine = LayeredMachine(
             self.plain.automaton,
             self.placed(self.plain.start, 0),
             self.step,
@@ -69,8 +69,8 @@ class _Reflected:
         sign = next(places) if self.signed else 0
         result: list[Held] = []
         for (start, moduli), (tile, _) in zip(self.layers, self.plain.start, strict=True):
-            kept = tile if start is None else next(places)
-            result.append((kept, tuple((-next(places) if sign else next(places)) % m for m in moduli)))
+            value = tile if start is None else next(places)
+            result.append((value, tuple((-next(places) if sign else next(places)) % m for m in moduli)))
         return tuple(result)
 
     def step(self, values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
@@ -125,16 +125,16 @@ def with_one_step(plain: Columns) -> Columns:
     if block == 1:
         return plain
     points = max(plain.points, *(max(len(level.actions) + 1, len(level.blocks)) for level in levels))
-    blocked = _Blocked(plain.machine, block, levels, points)
-    machine = Cascaded(plain.machine.automaton, blocked.start(), blocked.step, blocked.state)
+    blocked = _BlockMachine(plain.machine, block, levels, points)
+    machine = LayeredMachine(plain.machine.automaton, blocked.start(), blocked.step, blocked.state)
     return Columns(machine, points)
 
 
 @dataclass(frozen=True)
-class _Blocked:
+class _BlockMachine:
     """The machine in blocks; values: bits of the count, then slots, pending work and places of each level."""
 
-    plain: Cascaded
+    plain: LayeredMachine
     block: int
     levels: list[_Level]
     points: int

@@ -1,7 +1,7 @@
 """Explicit weights of recurrent networks that track an automaton on words of every length.
 
 Diagonal layers that track an automaton whose groups are solvable: a layer for each section of each level. A
-level of the cascade (``Counted``) is the tile of the last reset, a number p with its square p² that a
+level of the cascade (``CountingMachine``) is the tile of the last reset, a number p with its square p² that a
 reset writes, and counters, the sections of the derived series; each counter is one number that a letter
 multiplies by a root of unity, and that the first letter sets to 1. Layers lag by a letter
 (``stack_weights``). Signs and quarter turns are exact; other roots are rounded.
@@ -31,9 +31,9 @@ from krohn.recurrent.one_step import deltanet
 from krohn.recurrent.stack_weights import (
     Action,
     Array,
-    Cascaded,
     Code,
-    Counted,
+    CountingMachine,
+    LayeredMachine,
     Residues,
     Value,
     Values,
@@ -44,7 +44,7 @@ from krohn.recurrent.stack_weights import (
 
 def diagonal(automaton: Semiautomaton) -> DiagonalStack:
     """Gates 0 and 1 if there are no groups, signs if all counters are modulo 2, else complex."""
-    counted = Counted(holonomy_cascade(automaton, budget=Budget(UNITS)), _tower)
+    counted = CountingMachine(holonomy_cascade(automaton, budget=Budget(UNITS)), _tower)
     if not counted.layers:
         raise Unsupported(
             "diagonal layers hold a state; an automaton with one has nothing to hold: choose deltaproduct, "
@@ -197,7 +197,7 @@ def rankone(automaton: Semiautomaton) -> RankOneStack:
         images = automaton.letters[letter]
         return (images,), ((images[values[0][0]],),)
 
-    machine = Cascaded(automaton, ((automaton.start,),), step, lambda values: values[0][0])
+    machine = LayeredMachine(automaton, ((automaton.start,),), step, lambda values: values[0][0])
     code = RankOneCode(automaton.num_states, (automaton.start,), steps)
     return RankOneStack(stack_weights(machine, [code]))
 

@@ -20,8 +20,7 @@ from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget
-from krohn.cascade.group_order import derived_length
-from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
 from krohn.recurrent.one_step import block_length, reflected

@@ -74,9 +74,9 @@ def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: 
         rank = random_streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
         return (rank < distribution.count).long()
     if distribution.name == "weights":
-        drawn = random_streams.integers(draws, sum(distribution.word))
+        number = random_streams.integers(draws, sum(distribution.word))
         bounds = list(accumulate(distribution.word))[:-1]
-        return sum(((drawn >= bound).long() for bound in bounds), torch.zeros_like(drawn))
+        return sum(((number >= bound).long() for bound in bounds), torch.zeros_like(number))
     random = random_streams.integers(draws, num_letters)
     repeated = random_streams.uniform(random_streams.derive(keys, -2))[..., None] < distribution.probability
     return torch.where(repeated, _repeat(distribution.word, place), random)

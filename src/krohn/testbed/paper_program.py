@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Literal
 
-from krohn.algebra.solvable import SolvableSeries, solvable_series
+from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.paper.permutation_reset import ComponentCascade, component_cascade
 from krohn.network.attention_operations import PrefixSum
@@ -56,14 +56,14 @@ class _Writer:
     def __init__(self, whole: ComponentCascade, states: int) -> None:
         (part,) = whole.components
         self.whole, self.part, self.states = whole, part, states
-        self.series: SolvableSeries = solvable_series(part.permutations, part.states)
+        self.tower: CounterTower = prime_tower(part.permutations, part.states)
         self.registers: list[Register] = []
         self.layers: list[ProgramLayer] = []
-        width = len(self.series.codes[self.series.elements[0]])
-        self.sizes = [max(code[i] for code in self.series.codes.values()) + 1 for i in range(width)]
+        width = len(next(iter(self.tower.vectors.values())))
+        self.sizes = [max(code[i] for code in self.tower.vectors.values()) + 1 for i in range(width)]
         self.now = [self._register(f"group {i}, letter", size) for i, size in enumerate(self.sizes)]
         self.moments = [self._held()]
-        self._products([list(range(width))], len(self.series.steps))
+        self._products([list(range(width))], len(self.tower.sections))
         self._read_off()
 
     def _register(self, name: str, size: int, kind: Literal["integer", "wide"] = "integer") -> str:
@@ -76,7 +76,7 @@ class _Writer:
 
     def _products(self, blocks: list[Block], height: int) -> None:
         """Prefix products of the subgroup of this height, in each block."""
-        prime = self.series.steps[height - 1].prime
+        prime = self.tower.moduli[-height]
         self._count([block[-1] for block in blocks], prime)
         if height > 1:
             self._turn(blocks, prime, 1)
@@ -118,7 +118,7 @@ class _Writer:
         self.moments.append(self._held())
         self._register(STATE, self.states)
         start = self.part.initial
-        rows = tuple((code, (self.whole.state[g[start],],)) for g, code in self.series.codes.items())
+        rows = tuple((code, (self.whole.state[g[start],],)) for g, code in self.tower.vectors.items())
         self._layer([], [Table(tuple(self.now), (STATE,), rows)])
 
     def _layer(self, attention: list[PrefixSum], maps: list[PositionMap]) -> None:
@@ -128,7 +128,7 @@ class _Writer:
     def program(self) -> Program:
         """The program; letters bring their vectors, the beginning brings that of the identity."""
         actions = [self.whole.moves[self.whole.initial, a][0] for a in range(self.whole.num_letters)]
-        codes = [self.series.codes[a] for a in actions if isinstance(a, tuple)]
+        codes = [self.tower.vectors[a] for a in actions if isinstance(a, tuple)]
         sources = tuple(
             Source(f"group {i}, letter", tuple(code[i] for code in codes), (0,))
             for i in range(len(self.sizes))

@@ -230,8 +230,8 @@ class Slots:
         Args:
             training: for each replicate, whether it is still in training.
         """
-        kept = [replicate for replicate in self.working if training[replicate]]
-        if not 0 < 2 * len(kept) <= self.width:
+        active = [replicate for replicate in self.working if training[replicate]]
+        if not 0 < 2 * len(active) <= self.width:
             return self
-        rest = [replicate for replicate in self.order if replicate not in kept]
-        return Slots((*kept, *rest), len(kept))
+        rest = [replicate for replicate in self.order if replicate not in active]
+        return Slots((*active, *rest), len(active))

@@ -12,7 +12,7 @@ from itertools import combinations, permutations, product
 from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.cheapest_set import Annotated
+from krohn.construct.features.cheapest_set import AnnotatedLetters
 from krohn.construct.features.feature import (
     Back,
     Count,
@@ -221,7 +221,7 @@ def moduli(automaton: Semiautomaton) -> list[int]:
     return sorted(m for m in result if 2 <= m <= MAX_MODULUS)
 
 
-def letter_classes(annotated: Annotated) -> list[Class]:
+def letter_classes(annotated: AnnotatedLetters) -> list[Class]:
     """Sets of letters: all subsets if few, else singletons, their complements, and letters that act alike."""
     automaton = annotated.automaton
     count = automaton.num_letters
@@ -238,7 +238,7 @@ def letter_classes(annotated: Annotated) -> list[Class]:
     return [(s, " ".join(names[x] for x in sorted(s))) for s in dict.fromkeys(sets) if s]
 
 
-def symbol_classes(annotated: Annotated) -> list[Class]:
+def symbol_classes(annotated: AnnotatedLetters) -> list[Class]:
     """Sets of annotated letters: by what is known of the state, by letter, by annotation."""
     symbols = range(len(annotated.rows))
     after = [{q for _, q in moves} for moves in annotated.moves]
@@ -274,7 +274,7 @@ def symbol_classes(annotated: Annotated) -> list[Class]:
     return list(named.items())
 
 
-def _column(annotated: Annotated, column: int) -> str:
+def _column(annotated: AnnotatedLetters, column: int) -> str:
     return "letter" if column == 0 else f"note {column}"
 
 
@@ -297,7 +297,7 @@ def heads_over(
         yield Back(distance, num_symbols)
 
 
-def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
+def one_layer_catalogue(annotated: AnnotatedLetters) -> list[Feature]:
     """Features of the plain letters that one layer of heads can see."""
     automaton = annotated.automaton
     rhythms = moduli(automaton)
@@ -315,14 +315,14 @@ def one_layer_catalogue(annotated: Annotated) -> list[Feature]:
     return result + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
 
 
-def compared_positions(annotated: Annotated) -> list[Feature]:
+def compared_positions(annotated: AnnotatedLetters) -> list[Feature]:
     """Features that take two heads: comparisons of positions, and the later of two."""
     automaton = annotated.automaton
     result = [*orders(letter_classes(annotated), automaton.num_letters)]
     return result + list(later_places(automaton, moduli(automaton)))
 
 
-def pattern_catalogue(annotated: Annotated) -> list[Feature]:
+def pattern_catalogue(annotated: AnnotatedLetters) -> list[Feature]:
     """Features for regex patterns: letters that may come once, only at first, or directly after another."""
     names = annotated.automaton.letter_names[:MOST_COMPARED]
     marks = [[Mark(frozenset([x]), end, name) for end in ENDS] for x, name in enumerate(names)]
@@ -376,7 +376,7 @@ def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int]
         yield (frozenset([x]), frozenset([y])), f"{names[x]} at odd, {names[y]} at even places"
 
 
-def two_layer_catalogue(annotated: Annotated) -> list[Feature]:
+def two_layer_catalogue(annotated: AnnotatedLetters) -> list[Feature]:
     """Features of annotated letters that the second layer can see."""
     automaton = annotated.automaton
     counts = [(m, False) for m in moduli(automaton)] + [(2, True), (3, True)]

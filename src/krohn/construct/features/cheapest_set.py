@@ -32,7 +32,7 @@ MAX_STATES, MAX_ANNOTATED = 60_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Annotated:
+class AnnotatedLetters:
     """The symbols (letter, what the features show after it) that can occur, and the moves that go with each.
 
     ``moves[s]`` are the pairs (state before, state after) that occur with symbol s. In a state of ``ends``
@@ -69,7 +69,9 @@ class Annotated:
         return result
 
 
-def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: bool = False) -> Annotated:
+def annotate(
+    automaton: Semiautomaton, features: Sequence[Feature], *, strict: bool = False
+) -> AnnotatedLetters:
     """All symbols that occur; refuses machines that are too large."""
     early, period = common_rhythm(features)
     start = (0, automaton.start, tuple(feature.start for feature in features))
@@ -89,7 +91,7 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature], *, strict: b
             raise LimitExceeded(f"annotated letters need more than {MAX_ANNOTATED:,} states")
     rows = sorted(moves)
     result = tuple(frozenset(moves[row]) for row in rows)
-    return Annotated(automaton, tuple(features), tuple(rows), result, strict)
+    return AnnotatedLetters(automaton, tuple(features), tuple(rows), result, strict)
 
 
 def _moved(
@@ -101,7 +103,7 @@ def _moved(
 
 
 @dataclass(frozen=True, eq=False)
-class Determined:
+class DecisionTable:
     """``rows[symbol, *shown]`` is the required value (of the state); ``size``: states of the product."""
 
     rows: dict[Row, int]
@@ -118,8 +120,8 @@ class Conflict:
 
 
 def determine(
-    annotated: Annotated, features: Sequence[Feature], wanted: Sequence[int]
-) -> Determined | Conflict:
+    annotated: AnnotatedLetters, features: Sequence[Feature], wanted: Sequence[int]
+) -> DecisionTable | Conflict:
     """Searches the product breadth first; ``wanted[q]`` is what must be known of state q."""
     automaton = annotated.automaton
     early, period = common_rhythm([*annotated.features, *features])
@@ -150,7 +152,7 @@ def determine(
                 queue.append(following)
         if len(came) > MAX_STATES:
             raise LimitExceeded(f"the product of features has more than {MAX_STATES:,} states")
-    return Determined({row: value for row, (value, _, _) in rows.items()}, len(came))
+    return DecisionTable({row: value for row, (value, _, _) in rows.items()}, len(came))
 
 
 A_STATE, A_NODE, A_LOOK = 30, 30, 30
@@ -169,7 +171,7 @@ class Choice:
     """The chosen features and their rows; or a pair that no feature of the catalogue separates."""
 
     features: tuple[Feature, ...] = ()
-    determined: Determined | None = None
+    determined: DecisionTable | None = None
     hopeless: tuple[Word, Word] | None = None
 
 
@@ -181,7 +183,7 @@ class Pairs:
 
 
 def choose(
-    annotated: Annotated,
+    annotated: AnnotatedLetters,
     catalogue: Sequence[Feature],
     wanted: Sequence[int],
     pairs: Pairs,
@@ -207,7 +209,7 @@ def choose(
         features = tuple(catalogue[index] for index in chosen)
         result = determine(annotated, features, wanted)
         budget.spend(A_STATE * result.size)
-        if isinstance(result, Determined):
+        if isinstance(result, DecisionTable):
             return Choice(features, result)
         pair = (result.first, result.second)
         row = _telling(annotated, catalogue, pair, held, budget)
@@ -221,7 +223,11 @@ def choose(
 
 
 def _telling(
-    annotated: Annotated, catalogue: Sequence[Feature], pair: tuple[Word, Word], held: Held, budget: Budget
+    annotated: AnnotatedLetters,
+    catalogue: Sequence[Feature],
+    pair: tuple[Word, Word],
+    held: Held,
+    budget: Budget,
 ) -> list[bool] | None:
     """Which features separate the words; ``None`` if their last symbols already do."""
     both = [annotated.symbols_of(word) for word in pair]
@@ -233,7 +239,7 @@ def _telling(
 
 
 def _shown(
-    annotated: Annotated, catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held
+    annotated: AnnotatedLetters, catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held
 ) -> list[Row]:
     """What every feature shows after a word; ``held`` caches their values by prefix."""
     before = after = held[()]
@@ -283,17 +289,17 @@ def cheapest(
 
 def unbeaten(costs: Sequence[float], pair_bits: Sequence[int]) -> list[int]:
     """Undominated features: no cheaper one separates the same pairs, or more."""
-    kept: dict[int, int] = {}  # by the pairs that it separates
+    by_pairs: dict[int, int] = {}  # by the pairs that it separates
     for index in sorted(range(len(costs)), key=lambda i: (costs[i], -pair_bits[i].bit_count(), i)):
         bits = pair_bits[index]
-        if not bits or bits in kept:
+        if not bits or bits in by_pairs:
             continue
-        for other in kept:
+        for other in by_pairs:
             if other | bits == other:
                 break
         else:
-            kept[bits] = index
-    return list(kept.values())
+            by_pairs[bits] = index
+    return list(by_pairs.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,9 +309,9 @@ class FeatureLayers:
     ``letters[a]`` is the class of letter a: features do not distinguish letters that act alike.
     """
 
-    annotated: Annotated
+    annotated: AnnotatedLetters
     features: tuple[Feature, ...]
-    determined: Determined
+    determined: DecisionTable
     letters: tuple[int, ...]
 
     @property
@@ -356,14 +362,14 @@ def _finished(
     draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_outputs: int
 ) -> Program:
     """Drops redundant columns, the first ones first."""
-    kept = list(range(len(names)))
+    columns = list(range(len(names)))
     for column in range(len(names)):
-        fewer = [c for c in kept if c != column]
+        fewer = [c for c in columns if c != column]
         if fewer and _is_function(states, fewer):
-            kept = fewer
-    rows = {tuple(row[c] for c in kept): state for row, state in states.items()}
-    elsewhere = {tuple(bos[c] for c in kept): next(iter(rows.values()))}
-    inputs = [names[c] for c in kept]
+            columns = fewer
+    rows = {tuple(row[c] for c in columns): state for row, state in states.items()}
+    elsewhere = {tuple(bos[c] for c in columns): next(iter(rows.values()))}
+    inputs = [names[c] for c in columns]
     if not draft.heads:  # without heads, the one layer is an MLP
         draft.table(inputs, ("read off",), {k: (v,) for k, v in {**elsewhere, **rows}.items()}, hold=True)
         inputs, rows = ["read off"], {(state,): state for state in rows.values()}

@@ -29,9 +29,9 @@ from krohn.construct.features.catalogue import (
 )
 from krohn.construct.features.cheapest_set import (
     A_STATE,
-    Annotated,
+    AnnotatedLetters,
     Choice,
-    Determined,
+    DecisionTable,
     FeatureLayers,
     Pairs,
     annotate,
@@ -85,7 +85,7 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
 
 
 def error_bit(
-    plain: Annotated, letters: tuple[int, ...], wanted: Sequence[int], budget: Budget
+    plain: AnnotatedLetters, letters: tuple[int, ...], wanted: Sequence[int], budget: Budget
 ) -> FeatureLayers | None:
     """Two layers: features that determine state and fatal letter of live words, and a count of fatal letters.
 
@@ -103,7 +103,7 @@ def error_bit(
     fatal = frozenset(noted.number[row] for row, value in result.determined.rows.items() if value == FATAL)
     features = (Count(fatal, 2, True, "fatal letters"),)
     proof = determine(noted, features, wanted)
-    return FeatureLayers(noted, features, proof, letters) if isinstance(proof, Determined) else None
+    return FeatureLayers(noted, features, proof, letters) if isinstance(proof, DecisionTable) else None
 
 
 def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
@@ -127,7 +127,7 @@ PAIRED, TRIPLED = 18, 10
 """How many of the simplest annotations are tried in pairs, and in triples."""
 
 
-def first_layers(plain: Annotated) -> Iterator[tuple[Feature, ...]]:
+def first_layers(plain: AnnotatedLetters) -> Iterator[tuple[Feature, ...]]:
     """Sets of one, two and three notes."""
     notes = list(_notes(plain))
     yield from ((note,) for note in notes)
@@ -135,7 +135,7 @@ def first_layers(plain: Annotated) -> Iterator[tuple[Feature, ...]]:
     yield from combinations(notes[:TRIPLED], 3)
 
 
-def _notes(plain: Annotated) -> Iterator[Feature]:
+def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
     automaton = plain.automaton
     count, cycles = automaton.num_letters, moduli(automaton)
     names = automaton.letter_names
@@ -189,7 +189,7 @@ Letters = tuple[int, ...]
 
 def plain_letters(
     automaton: Semiautomaton, most: int = MOST_STATES, *, strict: bool = False
-) -> tuple[Annotated, Letters]:
+) -> tuple[AnnotatedLetters, Letters]:
     """The letters without annotations, those that act alike merged; and the class of each letter."""
     if automaton.num_states > most:
         raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
@@ -213,7 +213,7 @@ def plan_without_search(
     if wrong is not None:
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
             result = determine(plain, features, wanted)
-            if isinstance(result, Determined):
+            if isinstance(result, DecisionTable):
                 return FeatureLayers(plain, tuple(features), result, letters)
     return _definite(plain, wanted, letters, FEW_ROWS)
 
@@ -251,17 +251,19 @@ def _is_pattern(automaton: Semiautomaton) -> bool:
     return automaton.num_letters > 2 and len(sinks_of(automaton)) == 1
 
 
-def _one_back(plain: Annotated, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
+def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
     """The current letter, or the one at a single distance back, if it alone decides."""
     for distance in range(FARTHEST_BACK + 1):
         features = (Back(distance, plain.automaton.num_letters),) if distance else ()
         result = determine(plain, features, wanted)
-        if isinstance(result, Determined):
+        if isinstance(result, DecisionTable):
             return FeatureLayers(plain, features, result, letters)
     return None
 
 
-def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: int) -> FeatureLayers | None:
+def _definite(
+    plain: AnnotatedLetters, wanted: Sequence[int], letters: Letters, most: int
+) -> FeatureLayers | None:
     """Enough recent letters to determine the state, if that gives few enough rows.
 
     If a letter fixes the start state, it pads shorter words on the left.
@@ -274,12 +276,12 @@ def _definite(plain: Annotated, wanted: Sequence[int], letters: Letters, most: i
     before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)
     features = tuple(Back(distance, count, before) for distance in range(1, delay))
     result = determine(plain, features, wanted)
-    assert isinstance(result, Determined)
+    assert isinstance(result, DecisionTable)
     if len(set(wanted)) < plain.automaton.num_states:
         for feature in features:  # an observation may not need all of them
             fewer = tuple(other for other in features if other is not feature)
             enough = determine(plain, fewer, wanted)
-            if isinstance(enough, Determined):
+            if isinstance(enough, DecisionTable):
                 features, result = fewer, enough
     return FeatureLayers(plain, features, result, letters)
 
@@ -313,9 +315,9 @@ def two_layer_plan(
 
 
 def _planned(
-    annotated: Annotated,
+    annotated: AnnotatedLetters,
     features: tuple[Feature, ...],
-    determined: Determined | None,
+    determined: DecisionTable | None,
     letters: Letters,
 ) -> FeatureLayers | None:
     return None if determined is None else FeatureLayers(annotated, features, determined, letters)

@@ -242,8 +242,10 @@ def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSum
 def _matrices(head: SymbolicHead, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
     """Drops outputs that nothing reads."""
     used = [n for n, column in enumerate(head.output) if all(channel in mixed for channel in column)]
-    kept = replace(head, value=tuple(head.value[n] for n in used), output=tuple(head.output[n] for n in used))
-    return kept.matrices(before.index, mixed.index, len(before))
+    smaller = replace(
+        head, value=tuple(head.value[n] for n in used), output=tuple(head.output[n] for n in used)
+    )
+    return smaller.matrices(before.index, mixed.index, len(before))
 
 
 def _kept(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray:

@@ -149,10 +149,10 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
         biases.append(np.concatenate([old.biases[index], np.zeros(len(reads))]))
         codes.append(np.concatenate([old.activations[index], np.full(len(reads), RELU)]))
         carry = np.eye(len(reads))
-    kept = layer.keep_mlp[list(reads)]
-    seen = np.concatenate([old.weights[-1] @ place, np.diag(kept)], axis=0)
+    residual = layer.keep_mlp[list(reads)]
+    seen = np.concatenate([old.weights[-1] @ place, np.diag(residual)], axis=0)
     if len(old.weights) == 1:
-        seen = old.weights[-1] @ place + place @ np.diag(kept)
+        seen = old.weights[-1] @ place + place @ np.diag(residual)
     weights.append(seen @ table.weights[0])
     biases.append((old.biases[-1] @ place) @ table.weights[0] + table.biases[0])
     codes.append(table.activations[0])

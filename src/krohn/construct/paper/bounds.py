@@ -6,7 +6,7 @@ from math import log2, log10
 from typing import Any
 
 from krohn.algebra.permutation import prime_factors
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget
@@ -251,7 +251,7 @@ def component_recipe(primes: tuple[int, ...]) -> RecipeSize:
 def _primes(generators: tuple[tuple[int, ...], ...], degree: int, order: int) -> tuple[int, ...]:
     """Composition factors from the bottom; in any order (ascending) where the group is too large to list."""
     try:
-        return solvable_series(generators, degree).primes
+        return prime_tower(generators, degree).moduli[::-1]
     except KrohnError:
         return tuple(sorted(prime_factors(order)))
 

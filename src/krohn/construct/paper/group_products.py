@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from krohn.algebra.permutation import compose
-from krohn.algebra.solvable import SolvableSeries
+from krohn.algebra.solvable import CounterTower
 from krohn.construct.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
 from krohn.construct.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units
 from krohn.network.transformer import Layer, Mlp
@@ -221,12 +221,12 @@ def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
 # cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.solvable``.
 
 
-def solvable_simulator(series: SolvableSeries, length: int, counting: str = "relu") -> GroupSimulator:
-    """Sim(G, T) on the vectors of ``series.encode``: depth 3l − 2 for a series of length l."""
+def solvable_simulator(tower: CounterTower, length: int, counting: str = "relu") -> GroupSimulator:
+    """Sim(G, T) on the vectors of a prime tower: depth 3l − 2 for l sections."""
     current = trivial_simulator()
-    for height, step in enumerate(series.steps):
-        quotient = cyclic_simulator(step.prime, length, counting)
-        current = wreath_product(current, quotient, step.prime) if height else quotient
+    for height, prime in enumerate(reversed(tower.moduli)):
+        quotient = cyclic_simulator(prime, length, counting)
+        current = wreath_product(current, quotient, prime) if height else quotient
     return GroupSimulator(
-        current.layers, current.rep_dim, current.rep_size, series.encode, series.elements, compose
+        current.layers, current.rep_dim, current.rep_size, tower.vector, tuple(tower.vectors), compose
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.permutation import compose, inverse
-from krohn.algebra.solvable import SolvableSeries, solvable_series
+from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.group_products import solvable_simulator
@@ -182,7 +182,7 @@ class ResetSimulator:
     """Layers on ``channels`` + SHARED; the state ends in the value channel, which also takes resets."""
 
     part: PermutationReset
-    series: SolvableSeries
+    tower: CounterTower
     layers: tuple[Layer, ...]
     channels: tuple[str, ...]
 
@@ -214,16 +214,16 @@ class ResetSimulator:
         """A letter on ``inputs``."""
         if isinstance(action, int):
             return [0] * self.rep_dim + [action] + [0] * self.part.has_resets
-        return [*self.series.codes[action], 0] + [1] * self.part.has_resets
+        return [*self.tower.vectors[action], 0] + [1] * self.part.has_resets
 
     def initial(self) -> list[int]:
         """Position 0 on ``inputs``: the reset to q₀."""
         return [0] * self.rep_dim + [self.part.initial * self.part.has_resets] + [0] * self.part.has_resets
 
 
-def table_rows(part: PermutationReset, series: SolvableSeries) -> int:
+def table_rows(part: PermutationReset, tower: CounterTower) -> int:
     """Rows of the table q·h⁻¹·g, or of q₀·g without resets."""
-    order = len(series.elements)
+    order = len(tower.listed)
     if order == 1:
         return part.states
     return order**2 * part.states if part.has_resets else order
@@ -231,8 +231,8 @@ def table_rows(part: PermutationReset, series: SolvableSeries) -> int:
 
 def reset_simulator(part: PermutationReset, length: int, counting: str = "relu") -> ResetSimulator:
     """The layers of the lemma for one component."""
-    series = solvable_series(part.permutations, part.states)
-    group = solvable_simulator(series, length, counting)
+    tower = prime_tower(part.permutations, part.states)
+    group = solvable_simulator(tower, length, counting)
     width = group.rep_dim
     names = [f"group {i}" for i in range(width)]
     if part.has_resets:
@@ -244,8 +244,8 @@ def reset_simulator(part: PermutationReset, length: int, counting: str = "relu")
     if part.has_resets:
         layers.append(_lookup(part, length, width, dim))
     if width:
-        layers.append(_apply(part, series, width, dim, counting))
-    return ResetSimulator(part, series, tuple(layers), tuple(names))
+        layers.append(_apply(part, tower, width, dim, counting))
+    return ResetSimulator(part, tower, tuple(layers), tuple(names))
 
 
 def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
@@ -259,20 +259,20 @@ def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
     return Layer((head,), lift_mlp(table, [value], [value], dim), keep, keep)
 
 
-def _apply(part: PermutationReset, series: SolvableSeries, width: int, dim: int, counting: str) -> Layer:
+def _apply(part: PermutationReset, tower: CounterTower, width: int, dim: int, counting: str) -> Layer:
     """The table (g, h, q) ↦ q·h⁻¹·g, or g ↦ q₀·g if there are no resets."""
-    codes = series.codes
+    codes = tower.vectors
     if part.has_resets:
         value, reads = 2 * width, [*range(2 * width + 1)]
         rows = {
             (*codes[g], *codes[h], q): compose(inverse(h), g)[q]
-            for g in series.elements
-            for h in series.elements
+            for g in codes
+            for h in codes
             for q in range(part.states)
         }
     else:
         value, reads = width, [*range(width)]
-        rows = {codes[g]: g[part.initial] for g in series.elements}
+        rows = {codes[g]: g[part.initial] for g in codes}
     mlp = table_mlp(np.array(list(rows)), np.array(list(rows.values())), counting)
     keep = np.ones(dim)
     keep[value] = 0.0

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.group_names import group_name
-from krohn.algebra.solvable import solvable_series
+from krohn.algebra.solvable import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.construct.paper.blocks import (
@@ -217,7 +217,7 @@ def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
             )
             continue
         try:
-            rows = table_rows(part, solvable_series(part.permutations, part.states))
+            rows = table_rows(part, prime_tower(part.permutations, part.states))
         except LimitExceeded as error:
             yield f"component {number}: {error}"
             continue

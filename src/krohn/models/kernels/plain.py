@@ -89,8 +89,8 @@ def _thinned_attention(
         length = q.shape[2]
         mask = torch.full((length, length), float("-inf"), dtype=q.dtype, device=q.device).triu(1)
     weights = (q @ k.transpose(-1, -2) * head_scale(q.shape[-1]) + mask).softmax(-1)
-    kept = dropout.mask(weights.view(replicates, -1, weights.shape[-1]))
-    return (weights * kept.view_as(weights)) @ v
+    factors = dropout.mask(weights.view(replicates, -1, weights.shape[-1]))
+    return (weights * factors.view_as(weights)) @ v
 
 
 def recency_mask(slopes: Tensor, length: int) -> Tensor:
