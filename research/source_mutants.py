@@ -24,19 +24,19 @@ COMPILED = "tests/construct/test_compiling.py"
 # (and options of pytest).
 MUTANTS = [
     (
-        "algebra/permutation.py",
+        "algebra/transformation.py",
         "second[image] for image in first",
         "first[image] for image in second",
         "tests/algebra/test_permutation.py",
     ),
     (
-        "algebra/permutation.py",
+        "algebra/transformation.py",
         "(index + exponent) % length",
         "(index - exponent) % length",
         "tests/algebra/test_permutation.py",
     ),
     (
-        "algebra/permutation.py",
+        "algebra/transformation.py",
         "cycles(permutation)) % 2 == 0",
         "cycles(permutation)) % 2 == 1",
         "tests/algebra/test_permutation.py",
@@ -240,7 +240,7 @@ MUTANTS = [
     ),
     (
         "algebra/stabilizer_chain.py",
-        "level == len(self.levels) and self.numbers.is_one(residue)",
+        "level == len(self.levels) and residue == self.rows.one",
         "level == len(self.levels)",
         "tests/algebra/test_stabilizer_chain.py",
     ),

@@ -18,7 +18,7 @@ from krohn.algebra.permgroup import (
     kernel_on_blocks,
     least_blocks,
 )
-from krohn.algebra.permutation import Permutation, compose, order, power
+from krohn.algebra.transformation import Permutation, compose, order, power
 
 generator_lists = st.integers(2, 6).flatmap(
     lambda n: st.lists(st.permutations(range(n)).map(tuple), min_size=1, max_size=2)

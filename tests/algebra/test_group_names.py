@@ -10,7 +10,7 @@ from algebra import named_groups as named
 from every import every
 from krohn.algebra.group_names import composition_factors, group_name, is_simple_order, simple_group_name
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import compose, order, prime_factors
+from krohn.algebra.transformation import compose, order, prime_factors
 
 SIMPLE_BELOW_10000 = {
     60: "A5",

@@ -9,7 +9,7 @@ from algebra import named_groups as named
 from every import every
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.permgroup import PermutationGroup, semiregular_order
-from krohn.algebra.permutation import commutator, compose
+from krohn.algebra.transformation import commutator, compose
 from krohn.errors import InvalidInput, LimitExceeded
 
 generator_lists = st.integers(2, 6).flatmap(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krohn.algebra import permutation as perm
+from krohn.algebra import transformation as perm
 from krohn.algebra.transformation import ByteRows, TupleRows
 from krohn.errors import InvalidInput
 

@@ -9,8 +9,8 @@ import pytest
 from algebra import named_groups as named
 from every import every
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import Permutation, compose, identity
 from krohn.algebra.solvable import CounterTower, counter_tower, prime_tower
+from krohn.algebra.transformation import Permutation, compose, identity
 from krohn.errors import LimitExceeded, Unsupported
 
 Letters = list[Permutation]

@@ -9,9 +9,8 @@ import pytest
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.permutation import compose
 from krohn.algebra.stabilizer_chain import StabilizerChain, order_bound, product_replacement
-from krohn.algebra.transformation import ByteRows, TupleRows, rows_for
+from krohn.algebra.transformation import ByteRows, TupleRows, compose, rows_for
 
 SEEDS = range(25)
 

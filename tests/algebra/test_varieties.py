@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from krohn.algebra.permutation import compose
+from krohn.algebra.transformation import compose
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata

@@ -4,7 +4,7 @@ from random import Random
 
 from every import every
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import Permutation, compose, identity, inverse
+from krohn.algebra.transformation import Permutation, compose, identity, inverse
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, derived_length
 
 

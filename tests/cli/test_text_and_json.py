@@ -12,7 +12,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.algebra.permutation import as_permutation
+from krohn.algebra.transformation import as_permutation
 from krohn.automata.zoo import parse_spec, zoo_names
 from krohn.cli.app import run
 from krohn.errors import InvalidInput

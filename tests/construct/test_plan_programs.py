@@ -8,8 +8,8 @@ import pytest
 import krohn
 from construct.small_automata import assert_simulates, hard_words, random_automaton
 from every import every
-from krohn.algebra.permutation import compose, identity
 from krohn.algebra.solvable import counter_tower
+from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import holonomy_cascade

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from every import every
-from krohn.algebra.permutation import compose, inverse
+from krohn.algebra.transformation import compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run

@@ -8,8 +8,8 @@ import pytest
 from construct_paper.lemma_networks import semidirect_product
 from construct_paper.lemmas import reindex_meaning
 from every import every
-from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import prime_tower
+from krohn.algebra.transformation import compose
 from krohn.construct.paper.bounds import solvable_group_bounds
 from krohn.construct.paper.group_products import (
     SHARED,

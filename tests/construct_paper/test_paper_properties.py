@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from construct_paper.lemmas import interpolation_nd_bound, interpolation_nd_meaning
 from construct_paper.paper_oracles import assert_simulates
 from construct_paper.test_grid_recognition import renamed_grid
-from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import prime_tower
+from krohn.algebra.transformation import compose
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.barrington import barrington
 from krohn.construct.paper.bounds import bounds_for

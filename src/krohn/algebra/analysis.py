@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from krohn.algebra.green import GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import is_permutation
 from krohn.algebra.subgroups import Subgroup
+from krohn.algebra.transformation import is_permutation
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
 from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.automata.quotients import reachable, reachable_states

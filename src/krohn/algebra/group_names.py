@@ -14,7 +14,7 @@ from krohn.algebra.permgroup import (
     block_system,
     kernel_on_blocks,
 )
-from krohn.algebra.permutation import compose, identity, order, power, prime_factors
+from krohn.algebra.transformation import compose, identity, order, power, prime_factors
 
 # Names of finite simple groups by their orders: alternating, classical, Suzuki and small sporadic.
 

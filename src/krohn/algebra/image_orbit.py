@@ -14,6 +14,7 @@ from functools import cached_property
 from krohn.algebra.components import component_numbers, strong_components
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Row, Rows, Table, rows_for
+from krohn.automata.quotients import word_along
 from krohn.errors import LimitExceeded
 
 _SET_SIZE = 40  # states per image set that the limit assumes: memory must stay bounded too
@@ -178,13 +179,9 @@ class ImageComponent:
         generators = [[position[image] for image in loop] for loop in self._schreier]
         return PermutationGroup(generators, len(base))
 
-    def path_from_base(self, index: int) -> list[int]:
+    def path_from_base(self, index: int) -> tuple[int, ...]:
         """A word that maps P to the member set, along the tree."""
-        word: list[int] = []
-        while index != self.members[0]:
-            index, letter = self._tree[1][index]
-            word.append(letter)
-        return word[::-1]
+        return word_along(self._tree[1], index)
 
     def path_to_base(self, index: int) -> list[int]:
         """A shortest word that maps the member set to P."""

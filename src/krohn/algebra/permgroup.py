@@ -8,16 +8,16 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.permutation import (
+from krohn.algebra.stabilizer_chain import StabilizerChain
+from krohn.algebra.transformation import (
     Permutation,
+    Table,
     as_permutation,
     commutator,
     compose,
     inverse,
     orbits,
 )
-from krohn.algebra.stabilizer_chain import StabilizerChain
-from krohn.algebra.transformation import Table
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Groups in which only the identity fixes a point: their order is read off one orbit.

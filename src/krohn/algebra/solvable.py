@@ -18,7 +18,7 @@ from itertools import pairwise, product
 
 from krohn.algebra.group_names import group_name
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import Permutation, compose, identity, inverse, power, prime_factors
+from krohn.algebra.transformation import Permutation, compose, identity, inverse, power, prime_factors
 from krohn.errors import LimitExceeded, Unsupported
 
 MAX_ORDER = 20_000

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from math import factorial, prod
 from random import Random
 
-from krohn.algebra.permutation import Permutation, is_even, orbits
-from krohn.algebra.transformation import Rows, Table, rows_for
+from krohn.algebra.transformation import Permutation, Rows, Table, is_even, orbits, rows_for
 
 _PATIENCE = 12  # consecutive random members after which a chain is assumed complete
 

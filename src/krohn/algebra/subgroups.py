@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import order
-from krohn.algebra.transformation import product_of_word
+from krohn.algebra.transformation import order, product_of_word
 from krohn.automata.quotients import word_along
 from krohn.errors import LimitExceeded
 

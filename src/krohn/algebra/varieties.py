@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
-from krohn.algebra.permutation import Permutation, compose, order, power, prime_factors
 from krohn.algebra.subgroups import idempotent_onto
-from krohn.algebra.transformation import Row
+from krohn.algebra.transformation import Permutation, Row, compose, order, power, prime_factors
 from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.errors import LimitExceeded

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
-from krohn.algebra.permutation import cycle_notation
 from krohn.algebra.solvable import counter_tower
+from krohn.algebra.transformation import cycle_notation
 from krohn.automata.quotients import word_along
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Plan

@@ -22,7 +22,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import identity
+from krohn.algebra.transformation import identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from krohn.algebra.permutation import Permutation, compose, inverse
+from krohn.algebra.transformation import Permutation, compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.construct.word_problem import Alphabet, alphabet

@@ -8,7 +8,7 @@ largest length that holds.
 from collections.abc import Iterator
 from math import pi
 
-from krohn.algebra.permutation import prime_factors
+from krohn.algebra.transformation import prime_factors
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.lowering.assembly import Faults, longest
 from krohn.construct.paper.grid_heads import MOD_LOGIT_GAP, key_gap

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.analysis import analyze
-from krohn.algebra.permutation import Permutation, identity, inverse, order
+from krohn.algebra.transformation import Permutation, identity, inverse, order
 from krohn.automata.quotients import reachable, word_along, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup, block_images, least_blocks
-from krohn.algebra.permutation import Permutation, is_permutation
+from krohn.algebra.transformation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget

@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from krohn.algebra.permutation import Permutation
 from krohn.algebra.solvable import CounterTower, counter_tower
+from krohn.algebra.transformation import Permutation
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import Budget
 from krohn.cascade.holonomy import holonomy_cascade

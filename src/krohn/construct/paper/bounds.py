@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from math import log2, log10
 from typing import Any
 
-from krohn.algebra.permutation import prime_factors
 from krohn.algebra.solvable import prime_tower
+from krohn.algebra.transformation import prime_factors
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.budget import UNITS, Budget

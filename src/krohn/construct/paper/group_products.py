@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.algebra.permutation import compose
 from krohn.algebra.solvable import CounterTower
+from krohn.algebra.transformation import compose
 from krohn.construct.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
 from krohn.construct.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units
 from krohn.network.transformer import Layer, Mlp

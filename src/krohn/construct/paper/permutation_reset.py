@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.permutation import compose, inverse
 from krohn.algebra.solvable import CounterTower, prime_tower
+from krohn.algebra.transformation import compose, inverse
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
 from krohn.construct.paper.blocks import lift_mlp
 from krohn.construct.paper.group_products import solvable_simulator

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from krohn.algebra.permutation import Permutation, identity, inverse
 from krohn.algebra.solvable import CounterTower, Residues, counter_tower
+from krohn.algebra.transformation import Permutation, identity, inverse
 from krohn.cascade.holonomy import Cascade, Update
 from krohn.construct.tight.draft import Finite, ProgramDraft
 

@@ -7,7 +7,7 @@ memory head gives the coordinate before the letter and a table steps it forward,
 
 from dataclasses import dataclass
 
-from krohn.algebra.permutation import Permutation, identity
+from krohn.algebra.transformation import Permutation, identity
 from krohn.cascade.holonomy import Cascade
 from krohn.construct.tight.cascade_level import (
     CascadeLevel,
