@@ -62,7 +62,7 @@ NEEDED_BY_TESTS = {
 
 
 def missing() -> dict[str, str]:
-    """What is left out here, and the package that it needs."""
+    """The tests that are skipped here, and the packages they need."""
     return {name: package for name, package in NEEDS.items() if not _is_there(package)}
 
 

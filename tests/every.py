@@ -1,4 +1,4 @@
-"""A property of a class of inputs is one test: it is checked for every input, and a failing one is named."""
+"""One test per property of a class of inputs: checks every input and names a failing one."""
 
 import functools
 import inspect

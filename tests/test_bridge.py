@@ -101,7 +101,7 @@ def test_gradients_reach_every_matrix_and_weights_travel_back() -> None:
         (torch.tensor([0, 1]), r"words must be \[batch, length\]"),
     ],
 )
-def test_letters_that_are_none_are_refused(words: torch.Tensor, says: str) -> None:
+def test_unknown_letters_are_refused(words: torch.Tensor, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         to_torch(compile(zoo("C2"), 4))(words)
 

@@ -98,7 +98,9 @@ def test_a_time_limit_ends_with_one_line(capfd: pytest.CaptureFixture[str]) -> N
         assert error.count("\n") == 1
 
 
-def test_what_was_given_up_is_said_with_the_option_that_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_abandoned_search_is_reported_with_the_option_that_continues_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     command = ["compile", "Add", "--length", "64"]
     assert run([*command, "--effort", "0.01"]) == 0
     streams = capfd.readouterr()

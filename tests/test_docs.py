@@ -144,7 +144,7 @@ def test_the_picture_of_the_readme_is_what_krohn_draws_in_words_that_people_use(
     assert not re.search(r">is \d<|place 1 for|sum of is", kept)
 
 
-def test_the_first_page_of_the_documentation_has_a_picture_and_is_no_list_of_links() -> None:
+def test_the_first_page_of_the_documentation_has_a_picture_and_is_not_a_list_of_links() -> None:
     page = (ROOT / "docs" / "index.md").read_text()
     prose, _, contents = page.partition("```{toctree}")
     (picture,) = re.findall(r"!\[.+\]\((.+)\)", prose)

@@ -35,7 +35,7 @@ def test_an_error_can_be_caught_by_the_root_and_by_its_built_in(
             raise kind("must be even; got 3")
 
 
-def test_an_unsupported_request_is_no_invalid_input() -> None:
+def test_an_unsupported_request_is_not_invalid_input() -> None:
     """A reader of files may pass over what is malformed, not over what cannot be done."""
     assert not issubclass(errors.Unsupported, errors.InvalidInput)
     assert not issubclass(errors.LimitExceeded, ValueError)

@@ -15,7 +15,7 @@ SOURCES = {
 }
 
 
-def test_what_is_used_is_reached_and_what_is_not_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_used_definitions_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(house, "entrances", lambda: {("krohn.front", "enter")})
     reached = house.reached(SOURCES)
     assert {("krohn.front", "enter"), ("krohn.back", "used"), ("krohn.back", "LIMIT")} <= reached

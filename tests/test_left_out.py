@@ -1,4 +1,4 @@
-"""What cannot run for want of a package is left out and named; nothing else is."""
+"""Tests are skipped and named for a missing package, and for nothing else."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Elementary functions to the nearest float, against mpmath with many more digits than are needed."""
+"""Elementary functions rounded to the nearest float, against mpmath with many digits."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What an outsider's package adds: an automaton family, a construction, an export format, by entry points."""
+"""Plugins by entry points: an automaton family, a construction, an export format."""
 
 import json
 import os

@@ -39,7 +39,7 @@ def test_a_name_a_file_and_an_object_give_the_same(stored: Path) -> None:
 
 
 @pytest.mark.parametrize("function", [krohn.analyze, krohn.decompose])
-def test_what_is_no_automaton_is_refused(function: object) -> None:
+def test_invalid_automata_are_refused(function: object) -> None:
     with pytest.raises(krohn.KrohnError, match="a name, a file, a dictionary or a table; got int"):
         function(7)  # type: ignore[operator]
 
@@ -61,7 +61,7 @@ def test_a_decomposition_reads_letter_names() -> None:
         cascade.step(cascade.initial, "c")
 
 
-def test_words_that_are_none_are_refused(network: krohn.CompiledNetwork) -> None:
+def test_invalid_words_are_refused(network: krohn.CompiledNetwork) -> None:
     with pytest.raises(krohn.KrohnError, match="every letter must be one of a b"):
         network.run(["abab", "abcd"])
     with pytest.raises(krohn.KrohnError, match="words must have one length; got lengths 2 to 3"):

@@ -1,4 +1,4 @@
-"""The list of mistakes that the suite must find names what is there: sources, tests, the text once."""
+"""The list of source mutants is valid: files and tests exist, and the text occurs once."""
 
 from pathlib import Path
 

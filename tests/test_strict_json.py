@@ -1,4 +1,4 @@
-"""JSON that anyone may have written: what Python's reader would let pass is refused in one line."""
+"""Untrusted JSON: malformed input that Python's reader accepts is refused in one line."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_what_python_writes_is_read_back_with_its_types(value: Any) -> None:
         ("1" * 5_000, "it must be JSON; "),  # Python reads integers of at most 4,300 digits
     ],
 )
-def test_what_is_not_plain_json_is_refused_in_a_line(text: str | bytes, message: str) -> None:
+def test_invalid_json_is_refused_in_one_line(text: str | bytes, message: str) -> None:
     with pytest.raises(InvalidFile) as refused:
         parse_json(text)
     assert str(refused.value).startswith(message)

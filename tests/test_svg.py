@@ -17,7 +17,7 @@ def shapes(canvas: Canvas, tag: str) -> list[ElementTree.Element]:
     return ElementTree.fromstring(canvas.render()).findall(f"{SVG}{tag}")
 
 
-def test_each_method_draws_one_shape_where_it_was_told() -> None:
+def test_each_method_draws_one_shape_at_its_position() -> None:
     canvas = Canvas(100, 50.5)
     canvas.line(0, 1, 2, 3, stroke_width=2)
     canvas.rect(1, 2, 3, 4, fill="red")

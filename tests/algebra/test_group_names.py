@@ -155,7 +155,7 @@ def plane_over_four() -> named.Generators:
     return [turn, *shears]
 
 
-def test_the_two_simple_groups_of_order_20160_are_told_apart() -> None:
+def test_the_two_simple_groups_of_order_20160_are_distinguished() -> None:
     plane, alternating = group(plane_over_four()), group(named.alternating(8))
     assert plane.order == alternating.order == 20160
     assert (simple_group_name(plane), simple_group_name(alternating)) == ("PSL(3,4)", "A8")

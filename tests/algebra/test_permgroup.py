@@ -176,7 +176,7 @@ def test_listing_a_large_group_names_the_limit() -> None:
         group(named.symmetric(8)).elements(1000)
 
 
-def test_a_generator_that_is_no_permutation_is_refused() -> None:
+def test_a_generator_that_is_not_a_permutation_is_refused() -> None:
     with pytest.raises(InvalidInput, match="each of 0, …, 2 once"):
         PermutationGroup([(0, 0, 1)], 3)
     with pytest.raises(InvalidInput, match="must be at least 0; got -1"):

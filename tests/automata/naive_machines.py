@@ -1,4 +1,4 @@
-"""What each family of the zoo does, told again in plain Python: words of letter names to names of states."""
+"""Every family of the zoo again in plain Python: words of letter names to names of states."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence

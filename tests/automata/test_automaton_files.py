@@ -1,4 +1,4 @@
-"""The JSON form: what is written is read back, and every defect is named."""
+"""The JSON format: round trips, and an error for every defect."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ from krohn.automata.files import (
 from krohn.automata.zoo import parse_spec, true_name, zoo, zoo_names
 from krohn.errors import InvalidAutomaton, InvalidFile, InvalidInput, KrohnError, LimitExceeded
 
-# The example of the interface, word for word.
+# The example of the interface, verbatim.
 EXAMPLE = (
     '{"krohn": 1, "letters": ["a","b"], "states": ["p","q"], "start": "p", "next": {"p": {"a":"q","b":"p"}, '
     '"q": {"a":"p","b":"q"}}, "observe": {"p": 0, "q": 1}}'
@@ -107,7 +107,7 @@ def test_every_defect_is_named(change: Callable[[dict[str, Any]], object], compl
         ("\x00", "must be JSON"),
     ],
 )
-def test_text_that_is_no_automaton_is_refused(text: str, complaint: str, tmp_path: Path) -> None:
+def test_text_that_is_not_an_automaton_is_refused(text: str, complaint: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text)
     with pytest.raises(KrohnError, match=complaint) as caught:

@@ -1,4 +1,4 @@
-"""State diagrams as in textbooks: every state, every pair or a note, one start arrow, honest circles."""
+"""State diagrams: every state, every pair or a note, one start arrow, double circles only for acceptance."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""JFLAP's files: the same language there and back, NFAs as sets of states, and XML made to harm refused."""
+"""JFLAP's files: round trips keep the language, NFAs become sets of states, malicious XML is refused."""
 
 import itertools
 import time
@@ -158,7 +158,7 @@ OUTSIDE = b"""<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><structure><
         ),
     ],
 )
-def test_what_is_no_automaton_is_refused_in_one_line(
+def test_invalid_automata_are_refused_in_one_line(
     data: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.jff"

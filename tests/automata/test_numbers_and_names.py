@@ -1,4 +1,4 @@
-"""What is a number, a name, a word: nothing else is taken for one, and what is written can be read."""
+"""Validation of numbers, names and words, and round trips."""
 
 import itertools
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_words_without_letters_are_words_however_they_are_written(words: Any, sh
 
 
 @every("words", [5, None, 2.5, [None], [[], [1]], [[0.5]], [["1", 0.5]], [[[1]]]])
-def test_what_is_no_list_of_words_is_refused(words: Any) -> None:
+def test_an_invalid_list_of_words_is_refused(words: Any) -> None:
     with pytest.raises(InvalidInput):
         krohn.simulate("Parity", words)
 
@@ -146,7 +146,7 @@ def test_letters_of_a_dfa_that_cannot_be_written_are_refused(letters: list[Any])
 
 
 @pytest.mark.parametrize("name", ["C3", "Dyck2,1", "abab"])
-def test_a_dfa_is_made_from_a_name_and_accepts_where_it_is_told(name: str) -> None:
+def test_a_dfa_from_a_name_accepts_in_the_given_states(name: str) -> None:
     pytest.importorskip("automata.fa.dfa")
     automaton = krohn.zoo(name)
     for accept in ([0], [1, 2], []):
@@ -159,7 +159,7 @@ def test_a_dfa_is_made_from_a_name_and_accepts_where_it_is_told(name: str) -> No
 
 
 @pytest.mark.parametrize("accept", [[3], [-1], [0.5], ["0"], [None]])
-def test_accepting_states_that_are_none_are_refused(accept: list[Any]) -> None:
+def test_invalid_accepting_states_are_refused(accept: list[Any]) -> None:
     with pytest.raises(InvalidInput, match=r"accepting states must lie in \[0, 3\)"):
         krohn.to_dfa("C3", accept=accept)
 

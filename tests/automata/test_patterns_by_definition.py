@@ -1,4 +1,4 @@
-"""Patterns against what a regular expression means: sets of words, built from the leaves up."""
+"""Patterns against the semantics of regular expressions: sets of words, built from the leaves up."""
 
 import itertools
 import random

@@ -105,7 +105,7 @@ def test_a_quotient_of_c4_by_its_even_part_is_c2() -> None:
     assert quotient(zoo("C4:01"), [7, 3, 7, 3]).table.tolist() == zoo("C2").table.tolist()
 
 
-def test_a_partition_that_is_no_congruence_is_refused_with_its_counterexample() -> None:
+def test_a_partition_that_is_not_a_congruence_is_refused_with_its_counterexample() -> None:
     with pytest.raises(InvalidInput, match="'0' and '1' are together, but letter '1' takes them apart"):
         quotient(zoo("C4:01"), [0, 0, 1, 1])
     with pytest.raises(InvalidInput, match="one class per state"):

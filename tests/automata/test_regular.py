@@ -256,7 +256,7 @@ def test_a_dfa_needs_accepting_states() -> None:
         to_dfa(zoo("Parity"), accept=[5])
 
 
-def test_an_nfa_and_what_is_no_automaton_are_refused_in_one_line() -> None:
+def test_an_nfa_and_other_objects_are_refused_in_one_line() -> None:
     many = NFA(
         states={"p", "q"},
         input_symbols={"a"},

@@ -1,4 +1,4 @@
-"""The semiautomaton refuses what it cannot be, and is a value."""
+"""Validation of the semiautomaton, equality and hash."""
 
 from math import factorial
 
@@ -98,7 +98,7 @@ def test_long_letter_names_are_separated_by_blanks() -> None:
 
 
 @pytest.mark.parametrize("word", ["abc", ["a", "c"], [0, 2], [-1]])
-def test_letters_that_are_none_are_named(word: Word) -> None:
+def test_unknown_letters_are_named(word: Word) -> None:
     with pytest.raises(InvalidInput, match="every letter must be one of a b, or a number below 2; letter "):
         from_regex("(ab)*").run(word)
 
@@ -111,8 +111,8 @@ def test_a_run_begins_at_a_state(start: int) -> None:
             run([0], start=start)
 
 
-def test_what_is_no_integer_is_neither_a_letter_nor_a_state() -> None:
-    """1.7 is not 1: it is refused, not cut."""
+def test_letters_and_states_must_be_integers() -> None:
+    """1.7 is refused, not truncated to 1."""
     automaton = Semiautomaton(TABLE)
     with pytest.raises(InvalidInput, match=r"letter 2 is '1\.0'"):
         automaton.run([0, 1.0])  # type: ignore[list-item]

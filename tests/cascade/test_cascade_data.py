@@ -217,7 +217,7 @@ def test_a_pass_that_makes_a_group_solvable_saves_no_number_of_layers() -> None:
 
 
 @pytest.mark.parametrize("spec", ["C3", "Grid4", "S4", "abab", "Dyck3,2", "Add", "Grid3x4"])
-def test_words_and_starts_that_are_none_are_refused_by_every_kind_of_plan(spec: str) -> None:
+def test_invalid_words_and_starts_are_refused_by_every_kind_of_plan(spec: str) -> None:
     """Wherever the plan would look, a foreign letter must not be taken for another one."""
     result = krohn.decompose(spec)
     letters, states = result.automaton.num_letters, result.automaton.num_states

@@ -1,4 +1,4 @@
-"""Words do what they are said to do, letter by letter on the states."""
+"""Words of a cascade act on the states as documented, letter by letter."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The covering check attacked: broken frames, answers and schedules, against chains followed one by one."""
+"""Attacks on the covering check: broken frames, updates and schedules, judged by following every chain."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -109,7 +109,7 @@ def test_any_schedule_is_accepted_exactly_if_chains_can_be_followed_in_its_order
 
 
 def broken_frames(frame: Skeleton) -> dict[str, Skeleton]:
-    """What is wrong with each frame, in the words of the check."""
+    """Broken frames, by the error message expected of the check."""
 
     def with_tiles(number: int, tiles: tuple[int, ...]) -> Skeleton:
         return dataclasses.replace(frame, tiles=[*frame.tiles[:number], tiles, *frame.tiles[number + 1 :]])

@@ -1,4 +1,4 @@
-"""The checks of plan nodes against words: what is accepted simulates, what is refused goes astray."""
+"""The checks of plan nodes against words: accepted nodes simulate the automaton, refused ones do not."""
 
 from collections.abc import Iterator
 from itertools import combinations, product

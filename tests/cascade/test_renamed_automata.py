@@ -62,7 +62,7 @@ def test_every_word_from_every_state_is_run_as_under_the_old_names(seed: int) ->
 
 
 @pytest.mark.parametrize("letter", [-1, 9, 0.5, 1.0, None, "z", ""])
-def test_what_is_no_letter_moves_no_coordinates(letter: object) -> None:
+def test_unknown_letters_move_no_coordinates(letter: object) -> None:
     result = decompose("abab", plain=True)
     with pytest.raises(InvalidInput, match="every letter must be one of a b"):
         result.step(result.initial, letter)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def test_a_stack_is_found_under_any_names_and_its_plan_runs_it(
 
 
 @every("seed", range(30))
-def test_one_wrong_transition_is_no_stack(seed: int) -> None:
+def test_a_stack_with_one_wrong_transition_is_not_recognised(seed: int) -> None:
     """Whatever is still called a stack must run as that stack in every state under every letter."""
     random = Random(seed)
     whole = stack(2, 2)

@@ -1,4 +1,4 @@
-"""Networks with one thing changed, and a brute-force judge that does not know about proofs."""
+"""Mutants of networks, and a brute-force judge that is independent of proofs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Mutant:
-    """A changed network with the automaton it is held against."""
+    """A mutant with the automaton it is compared with."""
 
     kind: str
     what: str

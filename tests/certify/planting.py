@@ -1,4 +1,4 @@
-"""Bugs planted in gadgets: a function of the compiler that returns something a little different."""
+"""Bugs planted in gadgets: a compiler function whose result is slightly changed."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import krohn.construct.compiling  # every module that uses a gadget is there before one is replaced
+import krohn.construct.compiling  # import every module that uses a gadget before replacing one
 from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
 from krohn.construct.lowering.map_gadgets import TableCode
 from krohn.construct.paper.lemmas import PositionCode
@@ -100,9 +100,9 @@ def _damaged_field(whole: Any) -> Any:
 
 @contextmanager
 def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Everywhere in the compiler, its registry included, the function is replaced by one that is wrong.
+    """Replaces the function everywhere in the compiler, its registry included, by a wrong one.
 
-    Unless another is given, it is one whose result is damaged.
+    By default the wrong one damages the result.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Networks nobody built: random weights and odd shapes neither crash the checker nor fool it."""
+"""Random weights and odd shapes neither crash the checker nor fool it."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""What a network's file says about its channels must be its own: lowering the program gives these tensors."""
+"""The description of the channels in a network's file must match: lowering the program gives its tensors."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def test_so_does_one_with_other_units(activation: str) -> None:
 
 
 def rare(threshold: int) -> Program:
-    """Counts to 3, and notes in ``many`` whether there were more than ``threshold`` steps; no one minds."""
+    """Counts to 3; the unused register ``many`` records whether there were more than ``threshold`` steps."""
     rows = tuple(((many, count), (count,)) for many in range(2) for count in range(4))
     return Program(
         registers=(

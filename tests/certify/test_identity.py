@@ -1,4 +1,4 @@
-"""A certificate is about the automaton the user means; what a file calls itself is the file's word."""
+"""A certificate is about the automaton that the user names; the name in a file is not trusted."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The margin a certificate states is what torch keeps: other orders of summation, batches and threads."""
+"""The certified margin holds in torch, for other summation orders, batches and threads."""
 
 import numpy as np
 import torch

@@ -82,8 +82,8 @@ def test_another_automaton_is_refused_with_a_word() -> None:
     assert changed.run(word)[-1] != other.run(word)[-1]
 
 
-def test_what_the_proof_stumbles_over_is_a_refusal() -> None:
-    """A mutant whose rows do not fit once ended in an IndexError."""
+def test_an_exception_in_the_proof_is_a_refusal() -> None:
+    """Regression: a mutant with misfit rows raised an IndexError."""
     network = krohn.compile(krohn.zoo("FlipFlop"), 8, method="grid")
     seed = (0, 16, list(CHANGES).index("padding changed"), 1)
     mutant, automaton = changed(network.transformer, network.automaton, 8, "float32", "padding changed", seed)

@@ -1,7 +1,7 @@
-"""Networks built by hand against what the checker takes for granted: each runs wrong, none is certified.
+"""Hand-built networks that attack assumptions of the checker: each is wrong when run, none is certified.
 
-The docstring of each says the idea. Those in ``DECEIVED`` were certified by a version of the small checker or
-of the proofs beside it; the others never were. ``CONTROLS`` are the same ideas with harmless sizes.
+Each docstring states the idea. Those in ``DECEIVED`` were certified by an earlier version of the checker or
+of other proofs; the others never were. ``CONTROLS`` are the same ideas with harmless sizes.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Ways to change a network or its automaton a little: harmless ones, fatal ones, and some in between.
+"""Small changes of a network or its automaton: harmless, fatal, and in between.
 
 Each takes tensors by their names in a file (copies, to be changed in place or replaced) and says what it did.
 """
@@ -117,7 +117,7 @@ def units_permuted(s: Subject) -> None:
 
 
 def heads_swapped(s: Subject) -> None:
-    """Two heads of the network exchange their queries and keys, or all they are."""
+    """Two heads of the network exchange their queries and keys, or all their matrices."""
     first, second = s.head(), s.head()
     parts = ("W_Q", "W_K") if s.dice.random() < 0.5 else ("W_Q", "W_K", "W_V", "W_C")
     for part in parts:
@@ -137,7 +137,7 @@ def head_split(s: Subject) -> None:
 
 
 def head_split_unevenly(s: Subject) -> None:
-    """The same, and one of both scores a little otherwise."""
+    """The same, with slightly different scores in one of them."""
     head_split(s)
     s.tensors[f"{s.head()}.W_Q"] *= 1 + s.size()
 
@@ -346,7 +346,7 @@ def changed(
     dice = np.random.default_rng(seed)
     subject = Subject(tensors, shape, network.mask, automaton, length, dtype, dice)
     CHANGES[kind](subject)
-    for name, matrix in subject.tensors.items():  # what left float64 altogether is the largest number
+    for name, matrix in subject.tensors.items():  # clip overflow of float64 to the largest number
         if matrix.dtype.kind == "f":
             subject.tensors[name] = np.nan_to_num(np.clip(matrix, -1.7e308, 1.7e308))
     return transformer_from(subject.tensors, subject.shape, subject.mask), subject.automaton

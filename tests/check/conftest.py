@@ -1,4 +1,4 @@
-"""Overflow is something the checker looks for: numpy need not warn of it."""
+"""The checker tests for overflow itself: silence numpy's warnings."""
 
 from collections.abc import Iterator
 

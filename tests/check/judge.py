@@ -1,4 +1,4 @@
-"""A forward pass of its own, to judge networks by: it shares no code with the package, nor the order of sums.
+"""An independent forward pass to judge networks: shares neither code nor summation order with the package.
 
 Every tensor is stored in the dtype; sums, scores and softmax of half types are in float32. Channels, units
 and positions may be added up in the order in which they stand, or backwards.
@@ -40,7 +40,7 @@ STORES = {
 
 
 def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) -> Words:
-    """The states that the network shows on words [batch, length]."""
+    """The states that the network outputs on words [batch, length]."""
     store, way = STORES[dtype], slice(None, None, -1 if backwards else 1)
 
     def times(left: Numbers, right: Numbers) -> Numbers:
@@ -112,7 +112,7 @@ def hard_words(letters: int, length: int, most: int = 300, seed: int = 0) -> Ite
 
 
 def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options: Any) -> list[int] | None:
-    """The first word, of those tried, on which the network shows another state than the automaton's."""
+    """The first tested word on which the network disagrees with the automaton."""
     backwards = options.pop("backwards", False)
     for words in hard_words(automaton.num_letters, length, **options):
         wanted = runs(automaton.table, automaton.start, words)
@@ -124,7 +124,7 @@ def wrong_word(network: Any, automaton: Any, length: int, dtype: str, **options:
 
 
 def decoder_outputs(network: Any, words: Words, *, backwards: bool = False, welford: bool = False) -> Words:
-    """The tokens that a decoder with LayerNorm shows, in float32; its moments in two passes or in one."""
+    """The output tokens of a decoder with LayerNorm in float32, its moments in two passes or one."""
     way = slice(None, None, -1 if backwards else 1)
 
     def times(left: Numbers, right: Numbers) -> Numbers:

@@ -1,4 +1,4 @@
-"""A network on the table, to be changed: its tensors by name, its automaton, and dice."""
+"""A network to be mutated: its tensors by name, its automaton, and a random generator."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ EXTREME = {"float64": (800, 1074), "float32": (90, 149), "bfloat16": (90, 140), 
 
 @dataclass
 class Subject:
-    """A network on the table: its tensors, its automaton, and dice."""
+    """A network to be mutated: its tensors, its automaton, and a random generator."""
 
     tensors: dict[str, Array]
     shape: list[list[int]]
@@ -51,7 +51,7 @@ class Subject:
         return float(10.0 ** self.dice.uniform(-9, 1) * self.some((-1, 1)))
 
     def late(self) -> int:
-        """Thirty letters in, or the last quarter of a shorter word."""
+        """From letter 30 on, or the last quarter of a shorter word."""
         return self.tau + min(30, self.length * 3 // 4)
 
     def matrix(self, *, filled: bool = True) -> Array:
@@ -67,7 +67,7 @@ def depth_of(s: Subject, name: str) -> int:
 
 
 def idle(s: Subject, token: float, codes: Array) -> None:
-    """One more channel, kept everywhere and read by nothing."""
+    """One more channel, with a residual everywhere and never read."""
     for name in list(s.tensors):
         matrix = s.tensors[name]
         depth = depth_of(s, name)

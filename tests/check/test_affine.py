@@ -1,4 +1,4 @@
-"""Affine forms hold what they stand for, in exact rationals: a run gives every symbol its value."""
+"""Soundness of affine forms in exact rationals: a run gives every symbol its value."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def run(dice: np.random.Generator, dtype: type, x: Array, weight: Array, bias: A
 
 
 def apart(form: Affine, symbols: list[Fraction], values: Array) -> list[Fraction]:
-    """How far each number is from what the form makes of the symbols, exactly."""
+    """The exact distance of each number from the value of its form."""
     result = []
     for unit, value in enumerate(values.tolist()):
         meant = Fraction(form.centre[0, unit].item())
@@ -49,7 +49,7 @@ def symbols_of(form: Affine, before: list[Fraction], values: Array) -> list[Frac
 
 
 def numbers(dice: np.random.Generator, dtype: type, *shape: int) -> Array:
-    """Short ones, whose sums are exact, among others."""
+    """Numbers, some of them short, whose sums are exact."""
     short = dice.integers(-4, 5, shape) / 2.0 ** dice.integers(0, 3)
     return np.where(dice.random(shape) < 0.8, short, dice.normal(size=shape)).astype(dtype).astype(np.float64)
 
@@ -66,7 +66,7 @@ def test_two_layers_are_held_by_their_forms_exactly(name: str) -> None:
         x = (middle + radius * dice.uniform(-1, 1, 3)).astype(dtype).astype(np.float64)
         box = Real(np.minimum(middle - radius, x)[None], np.maximum(middle + radius, x)[None])
         certain += _held_through(fmt, dtype, dice, box, x, (first, second), biases)
-    assert certain >= 30  # sums that are known are among them
+    assert certain >= 30  # some sums are known exactly
 
 
 def _held_through(

@@ -1,4 +1,4 @@
-"""Networks built by hand against what the checker takes for granted: each runs wrong, none is certified."""
+"""Hand-built networks that attack assumptions of the checker: each is wrong when run, none is certified."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Networks made to deceive: right on paper, certified by an earlier version, wrong when they are run.
+"""Networks built to deceive: right on paper, certified by an earlier version, wrong when run.
 
-Each has its control, the same idea with harmless sizes, which is certified. None of them ever leaves this
-file.
+Each has its control, the same idea with harmless sizes, which is certified. They are used
+in tests only.
 """
 
 from collections.abc import Callable

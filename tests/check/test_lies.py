@@ -1,7 +1,7 @@
-"""Witnesses written by hand to prove what is not true: whatever they say, only right automata are certified.
+"""Hand-written false witnesses: whatever they claim, only correct automata are certified.
 
-Each lie is told about a network that is right, and held against automata with two states that show something
-else than the network on some word.
+Each is about a correct network and is checked against two-state automata that disagree with the network on
+some word.
 """
 
 import copy
@@ -66,7 +66,7 @@ def a_counter_with_too_many_values(witness: Witness) -> Any:
 
 
 def a_counter_of_no_worth(witness: Witness) -> Any:
-    """The counter stays, and is said to be worth nothing."""
+    """The counter stays, with a claimed worth of 0."""
     return blind(witness, merge([[1]], [[0.0]] * 3, [0, 0]))
 
 

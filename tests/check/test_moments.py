@@ -1,4 +1,4 @@
-"""The machines of the checker against runs of every short word: what it accepts holds on each of them."""
+"""The machines of the checker against runs of all short words: accepted steps hold on each of them."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""What decides the answer besides the tensors: it is in the claim, named as an assumption, or refused.
+"""Everything besides the tensors that decides the answer is in the claim, an assumption, or refused.
 
 Each of these was certified by an earlier version while the network, opened as its folder says, answers
 wrongly, or while the sentence of the claim could be read as another one.
@@ -58,7 +58,7 @@ def test_padding_that_is_not_zero_is_refused(
 
 
 def test_the_replicate_is_the_one_that_runs(tmp_path: Path) -> None:
-    """Replicate 0 is proved; result.json makes replicate 1, which is wrong, the one that krohn runs."""
+    """Replicate 0 is proved; result.json selects replicate 1, which is wrong."""
     folder = Path(shutil.copytree(PROVED, tmp_path / "run"))
     held = load_file(folder / "weights.safetensors")
     save_file(
@@ -87,7 +87,7 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def right_as_opened(folder: Path) -> bool:
-    """What ``transformers`` answers if nothing but the folder is named."""
+    """Whether ``transformers`` is right when it loads the folder with defaults."""
     facts = json.loads((folder / "export.json").read_text())["tokens"]
     automaton = krohn.zoo("Grid4")
     words = np.random.default_rng(0).integers(automaton.num_letters, size=(500, 10))
@@ -144,7 +144,7 @@ def test_a_bias_of_zeros_must_have_its_length(to: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "x", [], 1.5])
-def test_a_number_of_layers_that_is_none_is_one_line(
+def test_an_invalid_number_of_layers_is_one_line(
     value: object, export: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Path(shutil.copytree(export, tmp_path / "odd"))

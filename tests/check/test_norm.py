@@ -223,7 +223,7 @@ def uneven(gain: Array) -> Array:
 
 
 def lone(network: Network) -> Network:
-    """One of the pair is gone: the mean is as large as what is left."""
+    """One of the pair is removed: the mean is as large as the other."""
     positions = network.positions.copy()
     positions[:, pair(network)[0]] = 0
     return outer(network, positions=positions)
@@ -237,7 +237,7 @@ def tilted(network: Network) -> Network:
 
 
 def idle(network: Network) -> Network:
-    """A channel that nobody reads is huge from the fifth letter on: its square overflows."""
+    """An unread channel is huge from the fifth letter on: its square overflows."""
     positions = network.positions.copy()
     positions[5:, int(np.flatnonzero(~positions.any(axis=0))[-1])] = 2e19
     return outer(network, positions=positions)
@@ -298,7 +298,7 @@ def test_no_mutant_with_layer_norm_is_certified_and_wrong(name: str, count: int)
 
 
 def mutant(network: Network, dice: np.random.Generator) -> Network:
-    """One number of one tensor becomes another."""
+    """One entry of one tensor is replaced."""
     at = int(dice.integers(len(network.layers)))
     layer, factor = (
         network.layers[at],

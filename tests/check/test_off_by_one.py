@@ -1,4 +1,4 @@
-"""Every whole number of a witness, one more and one less: nothing that is not true is ever certified."""
+"""Every integer of a witness, plus and minus one: nothing false is certified."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ def moved(witness: Any, changes: dict[tuple[Any, ...], int]) -> Any:
 
 
 def spread(places: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """All places, or as many as there is time for, from all over the witness."""
+    """All positions, or as many as time allows, spread over the witness."""
     return places[:: max(1, len(places) // MOST)]
 
 
@@ -135,7 +135,7 @@ def test_a_weight_that_vanishes_is_certified_only_where_the_network_is_still_rig
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_a_weight_that_is_no_number_is_refused_before_anything_is_proved(number: float) -> None:
+def test_a_nan_weight_is_refused_before_anything_is_proved(number: float) -> None:
     meant = compiled("Parity", LENGTH, "cascade").automaton
     for broken in broken_networks("Parity", "cascade", number):
         with pytest.raises(InvalidFile, match="must be finite"):

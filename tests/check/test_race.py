@@ -1,4 +1,4 @@
-"""Two heads whose positions are compared: certified networks, and lies about how far apart they stand."""
+"""Two heads whose positions are compared: certified networks, and false witnesses about their distance."""
 
 import copy
 import re
@@ -125,7 +125,7 @@ def nothing_known(witness: Witness) -> None:
 
 
 def remembered(witness: Witness) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
-    """Pairs of states that differ only in how far apart the letters stand, or who is here."""
+    """Pairs of states that differ only in the distance of the letters, or in which head is here."""
     step = attention(witness)
     known = [
         (step["base"][s], *(tuple(head["held"][s]) for head in step["heads"] if "held" in head))
@@ -153,7 +153,7 @@ def shows_another_distance(witness: Witness) -> None:
 
 
 def all_distances_one(witness: Witness) -> None:
-    """States with the same letters held are one: who liked could say how far apart they are."""
+    """Merges states that hold the same letters, so that their distance could be chosen freely."""
     step, first = attention(witness), dict[tuple[Any, ...], int]()
     for s, t, known in remembered(witness):
         first.setdefault(known, min(s, t))

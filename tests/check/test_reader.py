@@ -1,4 +1,4 @@
-"""The checker's own reader: what does not fit is one line, in bounded time and memory."""
+"""The checker's own reader: misfit files give a one-line error, in bounded time and memory."""
 
 import json
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def test_a_header_that_does_not_fit_is_refused(name: str, directory: Path) -> No
         read_network(directory)
 
 
-def test_keys_that_stand_twice_deep_nesting_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_duplicate_keys_deep_nesting_and_nan_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     for text in ('{"a": 1, "a": 2}', "[" * 100_000, '{"a": NaN}', "{", "\xff"):
         path.write_text(text, encoding="latin-1")
@@ -111,7 +111,7 @@ def test_keys_that_stand_twice_deep_nesting_and_numbers_that_are_none_are_refuse
         names_of({"states": ["a", "a"], "letters": ["x"]})
 
 
-def test_weights_that_are_no_numbers_are_refused(directory: Path) -> None:
+def test_nan_weights_are_refused(directory: Path) -> None:
     data = bytearray((directory / "model.safetensors").read_bytes())
     data[-8:] = np.array([np.nan]).tobytes()
     (directory / "model.safetensors").write_bytes(bytes(data))

@@ -1,4 +1,4 @@
-"""A refused read-out says which outputs are not told apart, and whether weights or rounding are at fault."""
+"""A refused read-out names the outputs that cannot be distinguished, and whether rounding is to blame."""
 
 from dataclasses import replace
 

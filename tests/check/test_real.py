@@ -1,4 +1,4 @@
-"""Intervals of real numbers hold what exact rationals say, in every operation."""
+"""Every operation on intervals contains the result in exact rationals."""
 
 from fractions import Fraction
 
@@ -96,7 +96,7 @@ def test_a_label_that_no_row_has_is_refused() -> None:
         hull(point(np.zeros((2, 1))), np.array([0, 2]))
 
 
-def test_a_hull_with_something_that_is_no_number_is_no_number() -> None:
+def test_the_hull_of_nan_is_nan() -> None:
     box = hull(point(np.array([[np.nan], [1.0]])), np.array([0, 0]))
     assert np.isnan(box.lo[0, 0])
 
@@ -118,7 +118,7 @@ def test_leaks_round_up_and_sizes_too() -> None:
     assert (ample(np.array([1.0, 2.0])) > [1.0, 2.0]).all()
 
 
-def test_something_that_is_no_number_is_refused_by_every_range_check() -> None:
+def test_nan_is_refused_by_every_range_check() -> None:
     with pytest.raises(Refused, match="overflow"):
         OWN.error(np.array([1.0, np.nan]), 1.0, 0.0)
     with pytest.raises(Refused, match="overflow"):

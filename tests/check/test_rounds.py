@@ -129,7 +129,7 @@ def test_without_one_hypothesis_the_network_is_wrong_and_refused(name: str) -> N
 
 
 def bypass(size: float) -> Change:
-    """One more unit between the rounds, which holds no map, and is read by a unit of the next round."""
+    """One more unit between the rounds that holds no map and is read in the next round."""
 
     def changing(layer: Layer) -> Layer:
         weights, biases, kinds = (

@@ -69,7 +69,7 @@ def test_no_assert_guards_a_step_of_the_proof(path: Path) -> None:
 
 
 @every("path", FILES)
-def test_no_maximum_of_python_hides_what_is_no_number(path: Path) -> None:
+def test_no_python_max_hides_a_nan(path: Path) -> None:
     """max(0.0, nan) is 0.0: only whole numbers may be compared so."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):

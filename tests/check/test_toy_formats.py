@@ -1,5 +1,5 @@
-"""The one arithmetic against exact rationals: every number of formats with 4 to 6 bits, from the subnormal
-numbers up to the overflow threshold.
+"""The checker's arithmetic against exact rationals: every number of formats with 4 to 6 bits, from the
+subnormal numbers up to the overflow threshold.
 
 Rounding is written again here, with fractions, and knows infinity. What is not refused must be finite in
 every order of sums, fused or not, and in its box.

@@ -1,4 +1,4 @@
-"""What nothing reads still runs: 0 times infinity is no number.
+"""Unread values are still computed: 0 times infinity is NaN.
 
 Networks that lack exactly one hypothesis of the proof: that every number is finite, read or not. Each was
 certified by an earlier version and is wrong in torch; its control, the same idea with harmless sizes, is

@@ -122,7 +122,7 @@ def test_steps_left_out_or_doubled_are_refused() -> None:
 
 
 @pytest.mark.parametrize("length", [0, LENGTH + 1, 8.0, True, "8"])
-def test_lengths_that_are_none_are_refused(length: Any) -> None:
+def test_invalid_lengths_are_refused(length: Any) -> None:
     network, automaton, witness = CASES["Parity"]
     assert not check(network, automaton, "float32", length, witness).certified
 

@@ -1,4 +1,4 @@
-"""Networks run by torch itself, to judge them by: its matrix products, its softmax, its types.
+"""Runs networks in torch to judge them: its matrix products, its softmax, its types.
 
 It shares no code with the package and none with ``judge``; what is stored as a half type is one of torch's.
 """
@@ -13,7 +13,7 @@ Words = npt.NDArray[np.int64]
 
 
 def outputs(network: Any, words: Words, dtype: str) -> Words:
-    """The states that the network shows on words [batch, length]; −1 where a logit is no number."""
+    """The states that the network outputs on words [batch, length]; −1 where a logit is NaN."""
     kind = getattr(torch, dtype)
     inner = torch.float32 if kind in (torch.float16, torch.bfloat16) else kind
 

@@ -1,4 +1,4 @@
-"""Changes of what nothing reads: silent heads, unread columns and units, terms that cancel."""
+"""Changes of unread parts: silent heads, unread columns and units, terms that cancel."""
 
 import numpy as np
 

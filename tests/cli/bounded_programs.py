@@ -7,7 +7,7 @@ from pathlib import Path
 
 SECONDS, KILOBYTES = 10, 1_000_000
 
-# A small process between: a process starts with the peak memory of its parent, and pytest's is large.
+# A small process in between: a child inherits its parent's peak memory, and pytest's is large.
 WATCH = """
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:])
@@ -27,7 +27,7 @@ for line in sys.argv[1:]:
 
 
 def survived(*command: str, folder: Path) -> str:
-    """The one line of a program that refuses; it took at most 10 seconds of a processor and 1 GB."""
+    """The error line of a program that must refuse within 10 seconds of CPU time and 1 GB."""
     (line,) = bounded(["-m", *command], folder, status=2).splitlines()
     assert line.startswith("error: ")
     return line
@@ -43,13 +43,13 @@ def survived_each(commands: Sequence[tuple[str, ...]], folder: Path) -> list[str
 
 
 def bounded(words: Sequence[str], folder: Path, *, status: int, out: str = "") -> str:
-    """What Python prints as errors, in bounded time and memory."""
+    """The stderr of a Python process, in bounded time and memory."""
     done = subprocess.run(
         [sys.executable, "-c", WATCH, sys.executable, *words],
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=12 * SECONDS,  # what waits for ever uses no processor
+        timeout=12 * SECONDS,  # a process that waits forever uses no CPU time
     )
     seconds, kilobytes = map(float, (folder / "used.txt").read_text().split())
     (folder / "used.txt").unlink()

@@ -145,7 +145,7 @@ def test_no_depth_is_called_optimal_for_words_too_short_for_the_lower_bound(
         ("S4", 2, "1 layer for this length; a scan takes ⌈log₂ T⌉ for T letters (krohn analyze says if"),
     ],
 )
-def test_what_is_said_of_short_words_is_said_of_short_words(
+def test_statements_about_short_words_name_their_length(
     spec: str, length: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["compile", spec, "--length", str(length)]) == 0

@@ -23,7 +23,7 @@ def test_the_list_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> N
     assert [[0, 1], [1, 0]] in [entry["table"] for entry in entries]
 
 
-def test_a_sample_is_told_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_is_printed_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["atlas", "--states", "3", "--letters", "2", "--sample", "2", "--effort", "0.1"]) == 0
     assert "next states" in capsys.readouterr().out
 

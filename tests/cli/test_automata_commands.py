@@ -129,7 +129,7 @@ def test_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -
     assert f"krohn {command}" in answer(capsys, command, "--help")
 
 
-def test_few_words_and_many_of_one_length_are_run_alike() -> None:
+def test_few_words_and_many_of_one_length_give_the_same_states() -> None:
     automaton = zoo("Dyck4,2")
     words = [[index % 4, 2, index % 3, 1, 0] for index in range(40)]
     expected = [automaton.run(word) for word in words]

@@ -46,7 +46,7 @@ def refused(capsys: pytest.CaptureFixture[str], folder: Path, *commands: str) ->
 @pytest.mark.parametrize(
     "junk", [b"", b"junk", b"\xff" * 100, b'\x10\x00\x00\x00\x00\x00\x00\x00{"a":', None]
 )
-def test_a_file_that_is_no_safetensors_is_refused(
+def test_a_file_that_is_not_safetensors_is_refused(
     junk: bytes | None, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = folder / "weights.safetensors"
@@ -103,9 +103,7 @@ def test_a_result_that_does_not_fit_is_refused(
 @pytest.mark.parametrize(
     "text", ["", "[", "[]", "null", '{"task": {"spec": "NoSuch"}}', '{"task": {"spec": 5}}']
 )
-def test_a_config_that_is_none_is_refused(
-    text: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_config_is_refused(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "config.json").write_text(text)
     refused(capsys, folder, "verify", "export")
     assert run(["train", "--config", str(folder / "config.json"), "--device", "cpu"]) == 2

@@ -63,7 +63,7 @@ def test_the_text_shows_built_recipe_bound_and_what_heads_do(capsys: pytest.Capt
         assert part in text
 
 
-def test_heads_that_differ_in_numbers_only_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_heads_that_differ_in_numbers_only_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compile", "Grid9", "--length", "20"]) == 0
     assert "8 × latest unclamped place where class = class -1…8 mod 9" in capsys.readouterr().out
 

@@ -33,5 +33,5 @@ def test_the_line_of_the_documentation_defines_the_completion(shell: str) -> Non
     assert "_KROHN_COMPLETE" in done.stdout
 
 
-def test_an_unknown_shell_is_no_verdict() -> None:
+def test_an_unknown_shell_is_an_error_and_not_a_verdict() -> None:
     assert ask("cobol_source").returncode == 2

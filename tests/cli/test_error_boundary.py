@@ -1,4 +1,4 @@
-"""One place turns what goes wrong into one line and an exit status."""
+"""The error boundary: one line and an exit status for every error."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What holds for every command and every option: examples that parse, help, refusals in one line."""
+"""Every command and every option: examples parse, help exists, errors are one line."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from krohn.cli.app import COMMANDS, CommandTable, app, run
 
 ROOT = Path(__file__).parents[2]
 
-# What a command needs before an option is looked at; nothing of it is read.
+# Arguments a command needs before options are parsed; they are never read.
 ARGUMENTS = {
     "analyze": ["C2"],
     "atlas": ["--states", "2", "--letters", "2"],
@@ -107,7 +107,7 @@ def test_many_options_are_tried() -> None:
 
 
 @every("name", EVERY)
-def test_an_unknown_option_is_told_to_people_and_to_machines(
+def test_an_unknown_option_is_reported_as_text_and_as_json(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [*name.split(), *ARGUMENTS.get(name, [])]

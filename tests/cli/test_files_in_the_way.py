@@ -1,4 +1,4 @@
-"""Places that cannot be written: one line, exit status 2, nothing lost and nothing half written."""
+"""Unwritable destinations: one line, exit status 2, nothing lost and nothing half written."""
 
 from pathlib import Path
 

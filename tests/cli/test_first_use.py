@@ -1,4 +1,4 @@
-"""What first users stumbled over: files of others, words without blanks, near names, and long lines."""
+"""What first users stumbled over: foreign files, words without spaces, misspelt names, long lines."""
 
 import io
 import re
@@ -118,7 +118,9 @@ def test_a_circuit_of_one_layer_becomes_so_and_so_deep(capsys: pytest.CaptureFix
         ("extract net -T 2 --effort much", "'much' is not a number"),
     ],
 )
-def test_what_is_no_number_is_called_so(line: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_that_is_not_a_number_is_named(
+    line: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     message = refusal(capsys, line)
     assert expected in message
     assert "range" not in message

@@ -1,4 +1,4 @@
-"""Files made to harm or to deceive: one clear line and exit status 2, in bounded time and memory."""
+"""Malicious files: one clear line and exit status 2, in bounded time and memory."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_wrong_types_in_the_meaning(
         ("\udcff", "it must be JSON in UTF-8; byte 0 is not"),
     ],
 )
-def test_text_that_is_no_meaning(
+def test_invalid_descriptions_are_refused(
     text: str, complaint: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copied(honest, tmp_path)
@@ -287,7 +287,7 @@ def test_json_that_lists_more_than_memory_holds_is_refused(honest: Path, tmp_pat
 
 
 def swollen(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:
-    """The same witness, its first machine with states that also hold the last letters: true, and large."""
+    """The same witness with a first machine whose states also hold the last letters: valid, but large."""
     whole: dict[str, Any] = json.loads(json.dumps(witness))
     place = next(n for n, step in enumerate(whole["steps"]) if step["kind"] == "attention")
     step = whole["steps"][place]

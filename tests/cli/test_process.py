@@ -41,7 +41,7 @@ def krohn(*words: str, shell: str = '"$@"', **options: Any) -> subprocess.Comple
         ('"$@" nothing 2>&-', ""),
     ],
 )
-def test_closed_and_full_streams_are_told_in_one_line(shell: str, stderr: str) -> None:
+def test_closed_and_full_streams_are_one_line(shell: str, stderr: str) -> None:
     done = krohn(shell=shell)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(stderr)
@@ -89,7 +89,7 @@ def test_ctrl_c_while_modules_are_read_shows_no_traceback(module: str, status: i
     assert (done.returncode, done.stdout, done.stderr) == (status, "", stderr)
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     command = f"{sys.executable} -m krohn simulate Parity | head -n 1; echo ${{PIPESTATUS[0]}}"
     words = "0 1 1\n" * 100_000
     done = subprocess.run(["bash", "-c", command], input=words, capture_output=True, text=True)

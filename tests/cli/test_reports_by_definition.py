@@ -1,4 +1,4 @@
-"""What analyze, decompose, atlas, zoo, simulate and sample report, found again by definition."""
+"""The reports of analyze, decompose, atlas, zoo, simulate and sample, recomputed from the definitions."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""Long work shows on a terminal that it goes on, and leaves no trace; a pipe gets a line now and then."""
+"""Progress of long work: a status line on a terminal that is removed at the end; lines in a pipe."""
 
 import os
 import pty
@@ -32,14 +32,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_until(reader: int, end: str) -> str:
-    """What a terminal was sent, maybe in pieces, until the end or until a minute passes in silence."""
+    """The output to a terminal, possibly in pieces, until it ends or a minute passes without any."""
     seen = ""
     while not seen.endswith(end) and select.select([reader], [], [], 60)[0]:
         seen += os.read(reader, 65536).decode()
     return seen.removesuffix(end)
 
 
-def test_a_terminal_sees_that_work_goes_on_and_a_clean_line_after(
+def test_a_terminal_shows_progress_and_a_clean_line_after(
     slow: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader, writer = pty.openpty()

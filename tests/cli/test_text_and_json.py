@@ -1,4 +1,4 @@
-"""What a command tells people is what it tells machines, and both are what the automaton does."""
+"""Text and JSON of a command agree with each other and with the automaton."""
 
 import io
 import itertools
@@ -71,7 +71,7 @@ def test_the_list_for_people_has_the_rows_of_the_list_for_machines(capsys: Captu
 
 @every("spec", ["Parity", "D6", "Grid3", "abab", "Dyck2,1", "C2xFlipFlop"])
 @every("options", [[], ["--plain"]])
-def test_the_components_of_a_decomposition_are_told_as_they_are(
+def test_the_components_of_a_decomposition_are_printed(
     spec: str, options: list[str], capsys: Capture
 ) -> None:
     text, payload = both(capsys, "decompose", spec, *options)
@@ -142,7 +142,7 @@ def test_the_word_of_a_formula_leads_where_its_truth_says(formula: str, capsys: 
         assert chosen["value"] == FORMULAS[formula](**values)
 
 
-def test_a_variable_with_two_values_is_refused_and_one_said_twice_is_not(capsys: Capture) -> None:
+def test_a_variable_with_two_values_is_refused_but_not_a_repeated_one(capsys: Capture) -> None:
     assert run(["barrington", "x & y", "--assign", "x=1,x=0,y=1"]) == 2
     assert "error: a variable must have one value; x is given two" in capsys.readouterr().err
     once = text_of(capsys, "barrington", "x & y", "--assign", "x=1,y=1")
@@ -150,13 +150,13 @@ def test_a_variable_with_two_values_is_refused_and_one_said_twice_is_not(capsys:
 
 
 @pytest.mark.parametrize("images", [[1.7, 0], [1.0, 0.0], ["1", "0"], [None, 0], [0, 0], [1, 2]])
-def test_what_is_no_point_is_no_image_of_a_permutation(images: list[Any]) -> None:
+def test_images_of_a_permutation_must_be_points(images: list[Any]) -> None:
     with pytest.raises(InvalidInput, match="must list each of"):
         as_permutation(images)
 
 
 @pytest.mark.parametrize("spec", ["Parity", "C3", "FlipFlop", "A4", "abab"])
-def test_an_analysis_is_told_with_the_numbers_of_its_object(spec: str, capsys: Capture) -> None:
+def test_an_analysis_is_printed_with_the_numbers_of_its_json(spec: str, capsys: Capture) -> None:
     text, payload = both(capsys, "analyze", spec)
     assert payload["complexity"] in text
     assert f"{payload['semigroup_size']:,}" in text

@@ -1,4 +1,4 @@
-"""What people read is what machines read: tables, notes and verdicts against the JSON of the same command."""
+"""Text output against the JSON of the same command: tables, notes and verdicts."""
 
 import io
 import json
@@ -218,7 +218,7 @@ def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
     assert "2. A table" not in capsys.readouterr().out
 
 
-def test_a_proof_by_boxes_is_told_with_what_it_assumes_and_what_is_left_if_it_fails() -> None:
+def test_a_proof_by_boxes_is_printed_with_its_assumptions_and_its_failures() -> None:
     automaton = krohn.zoo("C3")
     proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
     proof |= {"widest": 0.5, "failure": ""}

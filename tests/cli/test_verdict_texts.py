@@ -32,7 +32,7 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def asked(capsys: pytest.CaptureFixture[str], status: int, *words: str) -> tuple[str, dict[str, Any]]:
-    """What people read and what machines read; both with the same exit status."""
+    """Text and JSON of a command, which must have the same exit status."""
     assert run(words) == status, words
     text = capsys.readouterr().out
     assert run([*words, "--json"]) == status
@@ -48,7 +48,7 @@ def test_a_certificate_says_what_it_covers(nets: Path, capsys: pytest.CaptureFix
     assert len(argument) > 2 * len(text)
 
 
-def test_a_wrong_network_is_told_with_a_word_that_shows_it(
+def test_a_wrong_network_is_reported_with_a_counterexample(
     nets: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, payload = asked(capsys, 1, "verify", str(nets / "wrong"))
@@ -62,7 +62,7 @@ def test_a_wrong_network_is_told_with_a_word_that_shows_it(
     assert automaton.state_names[network.run([letters])[0, -1]] == result["got"]
 
 
-def test_another_automaton_than_the_one_that_is_meant_is_no_certificate(
+def test_a_network_of_another_automaton_is_not_certified(
     nets: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, payload = asked(capsys, 1, "verify", str(nets / "right"), "--automaton", "C6")
@@ -125,7 +125,7 @@ def test_assignments_are_read_with_commas_or_blanks(text: str, values: dict[str,
 
 
 @pytest.mark.parametrize("text", ["x", "x=2", "=1", "x=1=0", "x=true"])
-def test_what_is_no_assignment_is_refused(text: str) -> None:
+def test_an_invalid_assignment_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match="must read x=1,y=0"):
         parse_assignment(text)
 

@@ -1,4 +1,4 @@
-"""``krohn verify`` on a trained run: examined, under no name that suggests a proof."""
+"""``krohn verify`` on a trained run: examined, with no wording that suggests a proof."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The contract of every gadget: on every input, disturbed as far as it promises to tolerate, its meaning.
+"""The contract of every gadget: its meaning on every input, perturbed up to its stated tolerance.
 
 A new gadget is one more case in the lists below: a program with one operation, words that exercise it, and
-the disturbance of its inputs that it must not feel (or the factor by which it may pass it on).
+the perturbation of its inputs that it must tolerate (or the factor by which it may amplify it).
 """
 
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ def _compare(
 
 @dataclass(frozen=True)
 class HeadCase:
-    """An attention operation, what each letter brings along, and further maps its registers need."""
+    """An attention operation, the registers of each letter, and further maps they need."""
 
     name: str
     operation: AttentionOperation

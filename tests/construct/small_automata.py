@@ -1,4 +1,4 @@
-"""Automata by the dozen, and the comparison that every compiled network must pass."""
+"""Random automata, and the comparison that every compiled network must pass."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Hard inputs: the network or one line with the limit, after a bounded number of units of work."""
+"""Hard inputs give a network or a one-line error with the limit, within a bounded amount of work."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What is chosen among plans and options: requests against a table, sources against a model, objectives."""
+"""Choice of plans and options: requests against a table, sources against a model, objectives."""
 
 import random
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program
 
 OBJECTIVES: tuple[Objective, ...] = ("depth", "blocks", "parameters", "width")
-ACCEPTED = {  # the methods that have an option beyond its usual value, as the manual lists them
+ACCEPTED = {  # the methods that accept a non-default value of each option, as documented
     "mask=strict": {"auto", "cascade", "features"},
     "target=observation": {"auto", "cascade", "features"},
     "objective=width": {"auto", "cascade", "features"},
@@ -49,7 +49,7 @@ def test_an_option_is_accepted_by_exactly_the_methods_that_have_it(setting: str)
 
 @every("name", CHOICES)
 @every("wrong", ["", "Auto ", "none", 0, 1.5])
-def test_a_choice_that_is_none_of_the_list_is_named_with_the_list(name: str, wrong: object) -> None:
+def test_an_unknown_choice_is_named_with_the_known_ones(name: str, wrong: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         Request(parse_spec("C2"), 4, **{name: wrong})  # type: ignore[arg-type]
     line = next(part for part in str(refused.value).split("; ") if part.startswith(f"{name} must be one of"))
@@ -72,7 +72,7 @@ def no_program() -> Program:
 def fake_source(
     name: str, methods: tuple[str, ...], layers: int | None, least: int, log: list[str]
 ) -> Source:
-    """A source that notes that it was asked; without layers it has nothing to propose."""
+    """A source that records its calls; without layers it has no proposal."""
 
     def propose(request: Request, budget: Budget) -> Iterable[Proposal]:
         log.append(name)

@@ -1,4 +1,4 @@
-"""Drafts of programs: what is asked for comes out, in as few layers as it can; nothing else is kept."""
+"""Drafts of programs: the requested outputs, in as few layers as possible, without dead code."""
 
 from collections.abc import Callable
 from random import Random
@@ -26,7 +26,7 @@ Values = list[int]
 
 
 class Naive:
-    """A draft, and beside it what each register holds on some words, position by position."""
+    """A draft, with the expected values of each register on some words, position by position."""
 
     def __init__(self, seed: int, mask: Mask) -> None:
         self.rng, self.mask = Random(seed), mask

@@ -100,7 +100,7 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
     assert verdicts == {True, False}
 
 
-def test_a_choice_determines_the_state_and_a_hopeless_pair_is_told_apart_by_nothing() -> None:
+def test_a_choice_determines_the_state_and_no_feature_separates_a_hopeless_pair() -> None:
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
     result = choose(annotated, FEATURES, range(2), Pairs(), Budget(UNITS))

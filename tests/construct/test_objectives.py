@@ -1,4 +1,4 @@
-"""Objectives and targets: blocks of a stock decoder, and automata minimised for what they show."""
+"""Objectives and targets: blocks of a stock decoder, and automata minimised for their observations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Networks that output what an automaton shows: right on all short words, certified, with few heads."""
+"""Networks that output observations: right on all short words, certified, with few heads."""
 
 from dataclasses import replace
 from itertools import product

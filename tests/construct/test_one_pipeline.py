@@ -1,4 +1,4 @@
-"""One module owns every plan: what decompose says of compile is what compile builds."""
+"""One pipeline for plans: the plan that decompose reports is the one that compile builds."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Putting blocks together changes no value: lifting, adding, deepening, appending, dropping."""
+"""Assembling blocks preserves values: lifting, adding, deepening, appending, dropping."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Errata of the gadgets, Theorem 1 and the two lemmas: what is printed fails, what we build does not."""
+"""Errata of the gadgets, Theorem 1 and the two lemmas: the printed version fails, the corrected one holds."""
 
 import math
 import re

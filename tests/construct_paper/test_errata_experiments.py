@@ -1,4 +1,4 @@
-"""What is printed about experiments and cannot be so."""
+"""Errata of the experiments."""
 
 import torch
 from ceilings import position_free_ceiling

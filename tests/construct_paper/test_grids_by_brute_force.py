@@ -34,7 +34,7 @@ def is_grid(letters: list[Letter]) -> bool:
 
 
 def hangs_together(letters: list[Letter]) -> bool:
-    """Whether letters, forwards and backwards, lead from any state to any other: no axis stands still."""
+    """Whether the automaton is weakly connected, that is, no axis is constant."""
     seen = {0}
     while True:
         more = seen | {letter[q] for letter in letters for q in seen}

@@ -1,4 +1,4 @@
-"""The size table says what was built."""
+"""The size table agrees with the networks built."""
 
 from pathlib import Path
 

@@ -75,7 +75,7 @@ def test_what_is_corrected_is_never_less_than_what_is_printed() -> None:
 
 
 def test_automata_with_too_many_states_for_numbers_are_refused_in_one_line() -> None:
-    """They once ended with an overflow."""
+    """Regression: they raised an OverflowError."""
     cascade_bounds(999, 2, 5, 10)
     with pytest.raises(LimitExceeded, match=r"fewer than 1,000 states; got 1,000"):
         cascade_bounds(1000, 2, 5, 10)

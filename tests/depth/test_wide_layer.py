@@ -1,4 +1,4 @@
-"""Heads that return the whole word: read back under every error allowed, and no longer words than said."""
+"""Heads that return the whole word: decodable under every allowed error, up to the stated length."""
 
 import random
 from fractions import Fraction

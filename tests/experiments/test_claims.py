@@ -26,7 +26,7 @@ def claims() -> dict[str, Any]:
 
 
 class Told:
-    """Records that consist of rows and gains written down here."""
+    """Records made of the rows and gains given here."""
 
     def __init__(
         self, claims: dict[str, Any], gains: dict[tuple[str, str, Any], Any], **rows: list[Row]

@@ -39,7 +39,7 @@ LONGER = Experiment(
 
 
 def counted(job: Job) -> tuple[Record, ...]:
-    """Trains in earnest, and notes each beginning in a file that outlives a node.
+    """Really trains, and logs each start in a file that survives the death of a node.
 
     One run goes wrong. Another hangs when it is first tried, so that only the death of its node frees it.
     """
@@ -139,7 +139,7 @@ def test_ray_is_asked_for_by_name_when_it_is_not_there(
 
 
 class PretendedRay:
-    """What the engine asks of Ray, noted."""
+    """A fake Ray that records the calls of the engine."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, int]] = []

@@ -1,4 +1,4 @@
-"""Predictions of automata that were not run: made from what is written beside them, and scored by hand."""
+"""Predictions for held-out automata: recomputed from the stored data, and scored by hand."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A signal in a sweep saves the run in hand and ends the sweep; the next sweep goes on with it."""
+"""A signal saves the current run and ends the sweep; the next sweep resumes it."""
 
 import signal
 from pathlib import Path
@@ -19,7 +19,7 @@ def outcome(record: Record) -> object:
     return record.key, record.status, record.sequences, timeless
 
 
-def test_a_sweep_ends_at_a_signal_and_goes_on_to_the_same_records(
+def test_a_sweep_ends_at_a_signal_and_resumes_to_the_same_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path / "whole") as store:

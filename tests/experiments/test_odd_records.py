@@ -1,4 +1,4 @@
-"""Records that nobody expected: odd characters, half a config, labels of two kinds; orders of merging."""
+"""Unusual records: odd characters, partial configs, mixed labels; merge orders."""
 
 import itertools
 import json
@@ -211,7 +211,7 @@ def test_a_broken_file_of_results_is_one_line_on_the_command_line(
 
 
 def cell_of(*rows: tuple[float, int]) -> Cell:
-    """Of each replicate its accuracy on the words that choose, and its sequences."""
+    """For each replicate its validation accuracy and number of sequences."""
     records = tuple(
         record(
             "r",
@@ -246,7 +246,7 @@ def test_means_along_a_change_are_over_replicates_and_the_held_out_words_choose(
     # Squares .0625 + 0 + .0625 over 2, the root of it over the root of 3; half of that for half the values.
     assert errors == pytest.approx([(0.0625 / 3) ** 0.5, (0.0625 / 3) ** 0.5 / 2])
     assert mean_series(cell, "another") == ([], [], [])
-    assert best_of(cell.records).replicate == 2  # though on the test words it is the worst
+    assert best_of(cell.records).replicate == 2  # although it is the worst on the test set
     assert mean_and_error([0.25]) == (0.25, 0.0)
 
 

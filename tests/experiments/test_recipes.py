@@ -286,7 +286,7 @@ def small(name: str) -> list[PlannedRun]:
     return experiment(name).plan(Scale.SMALL)
 
 
-def test_the_recipe_by_muon_gives_nobody_up_and_is_the_same_for_every_cell() -> None:
+def test_the_recipe_by_muon_drops_no_replicate_and_is_the_same_for_every_cell() -> None:
     cells = [run for run in depth.plan(Scale.SMALL) if run.label["sheet"] == depth.MUON]
     assert len(cells) == 8 * 19
     for run in cells:

@@ -224,7 +224,7 @@ def test_a_store_whose_folder_takes_no_figures_still_shows_its_table(
     assert run(["reproduce", "curves", *store, "--show", *asked_for]) == 2
 
 
-def test_a_run_that_fails_is_told_and_ends_with_status_2(
+def test_a_failing_run_is_reported_and_ends_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrong(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
@@ -254,7 +254,7 @@ def test_the_folder_of_checkpoints_means_the_same_on_every_worker(
     assert seen == [tmp_path / "runs" / "checkpoints", tmp_path / "here", None]
 
 
-def test_partial_runs_are_counted_starred_and_told(
+def test_partial_runs_are_counted_starred_and_explained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (planned, _) = EXPERIMENTS["curves"].plan(Scale.SMOKE)

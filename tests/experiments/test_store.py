@@ -135,7 +135,7 @@ def test_results_with_other_evaluations_disagree_only_where_both_measured(tmp_pa
         assert len(store.put([with_evaluations(length=[0.9])])) == 1
 
 
-def test_conflicts_are_told_once_for_each_run(tmp_path: Path) -> None:
+def test_conflicts_are_reported_once_for_each_run(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         store.put([record("a", 0), record("a", 1), record("b", 0)])
         changed = [record(run, replicate, metrics={"accuracy": 0.1}) for run, replicate in
@@ -325,7 +325,7 @@ def test_a_store_that_cannot_be_opened_where_it_lies_is_read_from_a_copy(
         Store(path)
 
 
-def test_a_store_held_by_another_process_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_store_locked_by_another_process_is_one_line(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as here, Store(tmp_path / "s") as there:
         there._connection.execute("PRAGMA busy_timeout=0")
         # From its beginning: what a transaction has looked at must still hold when it writes.

@@ -1,4 +1,4 @@
-"""What a table says of a cell, and the signs that warn of its numbers."""
+"""Summary of a cell in a table, and the marks on its numbers."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def judged(replicate: int, held_out: float, test: float, **changes: Any) -> Reco
 
 
 def test_held_out_words_choose_and_test_words_report() -> None:
-    # The first wins on the words that choose by luck; what is published is what it has on the others.
+    # The first has the best validation accuracy by luck; its test accuracy is published.
     records = (judged(0, 0.995, 0.97), judged(1, 0.99, 0.992), judged(2, 0.5, 0.4))
     row = summary(Cell(label={"task": "C2"}, records=records))
     assert (row["max_accuracy"], row["word_accuracy"], row["median_accuracy"]) == (0.97, 0.485, 0.97)

@@ -1,4 +1,4 @@
-"""A sweep runs what is missing, once, and can be stopped anywhere."""
+"""A sweep runs missing runs once and can be stopped at any time."""
 
 import fcntl
 import re
@@ -26,7 +26,7 @@ Runs = list[tuple[str, int]]
 
 
 def pretending(done: Runs, stop_after: int | None = None) -> Callable[[Job], tuple[Record, ...]]:
-    """Work that trains nothing, notes what it was asked for, and may be interrupted."""
+    """Fake work that records its jobs and may be interrupted."""
 
     def pretend(job: Job) -> tuple[Record, ...]:
         if stop_after is not None and len(done) >= stop_after:
@@ -68,7 +68,7 @@ def test_a_sweep_runs_everything_once_and_then_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_an_interrupted_sweep_goes_on_where_it_stopped(tmp_path: Path, after: int) -> None:
+def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, after: int) -> None:
     done: Runs = []
     with Store(tmp_path / "s") as store:
         with pytest.raises(KeyboardInterrupt):
@@ -315,7 +315,7 @@ def test_two_sweeps_on_one_store_share_the_runs(tmp_path: Path) -> None:
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
-def test_a_claim_on_a_file_that_its_last_holder_has_just_removed_is_none(
+def test_a_lock_on_a_file_that_was_just_removed_is_void(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise two processes would each hold a file of that name."""

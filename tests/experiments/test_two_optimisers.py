@@ -1,4 +1,4 @@
-"""The comparison of two recipes: pairs, words to 99%, intervals, on curves written down here."""
+"""Comparison of two recipes on made-up curves: pairs, words to 99%, intervals."""
 
 import math
 import runpy

@@ -144,7 +144,7 @@ def test_another_export_replaces_the_whole_of_the_first_and_leaves_other_files(
         assert {path.name for path in out.iterdir()} == common | written
 
 
-def test_a_file_is_no_directory(network: Path, tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_directory_is_refused(network: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(InvalidInput, match=r"out must be a directory; it is a file"):
         krohn.export(network, tmp_path / "out")

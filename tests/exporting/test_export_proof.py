@@ -24,7 +24,7 @@ LENGTH = 12
 
 
 def forward(network: Network, words: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """What the checker takes a decoder to compute, written down once more."""
+    """The decoder as the checker understands it, implemented again."""
 
     def norm(x: npt.NDArray[np.float64], gain: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
         if gain is None:
@@ -90,7 +90,7 @@ def test_the_certificate_is_written_beside_the_export_and_names_its_weights(tmp_
 
 
 def rechecks(folder: Path) -> bool:
-    """What the program for checking says about an export and the certificate in it."""
+    """The verdict of ``python -m krohn.check`` on an export and its certificate."""
     return main([str(folder), str(folder / "certificate.json")]) == 0
 
 
@@ -127,7 +127,7 @@ def test_an_export_that_shows_observations_is_proved(tmp_path: Path) -> None:
     assert not rechecks(tmp_path)
 
 
-def test_weights_that_are_no_numbers_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nan_weights_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     krohn.save(krohn.compile(krohn.zoo("C2"), length=4), tmp_path / "c2")
     stored = load_file(tmp_path / "c2" / "model.safetensors")
     stored["embedding"] = np.full_like(stored["embedding"], np.nan)
@@ -155,7 +155,7 @@ def test_a_decoder_that_is_wrong_is_not_proved(change: str, normalized: bool) ->
         tensors["transformer.h.0.mlp.c_proj.weight"] *= -1
     elif change == "head":
         tensors["transformer.h.0.attn.c_attn.weight"] *= 0
-    else:  # a token that is no state gets the greatest logit
+    else:  # a token that is not a state gets the greatest logit
         tensors["lm_head.weight"][names.pad] = tensors["lm_head.weight"][list(names.states)].max(axis=0) + 100
     assert not prove(replace(decoder, tensors=tensors), network).certified
 

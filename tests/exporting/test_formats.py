@@ -152,7 +152,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     ]
 
 
-def test_a_stock_gpt2_and_a_transformer_lens_model_are_told_what_the_decoder_is() -> None:
+def test_the_configs_of_gpt2_and_transformer_lens_describe_the_decoder() -> None:
     """Readers that find no such key take a default of their own, which differs little on most words."""
     model = decoder("D6", normalized=True)
     trained = replace(model, activation="gelu_new")

@@ -50,7 +50,7 @@ def test_names_that_are_accepted_are_read_as_they_are(prompt: int) -> None:
     assert {*names.foreign} | {*names.prompt, *names.letters} == set(range(len(names.tokens)))
 
 
-def test_a_run_on_words_is_said_in_words() -> None:
+def test_a_run_on_words_is_described() -> None:
     assert outcome({"wrong": 0, "least_lead": 19.0}) == "0 wrong; the right state leads by 19.0 or more"
     assert outcome({"wrong": 1234, "least_lead": -1.0}) == "1,234 wrong"
 

@@ -1,4 +1,4 @@
-"""Exports in the hands of others: transformers, TransformerLens and onnxruntime read the files themselves."""
+"""Exports in third-party readers: transformers, TransformerLens and onnxruntime load the files."""
 
 import json
 import warnings
@@ -131,7 +131,7 @@ def test_generating_without_options_appends_one_state(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_no_letter_is_answered_by_unknown(name: str, folder: Path) -> None:
+def test_a_name_that_is_not_a_letter_gives_unknown(name: str, folder: Path) -> None:
     here = folder / name / "hf"
     tokenizer = transformers.AutoTokenizer.from_pretrained(here)
     model = transformers.AutoModelForCausalLM.from_pretrained(here).eval()

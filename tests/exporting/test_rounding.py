@@ -1,4 +1,4 @@
-"""The pass with more rounding: what it computes, and that an export that tolerates too little is refused."""
+"""The forward pass with amplified rounding, and refusal of exports that do not tolerate it."""
 
 import itertools
 import json
@@ -121,7 +121,7 @@ def test_an_export_that_bears_too_little_is_not_written(
     assert json.loads((tmp_path / "python" / "export.json").read_text())["rounding"]["wrong"] > 0
 
 
-def test_a_long_counterexample_is_cut_in_what_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_counterexample_is_shortened_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
     from krohn.exporting import driver
 
     result = from_compiled.WrongToken(("a",) * 1500, "p", "q")

@@ -1,4 +1,4 @@
-"""Exports whose proof is not what a test is about: test_export_proof.py tests it, and it takes longest."""
+"""Exports without the proof, for tests about something else; test_export_proof.py tests the proof."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from krohn.network.compiled import CompiledNetwork
 
 
 def without_proof(patch: pytest.MonkeyPatch) -> None:
-    """Leaves the proof out where it would be tried in earnest."""
+    """Skips the proof where it would really run."""
 
     def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
         return unproved("left out in this test")

@@ -1,4 +1,4 @@
-"""Figures are pure: the same table gives the same bytes, and what the table says can be read off them."""
+"""Figures are pure functions of a table: same bytes, and the numbers can be read off them."""
 
 import re
 from collections.abc import Sequence

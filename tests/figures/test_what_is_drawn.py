@@ -1,4 +1,4 @@
-"""What stands where in a figure: cells, clusters, panels, grids and frames, as matplotlib has them."""
+"""Layout of figures in matplotlib: cells, clusters, panels, grids and frames."""
 
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def test_by_mistakes_each_order_of_magnitude_is_a_third_of_the_colours(share: fl
     assert axes.patches[0].get_facecolor() == pytest.approx(matplotlib.colormaps["cividis"](shade(share)))
 
 
-def test_maps_side_by_side_share_a_note_that_is_said_once_and_broken_into_lines() -> None:
+def test_maps_side_by_side_share_one_wrapped_note() -> None:
     long = " ".join(["word"] * 60)
     figure = heat_map(table(note=long), table(note=long), table(note="other"))
     assert len(figure.axes) == 3

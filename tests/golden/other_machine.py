@@ -1,4 +1,4 @@
-"""A machine that rounds differently, made up: what is promised byte for byte must come out the same on it.
+"""A simulated machine that rounds differently: outputs promised byte for byte must not change on it.
 
 ``python tests/golden/other_machine.py SCRIPT …`` runs a script on it.
 

@@ -49,7 +49,7 @@ TESTS = (
 
 @dataclass(frozen=True)
 class Setting:
-    """Variables of the environment; ``other``: rounded differently; ``odd``: in a folder with an odd name."""
+    """Environment variables; ``other``: on a machine that rounds differently; ``odd``: in an odd folder."""
 
     name: str
     variables: dict[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def settings() -> Iterator[Setting]:
 
 
 def missing() -> Iterator[str]:
-    """What this machine cannot show."""
+    """Settings that this machine cannot test."""
     if not features():
         yield "numpy has no vector instructions here that can be switched off"
     if platform.machine() not in KERNELS:
@@ -92,7 +92,7 @@ def missing() -> Iterator[str]:
 
 
 def about() -> str:
-    """Architecture, vector instructions, versions: a red run is told from a red commit by them."""
+    """Architecture, vector instructions, versions: is a failure due to the machine or the commit?"""
     result = []
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""The layers again, one float32 of torch at a time, from left to right: what ``Recurrent.v`` must mean."""
+"""Reference for ``Recurrent.v``: the layers in scalar torch float32, summed from left to right."""
 
 import torch
 from torch import Tensor

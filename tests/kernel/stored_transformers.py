@@ -1,4 +1,4 @@
-"""Transformers on disk, changed ones, and what Coq and torch say of them."""
+"""Transformers on disk, mutated ones, and the verdicts of Coq and torch."""
 
 import re
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def changed(network: StoredTransformer, name: str, place: int, word: int) -> Sto
 
 
 def answers_of(cases: Iterable[tuple[StoredTransformer, Counting]], longer: int | None = None) -> list[bool]:
-    """What the checker says without the hash; with ``longer`` also of the first case for longer words."""
+    """Verdict of the checker without the hash; with ``longer`` also on the first case for longer words."""
     text, lengths = [HEAD], []
     for number, (network, hints) in enumerate(cases):
         text.append(transformer_definitions(network, hints, str(number)))

@@ -1,4 +1,4 @@
-"""Certificates: what is right is accepted, and nothing that lacks a hypothesis or has a harmful bit."""
+"""Certificates: right networks are accepted; no network lacking a hypothesis or with a harmful bit is."""
 
 import json
 import re

@@ -45,7 +45,7 @@ WRONG = {
 
 
 def wrong_hints(good: Counting) -> dict[str, Counting]:
-    """Hints that are wrong in one thing."""
+    """Hints with one mistake each."""
     (layer,) = good.layers
     (head,) = layer.heads
     assert isinstance(head, CopyHint)
@@ -100,7 +100,7 @@ def test_without_one_hypothesis_no_copy_is_accepted(coq: Path, tmp_path: Path) -
 
 
 def test_hints_of_their_own_do_not_save_spoiled_networks(coq: Path, tmp_path: Path) -> None:
-    """What torch gets wrong is not accepted with the hints that were read off it either."""
+    """A network that is wrong in torch is not accepted with hints read off itself either."""
     networks, cases, refused = spoiled(stored(tmp_path, "FlipFlop", LENGTH)), {}, set()
     for name in sorted(WRONG):
         try:

@@ -15,7 +15,7 @@ from krohn.models.network import Decoder, Layout, ModelConfig, Network, Noise, P
 
 
 class Sums(Network):
-    """Adds up a vector per letter: the simplest thing that sees all tokens up to its own."""
+    """Sums a vector per letter: the simplest causal network."""
 
     def __init__(self, vocabulary: int, classes: int) -> None:
         self.classes = classes
@@ -93,7 +93,7 @@ class Raises(Sums):
 
 
 class Keeps(Decoder):
-    """Keeps what it has read; ``fork`` decides how that is parted."""
+    """Keeps all tokens read; ``fork`` copies them."""
 
     def __init__(self, network: Network, weights: Weights, read: Tensor, parted: Callable[..., Any]) -> None:
         self.network, self.weights, self.read, self.parted = network, weights, read, parted
@@ -115,7 +115,7 @@ class ForksBadly(Sums):
 
 
 class ForksItself(ForksBadly):
-    """The branch is the decoder itself, with other rows: what is read on the branch is read by both."""
+    """Broken: the branch is the decoder itself with other rows, so both read the same tokens."""
 
     @staticmethod
     def parted(decoder: Keeps, rows: Tensor) -> Decoder:
@@ -124,7 +124,7 @@ class ForksItself(ForksBadly):
 
 
 class ForksTheFirst(ForksBadly):
-    """Every branch continues the first sequence."""
+    """Broken: every branch continues the first sequence."""
 
     @staticmethod
     def parted(decoder: Keeps, rows: Tensor) -> Decoder:
@@ -197,9 +197,7 @@ def test_layout_and_logits_are_enough() -> None:
         (Deaf, "a loss must have a gradient in its own replicate"),
     ],
 )
-def test_a_network_that_breaks_a_law_is_told_which(
-    network: Callable[[int, int], Network], sentence: str
-) -> None:
+def test_the_broken_law_of_a_network_is_named(network: Callable[[int, int], Network], sentence: str) -> None:
     assert any(re.search(sentence, broken) for broken in broken_laws(config_of(network)))
 
 

@@ -1,4 +1,4 @@
-"""How each architecture begins: numbers again from Python's integers, deviations from a table."""
+"""Initial weights of each architecture: recomputed with Python integers, deviations from a table."""
 
 import hashlib
 import math

@@ -106,7 +106,7 @@ def test_dropout_zeroes_the_stated_fraction_and_keeps_the_mean() -> None:
     assert not torch.equal(mask[0], mask[1])
 
 
-def test_dropout_acts_in_training_only_and_alike_whatever_the_neighbours() -> None:
+def test_dropout_acts_in_training_only_and_does_not_depend_on_neighbours() -> None:
     network = gpt(dropout=0.5)
     keys = random_streams.replicate_keys(9, 2)
     assert not torch.allclose(logits(network, None), logits(network, Noise(keys)))

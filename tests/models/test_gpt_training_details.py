@@ -1,4 +1,4 @@
-"""Where dropout acts, and how a block begins: what a short training run would not notice."""
+"""Where dropout acts, and the initialisation of a block: details a short training run would not show."""
 
 import pytest
 import torch

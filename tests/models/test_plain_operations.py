@@ -1,4 +1,4 @@
-"""The plain operations, which the kernels are held against, beside loops over single numbers."""
+"""The plain operations, the reference of the kernels, against scalar loops."""
 
 from math import exp, log, pi, sqrt, tanh
 

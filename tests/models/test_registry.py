@@ -90,7 +90,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
         architecture("wide-lstm")
 
 
-def test_what_is_no_architecture_is_refused() -> None:
+def test_an_invalid_architecture_is_refused() -> None:
     class Plain:
         kind = "plain"
 

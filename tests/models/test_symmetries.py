@@ -1,4 +1,4 @@
-"""What must not change a network's answers, and small cases whose answers are known without a network."""
+"""Symmetries that must not change the answers, and small cases with known answers."""
 
 import math
 from fractions import Fraction

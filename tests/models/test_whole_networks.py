@@ -108,7 +108,7 @@ SIZES: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("kind", sorted(SIZES))
-def test_every_size_that_is_none_is_named_at_once(kind: str) -> None:
+def test_all_invalid_sizes_are_named_at_once(kind: str) -> None:
     assert sorted(SIZES) == kinds()
     assert model_config(kind).reasons(8) == []
     reasons = model_config(kind, **SIZES[kind]).reasons(8)

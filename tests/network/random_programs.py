@@ -18,7 +18,7 @@ LETTERS = 3
 
 
 class Builder:
-    """Adds operations on registers there are, each with the range that its result has."""
+    """Adds operations on existing registers, each with the range of its result."""
 
     def __init__(self, seed: int) -> None:
         self.random, self.mask = Random(seed), ("causal", "strict")[seed % 2]
@@ -103,7 +103,7 @@ def random_program(seed: int) -> Program:
 
 
 def naive_registers(program: Program, word: list[int]) -> list[dict[str, int]]:
-    """What each register holds at each position, padding included, as each operation's page says."""
+    """Each register's value at each position, padding included, from the definitions of the operations."""
     padding = len(program.sources[0].padding)
     at: list[dict[str, int]] = [{} for _ in range(padding + len(word))]
     wide = {register.name for register in program.registers if register.kind == "wide"}

@@ -1,4 +1,4 @@
-"""Passes, pictures, files and operations of networks against what their pages say, one number at a time."""
+"""Passes, pictures, files and operations of networks against their definitions, one number at a time."""
 
 import json
 from dataclasses import fields, replace

@@ -1,4 +1,4 @@
-"""``krohn explain``: what it says of a network and of a word, against the program and plain simulation."""
+"""``krohn explain``: meanings and values against the program and plain simulation."""
 
 import json
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_meaning_has_codes_edges_and_words() -> None:
     assert {("key", "removed"), ("query", "removed")} <= where
 
 
-def test_registers_that_positions_bring_are_said_to_be() -> None:
+def test_registers_written_by_positions_are_marked_so() -> None:
     network = krohn.compile(krohn.zoo("abab"), length=8)
     assert network.program is not None
     assert network.program.places, "this network is the example of registers by position"

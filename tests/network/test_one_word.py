@@ -91,7 +91,7 @@ def test_the_empty_word_has_a_prompt_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("word", [[2], [-1], [0.5], ["nobody"], [0] * (LENGTH + 1)], ids=str)
-def test_what_is_no_word_is_one_line(word: list[object]) -> None:
+def test_an_invalid_word_is_one_line(word: list[object]) -> None:
     with pytest.raises(InvalidInput) as refused:
         view_word(compiled(2), word)  # type: ignore[arg-type]
     assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""What MLPs may do, and the sums and ends that heads find, against plain Python on single numbers."""
+"""Maps of MLPs, and sums and first or last positions found by heads, against plain Python."""
 
 from itertools import product
 from random import Random

@@ -1,4 +1,4 @@
-"""Random programs: their meaning against plain loops, through JSON, and broken in every way there is."""
+"""Random programs: their meaning against plain loops, JSON round trips, and every kind of malformation."""
 
 import json
 from dataclasses import replace

@@ -28,7 +28,7 @@ States = npt.NDArray[np.int64]
 
 
 def scaled(network: CompiledNetwork, query: float, key: float = 1.0, value: float = 1.0) -> CompiledNetwork:
-    """Other sizes of queries, keys and values, made good by nothing."""
+    """Queries, keys and values rescaled, without compensation."""
     layers = tuple(
         replace(
             layer,

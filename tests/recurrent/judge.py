@@ -1,4 +1,4 @@
-"""What torch itself answers, letter by letter: its own cells, and the training architectures."""
+"""Answers of torch, letter by letter: its own cells, and the training architectures."""
 
 import numpy as np
 import torch

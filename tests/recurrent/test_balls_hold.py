@@ -56,7 +56,7 @@ def test_a_gate_moves_no_further_than_its_ball(kind: str, radius: float) -> None
 
 
 @pytest.mark.parametrize("turn", [(1, 0), (-1, 0), (0, 1), (0, -1), (5, 0), (0, -7)])
-def test_quarter_turns_are_exact_and_nothing_else_is_said_to_be(turn: tuple[int, int]) -> None:
+def test_only_quarter_turns_are_called_exact(turn: tuple[int, int]) -> None:
     ways = balls("complex")
     middle = np.array([turn], dtype=np.float64)
     exact = ways.gates(Ball(middle, np.zeros((1, 2))))

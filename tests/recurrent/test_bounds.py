@@ -1,4 +1,4 @@
-"""What the proofs rest on, against brute force: balls, merged machines, rows of chunks."""
+"""Foundations of the proofs against brute force: balls, merged machines, rows of chunks."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_a_unit_at_its_bend_is_refused() -> None:
 
 
 def handed(machine: Mealy, word: list[int]) -> list[int | None]:
-    """What a machine hands on, ``None`` once it is not known."""
+    """The outputs of a machine, ``None`` once unknown."""
     state, seen = 0, []
     for letter in word:
         seen.append(None if state == UNKNOWN else int(machine.given[state, letter]))

@@ -1,4 +1,4 @@
-"""What witnesses and verdicts are made of: codes, actions, blocks, small actions, series, rows."""
+"""Building blocks of weights and verdicts: codes, actions, blocks, small actions, series, rows."""
 
 from itertools import product
 

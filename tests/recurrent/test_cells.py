@@ -156,7 +156,7 @@ def test_options_are_those_of_the_tensors(kind: str) -> None:
         (lambda: DeltaStack({}), "deltaproduct needs the tensor h.0.mix.query"),
     ],
 )
-def test_options_that_are_none_are_refused(make: object, says: str) -> None:
+def test_invalid_options_are_refused(make: object, says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         make()  # type: ignore[operator]
 

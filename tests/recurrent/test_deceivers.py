@@ -1,4 +1,4 @@
-"""Networks that an earlier version called proved and that torch answers wrongly: none may be proved again."""
+"""Networks that an earlier version proved although they are wrong in torch: none may be proved."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 
 
 def with_units_in_front(cell: Gru, copies: int) -> dict[str, np.ndarray]:
-    """The same network, and before its units so many that are 1 after every letter and that nobody reads."""
+    """The same network, preceded by unread units that are 1 after every letter."""
     old, n = cell.tensors, len(cell.tensors["weight_hh"])
     result = {name: value.copy() for name, value in old.items()}
     parts = {name: np.split(old[name], 3, axis=-1) for name in ("weight_ih", "bias_ih", "bias_hh")}
@@ -89,7 +89,7 @@ def held_lstm(candidate: np.float32, rival: np.float32) -> Lstm:
     )
 
 
-def test_a_proof_that_needs_the_last_bit_of_tanh_is_none() -> None:
+def test_a_proof_must_not_need_the_last_bit_of_tanh() -> None:
     candidate, rival = last_bit_of_tanh()
     cell, automaton = held_lstm(candidate, rival), line()
     assert not right(gated_logits("lstm", cell.tensors, [0]), automaton, [0])
@@ -106,7 +106,7 @@ def two_blocks() -> DiagonalStack:
     return DiagonalStack(both, gate="signed")
 
 
-def test_a_channel_that_nobody_reads_may_not_overflow_in_a_later_block() -> None:
+def test_an_unread_channel_must_not_overflow_in_a_later_block() -> None:
     """Each block adds 2^127 to it: finite after the first, infinite after the second, and ∞·0 is none."""
     word, cell = [1, 2, 0, 1], two_blocks()
     assert right(stack_logits(cell, word), FLIPFLOP, word)

@@ -1,6 +1,6 @@
-"""For each hypothesis of the rules a network that lacks it alone: torch is wrong, and it is not proved.
+"""For each hypothesis of the rules, a network that lacks only it: wrong in torch, and not proved.
 
-Beside each stands the same network with the hypothesis, which torch answers rightly and which is proved.
+Each has a control with the hypothesis, which is right in torch and proved.
 """
 
 from collections.abc import Callable
@@ -90,13 +90,13 @@ def leaking_gate(w: Tensors) -> None:
 
 
 def unread_memory(w: Tensors) -> None:
-    """A memory that nobody reads grows by 2^126 with each letter."""
+    """An unread memory grows by 2^126 with each letter."""
     w["h.0.mix.gate.weight"][4, 1] = 200.0
     w["h.0.mix.write"][4, 1] = HUGE / 2
 
 
 def unread_channel(w: Tensors) -> None:
-    """A channel of the stream that nobody reads: 2^127, and as much again from the memory."""
+    """An unread channel of the stream: 2^127, and as much again from the memory."""
     w["wte"][:, 7] = HUGE
     w["h.0.mix.out"][0, 7] = HUGE
     w["head.bias"][:] = (0.5, 0.0)
@@ -117,7 +117,7 @@ def cancelled_gate(w: Tensors) -> None:
 
 
 def nine_bits(w: Tensors) -> None:
-    """257 against 256: bfloat16 knows no difference."""
+    """257 against 256, which bfloat16 cannot distinguish."""
     w["head.weight"][3] = (0.0, 257.0)
     w["head.bias"][:] = (256.0, 0.0)
 
@@ -258,7 +258,7 @@ def test_what_a_half_type_lacks_float32_has(spoil: Callable[[Tensors], None]) ->
     assert close(spoiled, FLIPFLOP).every_length
 
 
-def test_a_horizon_needs_finite_numbers_in_memories_that_nobody_reads() -> None:
+def test_a_horizon_needs_finite_numbers_in_unread_memories() -> None:
     automaton = parse_spec("C5")
     cell = WEIGHTS["diagonal"](automaton)
     assert isinstance(cell, DiagonalStack)

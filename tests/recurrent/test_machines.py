@@ -219,7 +219,7 @@ def test_a_broken_description_is_one_line(change: dict[str, object], says: str, 
 
 
 @pytest.mark.parametrize("data", [b"", b"nothing", b"\x08\x00\x00\x00\x00\x00\x00\x00{}      "])
-def test_tensors_that_are_none_are_refused(data: bytes, tmp_path: Path) -> None:
+def test_invalid_tensors_are_refused(data: bytes, tmp_path: Path) -> None:
     automaton = parse_spec("C2")
     save(RecurrentNetwork(lstm(automaton), automaton), tmp_path)
     (tmp_path / MODEL).write_bytes(data)

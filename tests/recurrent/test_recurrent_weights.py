@@ -223,7 +223,7 @@ def test_the_limit_gives_a_horizon() -> None:
     ).all()
 
 
-def test_a_memory_that_a_library_rounds_is_no_proof() -> None:
+def test_a_memory_rounded_by_a_library_is_not_proved() -> None:
     automaton = parse_spec("C5")
     cell = deltaproduct(automaton)
     spoiled = {name: value.copy() for name, value in cell.tensors.items()}

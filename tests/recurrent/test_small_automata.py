@@ -109,6 +109,6 @@ def test_states_that_no_word_reaches_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(("layers", "steps"), [(0, 1), (1, 0), (-1, 1), (1, -2)])
-def test_a_network_without_layers_or_steps_is_none(layers: int, steps: int) -> None:
+def test_a_network_without_layers_or_steps_is_refused(layers: int, steps: int) -> None:
     with pytest.raises(InvalidInput, match=f"got {layers} and {steps}"):
         capability("C2", "DeltaProduct", layers, steps)

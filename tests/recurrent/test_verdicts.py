@@ -126,7 +126,7 @@ def test_both_transformers_say_what_they_assume() -> None:
     assert "depend on the length" in result[0]["Transformer, fixed depth"].assumptions
 
 
-def test_least_is_said_of_one_layer_and_of_diagonal_layers_on_groups() -> None:
+def test_least_is_claimed_for_one_layer_and_for_diagonal_layers_on_groups() -> None:
     result = {row.name: row for row in verdicts(parse_spec("S4"), analyze(parse_spec("S4")))}
     assert result["diagonal complex"].least
     assert result["DeltaProduct"].least

@@ -1,4 +1,4 @@
-"""Small networks for tests of evaluations: random ones, and ones that know the answer."""
+"""Small networks for tests of evaluations: random ones, and ones that are right by construction."""
 
 import torch
 from torch import Tensor

@@ -75,6 +75,6 @@ def test_every_head_is_scored_and_the_maps_of_one_replicate_are_kept() -> None:
     assert results[kept]["words"] == 6
 
 
-def test_packing_refuses_what_is_no_share() -> None:
+def test_packing_refuses_values_outside_0_to_1() -> None:
     with pytest.raises(InvalidInput, match=r"must lie in \[0, 1\]; got 0.0 to 2.0"):
         pack_shares(np.array([0.0, 2.0]))

@@ -1,4 +1,4 @@
-"""How far a network holds, on networks that hold by construction, and on one that is broken at a position."""
+"""Length generalisation of networks that are right by construction, and of one broken at a position."""
 
 from dataclasses import fields, replace
 
@@ -38,7 +38,7 @@ def test_a_network_without_later_positions_fails_where_they_begin() -> None:
     assert result.beyond[-1]["right"] < 0.9
 
 
-def test_what_shifted_positions_do_is_told_apart() -> None:
+def test_the_effects_of_shifted_positions_are_counted() -> None:
     """Counted again letter by letter."""
     whole = subject_of_compiled(krohn.compile("D6", length=32, method="scan"))
     shifts = beyond(whole, 8).shifts

@@ -1,4 +1,4 @@
-"""The card of a layer: one file of a stranger gets one; what it can, what it learned, how long it takes."""
+"""The card of a layer: third-party layers from one file, expressivity, learning, and time."""
 
 import json
 import re
@@ -235,7 +235,7 @@ def test_an_interruption_is_not_taken_for_the_square_of_attention(monkeypatch) -
 
 
 @pytest.mark.parametrize(("optimizer", "even"), [("adamw", False), ("muon", True)])
-def test_muon_moves_a_matrix_alike_in_all_directions(optimizer: str, even: bool) -> None:
+def test_muon_moves_a_matrix_equally_in_all_directions(optimizer: str, even: bool) -> None:
     """After one step the change of a matrix has nearly equal singular values, with Muon alone."""
     effort, automaton = Effort(length=8, steps=1, width=8, optimizer=optimizer), parse_spec("S3")
     factory = find_layer("gru", 8).factory

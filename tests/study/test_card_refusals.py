@@ -1,4 +1,4 @@
-"""What is no causal layer, and what cannot be loaded, is refused in one line; files of others are kept."""
+"""Layers that are not causal or do not load are refused in one line; foreign files are kept."""
 
 import json
 import sys
@@ -174,7 +174,7 @@ def test_a_library_that_does_not_load_gets_one_line(tmp_path, monkeypatch, capsy
         (lambda letters, states: nn.Embedding(letters, states + 1), r"must return logits \(4, 4, 2\)"),
     ],
 )
-def test_what_is_no_causal_module_is_refused(factory, reason) -> None:
+def test_modules_that_are_not_causal_are_refused(factory, reason) -> None:
     with pytest.raises(InvalidInput, match=reason):
         krohn.card(factory, ["C2"], **QUICK)
 

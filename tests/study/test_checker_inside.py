@@ -1,4 +1,4 @@
-"""The parts of a proof by boxes: margins, images, refusals, files, each against its definition."""
+"""Parts of a proof by boxes against their definitions: margins, images, refusals, files."""
 
 import json
 from dataclasses import replace
@@ -167,7 +167,9 @@ def test_sums_in_any_order_stay_inside() -> None:
         ),
     ],
 )
-def test_every_malformed_certificate_is_told_what_must_hold(change: dict[str, np.ndarray], says: str) -> None:
+def test_every_malformed_certificate_gets_an_error_that_says_what_must_hold(
+    change: dict[str, np.ndarray], says: str
+) -> None:
     parts, boxes, claim = quiet_proof()
     verdict = check(parts, replace(boxes, **change), claim)
     assert says in verdict.failure
@@ -311,7 +313,7 @@ def test_boxes_are_read_as_they_were_written(sides: str) -> None:
         ({"more": 1}, "boxes must have"),
     ],
 )
-def test_a_witness_that_is_none_is_named(change: dict[str, object], says: str) -> None:
+def test_an_invalid_witness_is_named(change: dict[str, object], says: str) -> None:
     _, boxes, _ = quiet_proof()
     with pytest.raises(InvalidFile, match=says):
         boxes_from({**witness_of(boxes), **change})
@@ -340,7 +342,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     assert np.array_equal(near.boxes.low, kept.low)
 
 
-def test_json_of_a_proof_that_is_none() -> None:
+def test_the_json_of_a_failed_proof() -> None:
     _, boxes, _ = quiet_proof()
     report = Proof("all", boxes, BoxVerdict("no")).to_json()
     assert (report["proved"], report["failure"], report["boxes"]) == (False, "no", 1)

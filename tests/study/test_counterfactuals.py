@@ -134,7 +134,7 @@ def test_predictions_before_and_after_the_letter_are_those_of_the_tuples(
                     assert during[number] == table[along[base, at], letter, wanted]
 
 
-def test_what_has_no_coordinates_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_automata_without_coordinates_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LimitExceeded, match="not a permutation"):
         series_lift(krohn.zoo("FlipFlop"))
     monkeypatch.setattr(lift, "MAX_TUPLES", 3)
@@ -280,7 +280,7 @@ def test_two_variables_are_one_if_they_cut_prefixes_alike(seed: int) -> None:
     assert same_cut(one, spoiled) == brute_cut(one, spoiled) == same_cut(spoiled, one)
 
 
-def test_what_cannot_be_told_apart_is_left_out_or_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indistinguishable_variables_are_dropped_or_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     readings, _ = readings_of(krohn.zoo("C3"))
     constant = Variable("one", "count", "", lambda given: np.ones_like(given.letters))
     prefix = Variable("prefix", "count", "", lambda given: np.arange(given.letters.size).reshape(-1, LENGTH))

@@ -86,7 +86,7 @@ def test_a_trained_network_is_followed_on_every_word(kind: str, runs: dict[str, 
     assert (outputs == answers.of(words)).all()
 
 
-def test_a_machine_that_would_be_too_large_is_told(
+def test_a_machine_that_would_be_too_large_is_reported(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, payload, _ = extracted(runs["gpt"], 6, capsys, "--max-states", "2")

@@ -1,4 +1,4 @@
-"""Probes, scores, runs and the harness against their definitions; what is refused before anything is read."""
+"""Probes, scores, runs and the harness against their definitions; early refusals."""
 
 import json
 from itertools import pairwise
@@ -204,7 +204,7 @@ def test_a_module_must_not_see_what_comes_later(ahead: int, causal: bool) -> Non
         check_causal(module, automaton, 8, "cpu")
 
 
-def test_numbers_that_are_none_are_refused() -> None:
+def test_invalid_numbers_are_refused() -> None:
     module = Last(2, 2, 0)
     with torch.no_grad():
         module.table.weight[0, 0] = torch.nan
@@ -215,7 +215,7 @@ def test_numbers_that_are_none_are_refused() -> None:
 @pytest.mark.parametrize(
     "change", [{"length": 1}, {"steps": 0}, {"lr": float("nan")}, {"tested": -3}, {"optimizer": "sgd"}]
 )
-def test_an_effort_that_is_none_is_refused(change: dict[str, float]) -> None:
+def test_an_invalid_effort_is_refused(change: dict[str, float]) -> None:
     with pytest.raises(InvalidInput, match=f"{next(iter(change))} must be"):
         Effort(**change)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Directions, choices and studies against their definitions; whose words are drawn; what is refused."""
+"""Directions, selection and studies against their definitions; sampling of words; refusals."""
 
 import os
 from collections.abc import Sequence
@@ -210,7 +210,7 @@ def test_a_finding_is_what_swaps_of_words_for_judging_give(study: Study) -> None
     assert held.selectivity > 0.3
 
 
-def test_a_swap_that_changes_nothing_is_no_hit(study: Study) -> None:
+def test_a_swap_that_changes_nothing_is_not_a_hit(study: Study) -> None:
     pairs = draw_pairs(study.judge, np.random.default_rng(4), 30)
     plain = study.judging.passed.answers[pairs.base, pairs.at]
     predicted = np.where(np.arange(30) % 3 == 0, plain, (plain + 1) % 6)
@@ -263,7 +263,7 @@ def test_whole_positions_bring_the_letter_first_and_the_state_last(study: Study)
     assert rows[0]["letter"].value == rows[-1]["state"].value == 1.0
 
 
-def test_what_a_swap_gives_later_is_told_apart_from_what_comes_anyway(study: Study) -> None:
+def test_the_later_effect_of_a_swap_is_separated_from_the_baseline(study: Study) -> None:
     """The base's word with the source's letter, or its letters on from the source's state, one by one."""
     rows = whole_positions(study.judging, study.judge, seed=2, count=30)
     rng, run = np.random.default_rng([2, 3]), study.subject.automaton.run
@@ -355,7 +355,7 @@ def test_a_run_draws_words_of_its_own_task() -> None:
     assert (subject.stages.run(words).answers == readings.states).mean() > 0.95
 
 
-def test_pairs_that_are_none_say_nothing() -> None:
+def test_without_pairs_there_is_no_finding() -> None:
     network = krohn.compile("C2", length=4)
     subject = subject_of_compiled(network)
     bench = Bench(subject.stages, subject.stages.run(np.zeros((2, 4), dtype=np.int64)))

@@ -1,4 +1,4 @@
-"""Networks laid open against their definition; one position filled anew against the whole pass."""
+"""Opened networks against their definition; resuming one position against the whole pass."""
 
 import math
 
@@ -139,7 +139,7 @@ def answer_of_a_whole_pass(stages: Stages, layer: int, stream: torch.Tensor, pla
 
 
 @pytest.mark.parametrize("ways", [1, 3])
-def test_a_position_filled_anew_goes_on_as_in_a_whole_pass(bench: Bench, ways: int) -> None:
+def test_resuming_from_a_replaced_position_equals_a_whole_pass(bench: Bench, ways: int) -> None:
     stages, passed = bench.stages, bench.passed
     rng = torch.Generator().manual_seed(0)
     rows, place = torch.arange(12), torch.arange(12) % LENGTH

@@ -50,7 +50,9 @@ def pairs_of(automaton: Semiautomaton, length: int, count: int = 64, seed: int =
 
 @pytest.mark.parametrize("padding", [0, 2])
 @pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_a_patched_prefix_goes_on_as_a_whole_stream_does(mask: str, padding: int) -> None:
+def test_resuming_from_a_patched_prefix_equals_the_pass_over_the_whole_stream(
+    mask: str, padding: int
+) -> None:
     """Only the kept positions are computed again; here all of them are."""
     stages = stages_of_transformer(random_transformer(3, mask=mask, padding=padding))  # type: ignore[arg-type]
     words = np.random.default_rng(1).integers(3, size=(20, 5))

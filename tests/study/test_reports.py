@@ -67,7 +67,7 @@ def test_effort_scales_every_amount_and_keeps_enough(effort: float, wanted: int)
 
 
 @pytest.mark.parametrize("effort", [0, 0.049, 101, float("nan"), float("inf"), -1])
-def test_an_effort_that_is_none_is_refused(effort: float) -> None:
+def test_an_invalid_effort_is_refused(effort: float) -> None:
     with pytest.raises(InvalidInput, match=r"0\.05–100; got"):
         Amount.of(effort)
 
@@ -116,7 +116,7 @@ def test_a_verdict_says_where_something_starts_in_the_embedding() -> None:
     assert "Sum from the embedding to layer 1, causal 100% [97–100]; bit in the embedding, causal" in text
 
 
-def test_every_network_has_its_letters_and_this_is_no_news() -> None:
+def test_every_network_holds_its_letters_and_that_is_not_reported() -> None:
     assert verdict(report_with((letter_variable(), rows(0)))).startswith(
         "Nothing is held that the algebra names."
     )

@@ -1,4 +1,4 @@
-"""Networks laid open say what they say elsewhere, run on from the middle, and stay the same in disguise."""
+"""Opened networks agree with the other passes, resume from the middle, and survive disguises."""
 
 from pathlib import Path
 

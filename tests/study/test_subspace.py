@@ -1,4 +1,4 @@
-"""Directions in made streams, where it is known what lies where."""
+"""Directions in synthetic streams with known content."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""One function, several known algorithms, disguised: own variables follow, those of the others do not."""
+"""One function, several known algorithms, disguised: swaps of a network's own variables are followed only."""
 
 from functools import cache
 

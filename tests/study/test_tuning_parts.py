@@ -1,4 +1,4 @@
-"""What a fine-tune is made of: where boxes begin, what the loss sees, what is written, what is refused."""
+"""Parts of a fine-tune: initial boxes, the loss, output files, refusals."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A token for the beginning: what it adds to a batch, and what it makes possible."""
+"""The beginning-of-sequence token: its effect on batches, and what it makes learnable."""
 
 from pathlib import Path
 

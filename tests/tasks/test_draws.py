@@ -70,7 +70,7 @@ def test_a_batch_is_what_a_loop_writes(options: dict[str, object]) -> None:
             assert label in ((0, 1) if options["reveal"] != 1.0 else (1,)) if may else label == 0
 
 
-def test_what_is_shown_is_drawn_anew_in_each_step_and_replicate_and_words_are_not_touched() -> None:
+def test_shown_labels_are_redrawn_in_each_step_and_replicate_and_words_do_not_change() -> None:
     keys = random_streams.replicate_keys(0, 2)
     half, whole = make_task(reveal=0.5), make_task()
     batches = [half.batch(keys, step, 40).shown for step in (0, 1)]
@@ -156,7 +156,7 @@ def test_feasible_letters_avoid_the_states_that_nothing_leaves(seed: int) -> Non
         *["periodic:01", "periodic::0.5", "periodic:01:nan", "periodic:01:2", "periodic:0a:0.5", "Uniform"],
     ],
 )
-def test_a_distribution_that_is_none_is_one_line(text: str) -> None:
+def test_an_invalid_distribution_is_one_line(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_distribution(text, SHOWN)
     assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""An edge-patched pass written down again: numpy, loops over words, positions and edges, nothing shared."""
+"""An independent edge-patched pass: numpy, loops over words, positions and edges."""
 
 import numpy as np
 

@@ -36,7 +36,7 @@ def test_auroc_counts_pairs() -> None:
         assert auroc(scores, positive) == pytest.approx(np.mean(pairs))
 
 
-def test_an_empty_circuit_is_no_error(folder: Path, tmp_path: Path) -> None:
+def test_an_empty_circuit_is_not_an_error(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.json").write_text('{"edges": {}}')
     score = krohn.suite.score(folder, circuit=tmp_path / "empty.json")
     assert (score.auroc, score.recall) == (0.5, 0.0)

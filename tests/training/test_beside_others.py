@@ -1,4 +1,4 @@
-"""What a run tells of a replicate does not depend on the replicates beside it."""
+"""The results of a replicate do not depend on the other replicates."""
 
 from dataclasses import replace
 from typing import Any
@@ -84,14 +84,14 @@ def test_a_diverged_replicate_s_whole_entry_is_the_same_alone_and_beside_others(
     close(beside.replicates[0], alone.replicates[0])
 
 
-def test_at_the_last_evaluation_nobody_is_given_up() -> None:
+def test_at_the_last_evaluation_no_replicate_is_dropped() -> None:
     config = small_run(steps=30, halving=HalvingConfig(every=30), replicates=4)
     assert [entry["status"] for entry in run(config, 4).replicates] == ["finished"] * 4
     late = replace(config, steps=40)
     assert sorted(entry["status"] for entry in run(late, 4).replicates) == ["finished"] * 2 + ["given up"] * 2
 
 
-def test_a_solution_at_the_last_evaluation_gives_nobody_up() -> None:
+def test_a_solution_at_the_last_evaluation_drops_no_replicate() -> None:
     solved = replace(SOLVED_EARLY, halving=HalvingConfig(every=1000))
     early = run(solved, 3)
     assert [entry["status"] for entry in early.replicates] == ["solved", "given up", "given up"]

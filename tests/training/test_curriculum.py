@@ -87,7 +87,7 @@ def test_a_window_that_grows_teaches_what_lies_beyond_its_start(scratchpad: bool
     assert learned[1.5] > learned[1.0001] + 0.1
 
 
-def test_an_interrupted_curriculum_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_an_interrupted_curriculum_resumes_to_the_same_bits(tmp_path: Path) -> None:
     config = small_run(
         task=TaskConfig(spec="Grid3", length=40),
         steps=120,

@@ -41,7 +41,7 @@ def test_a_run_in_one_place_says_nothing_and_lists_nothing(
     assert recorded(tmp_path / "run") == environment(torch.device("cpu"), "fp32")
 
 
-def test_every_place_is_listed_once_with_the_step_and_said_in_one_line(
+def test_every_machine_is_recorded_once_with_its_step_and_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     go_on(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Replicates that are given up, and the room they leave."""
+"""Successive halving: dropped replicates, and their rows."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_every_replicate_gets_its_own_weights_back(tmp_path: Path) -> None:
         assert all(row["status"][one] == "given up" for one in given_up)
 
 
-def test_an_interrupted_run_by_halves_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+def test_an_interrupted_run_with_halving_resumes_to_the_same_bits(tmp_path: Path) -> None:
     config = small_run(replicates=4, steps=60, halving=HalvingConfig(every=20))
     alone = run(config)
     resumed = run(config, directory=tmp_path / "run", deadline=0.0)

@@ -131,7 +131,7 @@ def test_the_products_apply_the_polynomial_to_singular_values(size: tuple[int, i
     assert values.max() < 1.3
 
 
-def test_what_is_no_block_matrix_moves_as_by_adamw_to_the_bit() -> None:
+def test_other_parameters_than_block_matrices_move_by_adamw_to_the_bit() -> None:
     config = OptimizerConfig(method="muon", lr=(0.01, 0.02), warmup=2)
     ours, theirs = (state_of(2, torch.float32, torch.float32) for _ in range(2))
     muon, adamw = with_rates(config, ours, 4), AdamW(config, theirs, 4)

@@ -1,4 +1,4 @@
-"""What a run shows: a bar that moves between evaluations, lines where there is no terminal, scalars."""
+"""Progress of a run: a bar between evaluations, lines without a terminal, TensorBoard scalars."""
 
 import io
 import json
@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock that is advanced by hand."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -138,7 +138,7 @@ def test_for_machines_nothing_is_shown(
 
 
 class Notebook:
-    """A display that writes down what it is told."""
+    """A display that records its calls."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -162,7 +162,7 @@ def shown_of(patch: pytest.MonkeyPatch, **options: object) -> tuple[Notebook, ob
     return notebook, result
 
 
-def test_a_display_is_told_of_every_step_and_of_the_run_s_own_numbers(
+def test_a_display_receives_every_step_and_the_run_s_own_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notebook, result = shown_of(monkeypatch)

@@ -109,7 +109,7 @@ def test_interrupted_between_checkpoints_a_run_repeats_the_lost_steps(
     assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
 
 
-def test_a_run_stopped_by_its_deadline_goes_on_later(tmp_path: Path) -> None:
+def test_a_run_stopped_by_its_deadline_is_resumed_later(tmp_path: Path) -> None:
     config = small_run(replicates=2, steps=40)
     train(config, directory=tmp_path / "whole", device="cpu", automaton=LINE)
     options = {"directory": tmp_path / "broken", "device": "cpu", "automaton": LINE}

@@ -78,7 +78,7 @@ def test_wrong_combinations_are_refused_in_one_line(
     assert captured.count("\n") == 1
 
 
-def test_what_is_wrong_with_automaton_and_sections_is_said_at_once_and_before_the_network_is_looked_at(
+def test_all_errors_of_automaton_and_sections_come_at_once_before_the_network_is_checked(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("krohn.cli.output.MAX_ERROR", 2_000)  # so many reasons do not fit into one line
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_automaton_and_sections_is_said_at_once_and_before_th
     assert "mamba" not in line
 
 
-def test_what_network_run_and_machine_have_against_it_is_said_at_once(
+def test_all_reasons_of_network_run_and_machine_come_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("krohn.cli.output.MAX_ERROR", 2_000)

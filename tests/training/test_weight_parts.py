@@ -1,4 +1,4 @@
-"""Weights that are kept in several files are one network to every reader, and half of them is none."""
+"""Weights split over several files: every reader sees one network, and an incomplete set is refused."""
 
 import re
 import runpy

@@ -121,7 +121,7 @@ def test_a_typed_pattern_becomes_its_minimal_automaton(browser: Chrome, pages: P
 @pytest.mark.parametrize(
     "pattern", ["", "(", "a)", "*", "a{60}", "[^a]", "[a", "a|*", "()", "a.b", "a{1}{2}"]
 )
-def test_a_typing_error_in_a_pattern_is_told(browser: Chrome, pages: Path, pattern: str) -> None:
+def test_a_typo_in_a_pattern_is_reported(browser: Chrome, pages: Path, pattern: str) -> None:
     open_page(browser, pages)
     browser.execute_script("krohn.find('draw').open = true")
     field = browser.find_element(By.ID, "pattern")

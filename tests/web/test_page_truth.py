@@ -1,4 +1,4 @@
-"""What the page says is true of what it shows: layers, proofs, matches, coordinates, colours, words."""
+"""Statements of the page against the data: layers, proofs, matches, coordinates, colours, words."""
 
 import itertools
 import re

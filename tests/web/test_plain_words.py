@@ -1,4 +1,4 @@
-"""What a page says of registers and heads: in words that a student would use, and true."""
+"""Plain-language descriptions of registers and heads on the page, checked for truth."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def sentences(spec: str) -> list[str]:
         ("regex:a*b*", "has b come yet? 0 no, 1 yes"),
     ],
 )
-def test_registers_and_heads_are_told_as_a_student_would(spec: str, sentence: str) -> None:
+def test_registers_and_heads_are_described_in_plain_words(spec: str, sentence: str) -> None:
     assert sentence in sentences(spec)
 
 
@@ -67,7 +67,7 @@ def test_no_small_machine_keeps_a_technical_name() -> None:
 
 
 def counted(text: str) -> Callable[[list[str]], int] | None:
-    """What a sentence about numbers of letters says, by itself."""
+    """The claim of a sentence about numbers of letters, parsed independently."""
     if match := re.fullmatch(r"how often (.+?) has come(?:, mod (\d+))?", text):
         letters = re.split(", | or ", match[1])
         modulus = int(match[2] or 10**9)

@@ -1,4 +1,4 @@
-"""How pages look: three sizes, light and dark, against what is kept; and the keyboard alone.
+"""Appearance of pages in three sizes, light and dark, against stored references; keyboard use.
 
 Kept are, for each block of a page, where it stands, how light it is in 16 × 8 fields, its background, and how
 many of its pixels stand out from that and are coloured. Fonts differ between machines, so heights and shares
@@ -116,7 +116,7 @@ def lightness(block: dict[str, Any]) -> npt.NDArray[np.float64]:
 
 
 def differences(seen: Look, stored: Look) -> list[str]:
-    """What is different, in words; empty if the page looks as it did."""
+    """The differences in words; empty if the page looks as before."""
     if sorted(seen) != sorted(stored):
         return [f"blocks {', '.join(seen)} instead of {', '.join(stored)}"]
     result = []
@@ -194,7 +194,7 @@ def test_the_wrong_scheme_is_seen(browser: Chrome, pages: Path) -> None:
 
 
 @pytest.mark.parametrize("font", ["serif", "monospace"])
-def test_another_font_is_no_difference(browser: Chrome, pages: Path, font: str) -> None:
+def test_another_font_is_not_a_difference(browser: Chrome, pages: Path, font: str) -> None:
     smaller = "0.86em" if font == "monospace" else "1em"
     with screen(browser, "desk", "light"):
         seen = shown(

@@ -108,7 +108,7 @@ def test_beyond_loopback_the_token_is_needed() -> None:
         read_request({"spec": "/etc/passwd", "length": 8}, paths=False)
 
 
-def test_a_worker_is_ended_after_its_time_and_when_nobody_waits() -> None:
+def test_a_worker_ends_after_its_time_or_when_its_client_leaves() -> None:
     request = MachineRequest("C2", None, 8)
 
     async def story() -> None:
@@ -136,7 +136,7 @@ def test_the_worker_answers_with_a_machine_or_one_line() -> None:
     assert "q" in answer(json.dumps({"spec": "mine", "file": table, "length": 4}))["error"]
 
 
-def test_whoever_goes_away_takes_the_worker_along(server: tuple[str, int]) -> None:
+def test_a_disconnected_client_ends_its_worker(server: tuple[str, int]) -> None:
     connection = http.client.HTTPConnection(server[0], timeout=60)
     body = b'{"spec": "S5", "length": 128}'
     connection.request("POST", "/machine", body, {"Content-Type": "application/json"})

@@ -158,7 +158,7 @@ def test_clicks_on_letters_and_states_write_the_word(browser: Chrome, pages: Pat
     assert live == f"Letter 1 of {len(word(browser))}: 1023. State 1023, right."
 
 
-def test_a_typed_word_runs_and_a_typing_error_is_told(browser: Chrome, pages: Path) -> None:
+def test_a_typed_word_runs_and_a_typo_is_reported(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages, "regex:(a|b)*abb")
     field = browser.find_element(By.ID, "typed")
     field.clear()

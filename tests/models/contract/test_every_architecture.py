@@ -1,4 +1,4 @@
-"""Laws of every registered architecture: a new file in krohn.models.architectures is held to them at once."""
+"""Laws of every registered architecture; a new file in krohn.models.architectures is tested automatically."""
 
 import math
 from collections.abc import Callable, Iterator
