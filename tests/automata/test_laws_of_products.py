@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata.products import cascade_product, direct_product, wreath_product
+from krohn.automata.products import cascade_product, direct_product
 from krohn.automata.quotients import coarsest_congruence, minimize, quotient
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec, zoo
@@ -100,25 +100,6 @@ def test_a_product_may_be_bracketed_at_will_and_a_single_state_changes_nothing(s
         assert (bracketed.start, bracketed.state_names) == (flat.start, flat.state_names)
     for unit in (direct_product(zoo("C1"), a), direct_product(a, zoo("Counter1"))):
         assert (unit.table.tolist(), unit.start) == (a.table.tolist(), a.start)
-
-
-@pytest.mark.parametrize(("top", "bottom"), [("Parity", "FlipFlop"), ("Grid3", "Parity"), ("C3", "C2")])
-def test_every_letter_of_a_cascade_is_a_letter_of_the_wreath_product(top: str, bottom: str) -> None:
-    above, below = zoo(top), zoo(bottom)
-    wreath = wreath_product(above, below)
-    rng = random.Random(top)
-    for _ in range(5):
-        shape = (above.num_states, above.num_letters)
-        heard = np.array(
-            [[rng.randrange(below.num_letters) for _ in range(shape[1])] for _ in range(shape[0])]
-        )
-        cascade = cascade_product([above, below], [heard])
-        assert (cascade.start, cascade.state_names) == (wreath.start, wreath.state_names)
-        for letter in range(above.num_letters):
-            spelled = [below.letter_names[heard[q, letter]] for q in range(above.num_states)]
-            name = ",".join([*spelled, above.letter_names[letter]])
-            column = wreath.letters[wreath.letter_names.index(name)]
-            assert column == cascade.letters[letter]
 
 
 @every("name", SMALL)

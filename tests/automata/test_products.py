@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_machines import closure
 
-from krohn.automata.products import cascade_product, direct_product, wreath_product
+from krohn.automata.products import cascade_product, direct_product
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import KrohnError
@@ -91,25 +91,7 @@ def test_a_malformed_cascade_is_refused(heard: list[np.ndarray], complaint: str)
         cascade_product([zoo("Parity"), zoo("Parity")], heard)
 
 
-@given(automata(3, 2), automata(3, 2))
-def test_a_wreath_product_has_every_dependency_as_a_letter(top: Semiautomaton, bottom: Semiautomaton) -> None:
-    product, states = wreath_product(top, bottom), numbered([top, bottom])
-    maps = itertools.product(range(bottom.num_letters), repeat=top.num_states)
-    letters = list(itertools.product(maps, range(top.num_letters)))
-    assert product.num_letters == len(letters)
-    for (q, (x, y)), (a, (heard, above)) in itertools.product(enumerate(states), enumerate(letters)):
-        assert states[product.step(q, a)] == (top.step(x, above), bottom.step(y, heard[x]))
-
-
-@pytest.mark.parametrize(("top", "bottom", "order"), [("C2", "C2", 8), ("C2", "C3", 18), ("C3", "C2", 24)])
-def test_the_wreath_product_of_groups_has_the_known_order(top: str, bottom: str, order: int) -> None:
-    # |N ≀ H| = |N|^|H| · |H|.
-    assert len(closure(wreath_product(zoo(top), zoo(bottom)).letters)) == order
-
-
 def test_products_beyond_the_limits_are_refused() -> None:
-    with pytest.raises(KrohnError, match="at most"):
-        wreath_product(zoo("S5"), zoo("C2"))
     with pytest.raises(KrohnError, match="at most"):
         direct_product(zoo("S5"), zoo("S5"), zoo("S5"))
     with pytest.raises(KrohnError, match="at least one component"):

@@ -11,7 +11,7 @@ from krohn import random_streams
 from krohn.errors import MissingDependency
 from krohn.models import position_encodings, stock
 from krohn.models.architectures.diagonal import gates_of
-from krohn.models.kernels import linear, operations, plain
+from krohn.models.kernels import operations, plain
 from krohn.models.network import Layout, ModelConfig, Network, Parameter, Weights, padded
 from krohn.models.registry import kinds, model_config
 from models.naive_networks import naive_gpt, naive_stack
@@ -253,7 +253,7 @@ def test_products_that_write_their_gradient_in_place_are_products() -> None:
     x = torch.randn(2, 6, 3, generator=generator, dtype=torch.float64).requires_grad_()
     weight = torch.randn(2, 3, 4, generator=generator, dtype=torch.float64).requires_grad_()
     weight.grad = torch.full_like(weight, 7.0)  # an old gradient is written over
-    out = linear.linear(x, weight)
+    out = operations.buffered_linear(x, weight)
     assert torch.allclose(out, torch.einsum("rni,rio->rno", x, weight))
     factor = torch.randn(out.shape, generator=generator, dtype=torch.float64)
     (dx,) = torch.autograd.grad((out * factor).sum(), x)
@@ -261,8 +261,8 @@ def test_products_that_write_their_gradient_in_place_are_products() -> None:
     assert torch.allclose(weight.grad, torch.einsum("rni,rno->rio", x, factor))
     table = torch.randn(2, 5, 3, generator=generator, dtype=torch.float64)
     with torch.no_grad():
-        assert torch.allclose(linear.linear(x, weight), out)
-        assert torch.allclose(linear.add_positions(x, table, 3), plain.add_positions(x, table, 3))
+        assert torch.allclose(operations.buffered_linear(x, weight), out)
+        assert torch.allclose(operations.buffered_positions(x, table, 3), plain.add_positions(x, table, 3))
 
 
 def test_plain_operations_are_chosen_on_a_cpu() -> None:

@@ -1,4 +1,4 @@
-"""Products of semiautomata: direct, cascade and wreath.
+"""Products of semiautomata: direct and cascade.
 
 States of a product are tuples, numbered with the first component as the most significant digit.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, capped_power, check_size
+from krohn.automata.semiautomaton import Semiautomaton, check_size
 from krohn.errors import InvalidInput
 
 
@@ -68,28 +68,6 @@ def cascade_product(
         start=start,
         state_names=_tuple_names([part.state_names for part in components]),
         letter_names=first.letter_names,
-    )
-
-
-def wreath_product(top: Semiautomaton, bottom: Semiautomaton) -> Semiautomaton:
-    """The universal cascade of ``bottom`` below ``top``.
-
-    A letter is one letter of bottom for each state of top, and one letter of top.
-
-    For groups acting on themselves this is ``bottom ≀ top`` of order |bottom|^|top| · |top|.
-    """
-    num_maps = capped_power(bottom.num_letters, top.num_states)
-    num_states = top.num_states * bottom.num_states
-    check_size("the wreath product", num_states, num_maps * top.num_letters)
-    maps = np.indices((bottom.num_letters,) * top.num_states).reshape(top.num_states, num_maps)
-    below = bottom.table[:, maps].transpose(1, 0, 2)  # top state × bottom state × map
-    above = top.table[:, None, None, :] * bottom.num_states
-    table = (above + below[:, :, :, None]).reshape(num_states, num_maps * top.num_letters)
-    return Semiautomaton(
-        table.astype(np.int32),
-        start=top.start * bottom.num_states + bottom.start,
-        state_names=_tuple_names([top.state_names, bottom.state_names]),
-        letter_names=_tuple_names([*[bottom.letter_names] * top.num_states, top.letter_names]),
     )
 
 

@@ -326,9 +326,9 @@ class Cascade:
 
 
 _LAST = 8
-_MOST_KEPT = 2_000
-_kept: dict[tuple[Semiautomaton, str, str], tuple[Cascade, int]] = {}
-"""The ``_LAST`` cascades of at most ``_MOST_KEPT`` sets, with the units of work that each took."""
+_MOST_CACHED = 2_000
+_cache: dict[tuple[Semiautomaton, str, str], tuple[Cascade, int]] = {}
+"""The ``_LAST`` cascades of at most ``_MOST_CACHED`` sets, with the units of work that each took."""
 
 
 def holonomy_cascade(
@@ -341,15 +341,15 @@ def holonomy_cascade(
     """
     budget = unlimited() if budget is None else budget
     key = automaton, automaton.name, automaton.target  # equal automata may have several names
-    cascade, units = _kept.pop(key, (None, 0))
+    cascade, units = _cache.pop(key, (None, 0))
     if cascade is not None and cascade.skeleton.num_sets <= max_sets and units <= budget.left:
         budget.spend(units)
     else:
         before = budget.done
         cascade = Cascade(skeleton(automaton, max_sets=max_sets, budget=budget), budget)
         units = budget.done - before
-    if cascade.skeleton.num_sets <= _MOST_KEPT:
-        _kept[key] = cascade, units
-        for oldest in list(_kept)[:-_LAST]:  # another thread may have dropped it already
-            _kept.pop(oldest, None)
+    if cascade.skeleton.num_sets <= _MOST_CACHED:
+        _cache[key] = cascade, units
+        for oldest in list(_cache)[:-_LAST]:  # another thread may have dropped it already
+            _cache.pop(oldest, None)
     return cascade

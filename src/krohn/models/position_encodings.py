@@ -15,7 +15,7 @@ def rows(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
 
     On a GPU it is recomputed: there it costs nothing, and a captured graph must own its inputs.
     """
-    return _made_once(kind, count, dim) if device.type == "cpu" else _make(kind, count, dim, device)
+    return _cached(kind, count, dim) if device.type == "cpu" else _make(kind, count, dim, device)
 
 
 def _make(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
@@ -23,7 +23,7 @@ def _make(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _made_once(kind: str, count: int, dim: int) -> Tensor:
+def _cached(kind: str, count: int, dim: int) -> Tensor:
     return _make(kind, count, dim, torch.device("cpu"))
 
 

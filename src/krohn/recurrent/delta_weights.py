@@ -63,7 +63,7 @@ def swaps_and_merges(images: Sequence[int]) -> list[Step]:
     return steps
 
 
-_KEPT = 6  # number of actions, of different degrees, that are reduced further
+_FRONT = 6  # number of actions, of different degrees, that are reduced further
 _MAX_DEGREE = 400
 
 
@@ -87,7 +87,7 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
                     smaller = tuple(block_images(letter, labels) for letter in action)
                     if PermutationGroup(smaller, size).order == order:
                         result[size] = smaller
-        front = {size: result[size] for size in sorted(result, reverse=True)[-_KEPT:]}
+        front = {size: result[size] for size in sorted(result, reverse=True)[-_FRONT:]}
         best = min([best, *front.values()], key=lambda action: len(action[0]))
     return best
 

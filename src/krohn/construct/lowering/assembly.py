@@ -159,8 +159,8 @@ def lower(
             Layer(
                 heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
                 mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
-                keep_attention=_kept(before, mixed),
-                keep_mlp=_kept(mixed, after),
+                keep_attention=_residual(before, mixed),
+                keep_mlp=_residual(mixed, after),
             )
         )
     texts = tuple(
@@ -248,7 +248,7 @@ def _matrices(head: SymbolicHead, before: tuple[Channel, ...], mixed: tuple[Chan
     return smaller.matrices(before.index, mixed.index, len(before))
 
 
-def _kept(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray:
+def _residual(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray:
     same = [old == new and new != Channel() for old, new in zip(before, after, strict=True)]
     return np.array(same, dtype=np.float64)
 
