@@ -53,7 +53,7 @@ NEEDED_BY_TESTS = {
     ),
     "krohn.to_dfa and krohn.from_dfa": (
         "automata-lib",
-        ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_accepting_states"),
+        ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_invalid_accepting_states"),
     ),
     "krohn explore as a server": ("uvicorn", ("krohn.web.server:serve", "place_in_python[explore]")),
     "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
