@@ -262,11 +262,16 @@ def lines(text: str) -> int:
     return len(text.splitlines())
 
 
+def folder_of(name: str) -> str:
+    """The part of the package that a module belongs to."""
+    return name.split(".")[1] if "." in name else "krohn"
+
+
 def by_folder(sources: dict[str, str]) -> dict[str, int]:
     """Lines of the package by its first folder."""
     total: dict[str, int] = defaultdict(int)
     for name, text in sources.items():
-        total[name.split(".")[1] if "." in name else "krohn"] += lines(text)
+        total[folder_of(name)] += lines(text)
     return total
 
 
@@ -344,11 +349,11 @@ def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int
 def room_table(sources: dict[str, str]) -> str:
     """Lines of each room beside what was aimed at; capabilities that came later are left out."""
     rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
-    parts = by_folder(rest)
-    rows = ["| room | aim | now |", "| --- | --- | --- |"]
+    rows = ["| room | aim | now | stood nowhere then |", "| --- | --- | --- | --- |"]
     for room, (aim, names) in ROOMS.items():
-        rows.append(f"| {room} | {aim:,} | {sum(parts.pop(name, 0) for name in names.split()):,} |")
-    assert not parts, f"every part must be in a room; {sorted(parts)} are in none"
+        own = {n: rest.pop(n) for n in [*rest] if folder_of(n) in names.split()}
+        rows.append(f"| {room} | {aim:,} | {sum(by_folder(own).values()):,} | {written_since(THEN, own):,} |")
+    assert not rest, f"every part must be in a room; {sorted(rest)} are in none"
     return "\n".join(rows)
 
 
