@@ -5,6 +5,7 @@ from fnmatch import fnmatch
 
 import house
 import pytest
+import reachable
 
 SOURCES = {
     "krohn.front": "from krohn.back import used\n\n\ndef enter():\n    return used()\n",
@@ -16,16 +17,16 @@ SOURCES = {
 
 
 def test_only_used_definitions_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "entrances", lambda: {("krohn.front", "enter")})
-    reached = house.reached(SOURCES)
+    monkeypatch.setattr(reachable, "entrances", lambda: {("krohn.front", "enter")})
+    reached = reachable.reached(SOURCES)
     assert {("krohn.front", "enter"), ("krohn.back", "used"), ("krohn.back", "LIMIT")} <= reached
     assert ("krohn.back", "unused") not in reached
     assert not any(module == "krohn.alone" for module, _ in reached)
 
 
 def test_names_in_a_registry_count_as_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "entrances", lambda: {("krohn.registry", "look")})
-    assert ("krohn.named", "thing") in house.reached(SOURCES)
+    monkeypatch.setattr(reachable, "entrances", lambda: {("krohn.registry", "look")})
+    assert ("krohn.named", "thing") in reachable.reached(SOURCES)
 
 
 def test_imports_are_arrows() -> None:

@@ -17,6 +17,8 @@ REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contrad
 ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
 MEMORIES = ("Dyck4,2", "Grid9")
 SHEETS = (MUON, WHOLE)  # recipes with one setting for all cells, on whole words
+Verdict = tuple[str, str]
+"""One of these words, and a sentence with the numbers that decide it."""
 
 
 class Missing(Exception):

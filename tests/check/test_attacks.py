@@ -2,7 +2,8 @@
 
 import pytest
 
-from check.attacks import CONTROLS, DECEIVED, NEVER, Attack
+from check.attacks import CONTROLS, DECEIVED, Attack
+from check.attacks_refused import NEVER
 from check.judge import wrong_word
 from every import every
 from krohn.certify.proof import attempt

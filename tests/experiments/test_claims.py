@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_evidence import Gain
+from claim_evidence import Gain, needs_more
 
 from krohn.experiments.recipes.generalization import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
 from krohn.experiments.recipes.indirect import COLUMNS
@@ -155,8 +155,7 @@ def test_everything_is_learned_or_some_of_it(verdict: Judge) -> None:
     assert verdict("everything_is_learned", depth=[cell("C2", 2, 0.9)]) == NOT_REACHED
 
 
-def test_one_task_needs_more_layers_than_another_only_if_both_are_learned(claims: dict[str, Any]) -> None:
-    needs_more = claims["needs_more"]
+def test_one_task_needs_more_layers_than_another_only_if_both_are_learned() -> None:
     assert needs_more([*at(["A4"], 8), *at(["A5"], 4)], "A4", "A5") is True
     assert needs_more([*at(["A4"], 4), *at(["A5"], 8)], "A4", "A5") is False
     assert needs_more([*at(["A4"], 2), *at(["A5"], 2)], "A4", "A5") is False, "as many, and none between"
