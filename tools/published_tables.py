@@ -97,9 +97,15 @@ def imported() -> Path:
 
 
 @cache
+def published() -> Store:
+    """The same, open to be read."""
+    return Store(imported(), writable=False)
+
+
+@cache
 def depth_rows() -> list[Row]:
     """All cells of the map at 100 letters."""
-    rows = EXPERIMENTS["depth"].table(cells_of(Store(imported()), "depth", Scale.SMALL))
+    rows = EXPERIMENTS["depth"].table(cells_of(published(), "depth", Scale.SMALL))
     return [row for row in rows if row["length"] == 100 and row["sheet"] not in QUESTIONS]
 
 
@@ -295,7 +301,7 @@ def how_flattered(store: Store) -> str:
 
 def findings() -> Mapping[str, str]:
     """The table of every experiment of the paper, and each claim with its verdict."""
-    store = Store(imported())
+    store = published()
     return {
         "claims": claims_table(store),
         "flattered": how_flattered(store),

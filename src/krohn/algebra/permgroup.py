@@ -363,12 +363,15 @@ def least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> 
         return member
 
     parent[point] = 0
-    queue = [(0, point)]
+    queue, blocks = [(0, point)], degree - 1
     for first, second in queue:
         for generator in generators:
             left, right = find(generator[first]), find(generator[second])
             if left != right:
                 parent[right] = left
                 queue.append((generator[first], generator[second]))
+                blocks -= 1
+        if blocks == 1:
+            return (0,) * degree
     numbers: dict[int, int] = {}
     return tuple(numbers.setdefault(find(member), len(numbers)) for member in range(degree))

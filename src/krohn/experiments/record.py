@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, get_origin
 
 from krohn.errors import InvalidInput
@@ -91,16 +92,22 @@ class Member:
         _check_types(self)
 
 
+@cache
+def _types(kind: type[Record | Member]) -> list[tuple[str, type]]:
+    """The fields of a class and the type that each must have."""
+    named = [(item.name, get_origin(item.type) or item.type) for item in fields(kind)]
+    return [(name, wanted) for name, wanted in named if isinstance(wanted, type)]
+
+
 def _check_types(value: Record | Member) -> None:
     """Refuses values of the wrong type: files and stores are untrusted input."""
-    for item in fields(value):
-        held, wanted = getattr(value, item.name), get_origin(item.type) or item.type
-        assert isinstance(wanted, type)
+    for name, wanted in _types(type(value)):
+        held = getattr(value, name)
         if not isinstance(held, wanted) or isinstance(held, bool):
             kind = {int: "an integer", str: "a string"}.get(wanted, "an object")
-            raise InvalidInput(f"{item.name} must be {kind}; got {shown(held)}")
+            raise InvalidInput(f"{name} must be {kind}; got {shown(held)}")
         if isinstance(held, int) and not -(2**63) <= held < 2**63:
-            raise InvalidInput(f"{item.name} must have at most 64 bits; got {shown(held)}")
+            raise InvalidInput(f"{name} must have at most 64 bits; got {shown(held)}")
     if isinstance(value, Record) and value.tested:
         _ = value.accuracy  # refuses a test without a result
 

@@ -51,6 +51,8 @@ class Store:
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path = path
         self._copy: tempfile.TemporaryDirectory[str] | None = None
+        # A store that is only read is a copy that nobody changes: each run is parsed once.
+        self._parsed: dict[str, list[Record]] | None = None if writable else {}
         with _in_words(path):
             self._connection = self._connect(writable)
             try:
@@ -180,8 +182,13 @@ class Store:
 
     def of_run(self, run_id: str) -> list[Record]:
         """The records of one run, by replicate."""
+        if self._parsed is not None and run_id in self._parsed:
+            return list(self._parsed[run_id])
         with _in_words(self.path):
-            return self._select("WHERE r.run_id = ?", (run_id,))
+            records = self._select("WHERE r.run_id = ?", (run_id,))
+        if self._parsed is not None:
+            self._parsed[run_id] = records
+        return list(records)
 
     def members(self, experiment: str | None = None, scale: str | None = None) -> list[Member]:
         """Which runs belong to which experiment, ordered by experiment, scale and run id."""

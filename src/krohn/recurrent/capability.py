@@ -10,9 +10,9 @@ The answer is yes, no or open. ``verdicts`` lists what suffices; where a network
 - One layer of contractions on two idempotents with one image: only with a shrinking margin.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import Analysis, analyze
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -22,14 +22,20 @@ from krohn.recurrent.verdicts import Verdict, verdicts
 Answer = tuple[bool | None, str]
 
 
+@lru_cache(maxsize=8)
+def _verdicts(spec: str | Semiautomaton) -> tuple[Semiautomaton, Analysis, dict[str, Verdict]]:
+    """What is reachable, its analysis, and a verdict for each family: the same for all sizes of a network."""
+    automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)
+    analysis = analyze(automaton)
+    return automaton, analysis, {row.name.lower(): row for row in verdicts(automaton, analysis)}
+
+
 @cache
 def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) -> Answer:
     """Whether it can, and if not why; ``None`` if undecided, or possible only with a shrinking margin."""
     if min(layers, steps) < 1:
         raise InvalidInput(f"a network must have at least 1 layer and 1 step; got {layers} and {steps}")
-    automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)
-    analysis = analyze(automaton)
-    rows = {row.name.lower(): row for row in verdicts(automaton, analysis)}
+    automaton, analysis, rows = _verdicts(spec)
     if family.lower() not in rows:
         names = "; ".join(row.name for row in rows.values())
         raise InvalidInput(f"family must be one of: {names}; got {family[:40]!r}")

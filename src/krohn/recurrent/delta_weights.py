@@ -10,6 +10,7 @@ that permute the states are also permutations of fewer points on which the group
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -73,7 +74,12 @@ def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
     A group that acts on itself, such as S5 on its 120 elements, acts on blocks: the cosets of a subgroup.
     Blocks of blocks are tried, always those that hold point 0 and one other; the least number is not proved.
     """
-    best = tuple(letters)
+    return _small_action(tuple(letters))
+
+
+@lru_cache(maxsize=8)  # a verdict asks for the number of points, then builds on them
+def _small_action(letters: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
+    best = letters
     degree = len(best[0])
     order = PermutationGroup(best, degree).order if degree <= _MAX_DEGREE else 0
     front = {degree: best} if order else {}
