@@ -1,5 +1,6 @@
 """Tests on shared machines: a slow example is no failure, and workers side by side take one core each."""
 
+import gc
 import os
 import sys
 from functools import cache
@@ -107,6 +108,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     calls = {f"tests of {what}": package for what, (package, _) in NEEDED_BY_TESTS.items()}
     for name, package in {**missing(), **{k: v for k, v in calls.items() if not _is_there(v)}}.items():
         terminalreporter.write_line(f"NOT RUN: {name}, for {package} is not installed (make setup)", red=True)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays to the end: the garbage collector need not look at it again and again."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -219,13 +219,15 @@ def test_start_up_loads_nothing_heavy(statement: str) -> None:
 
 
 def test_tests_use_nothing_private() -> None:
+    """Neither by an import nor by the dotted name of what is patched."""
     tests = Path(__file__).parent
-    private = [
-        f"{path.relative_to(tests)}: {node.module}.{alias.name}"
-        for path in tests.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "krohn"
-        for alias in node.names
-        if alias.name.startswith("_") and not alias.name.startswith("__")
-    ]
+    private = []
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "krohn":
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Constant) and re.fullmatch(r"krohn(\.\w+)+", str(node.value)):
+                names = [str(node.value)]
+            private += [f"{path.relative_to(tests)}: {n}" for n in names if re.search(r"\._(?!_)", n)]
     assert private == []

@@ -157,7 +157,7 @@ class Notebook:
 
 def shown_of(patch: pytest.MonkeyPatch, **options: object) -> tuple[Notebook, object]:
     notebook = Notebook()
-    patch.setattr("krohn.training.loop._display", lambda run, **_: notebook)
+    patch.setattr("krohn.training.loop.display_of", lambda run, **_: notebook)
     result = train(small_run(replicates=2, steps=30), device="cpu", automaton=LINE, **options)  # type: ignore[arg-type]
     return notebook, result
 

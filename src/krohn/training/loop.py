@@ -204,7 +204,7 @@ def train(
         RunDirectory(path).check(config)  # before a lock file is written into someone else's directory
     with nullcontext() if path is None else sole_user(path):
         run = Run(config, chosen, choose_device(device), path)
-        display = _display(run, progress=progress, tensorboard=tensorboard)
+        display = display_of(run, progress=progress, tensorboard=tensorboard)
         try:
             _finish(run, display, checkpoint_seconds, deadline)
         finally:
@@ -238,7 +238,8 @@ def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: fl
     interruption.obey(f"at step {run.standing.step}, saved in {run.directory and run.directory.path}")
 
 
-def _display(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
+def display_of(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
+    """Where progress is shown: nowhere, a bar or lines, and TensorBoard on request."""
     display: Progress = Silence()
     if progress:
         left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
