@@ -6,10 +6,11 @@ A witness is written out as JSON data, step by step for people, and as a word th
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.certify.certificate import Record, Refuted
@@ -245,8 +246,14 @@ def furthest(
 
 def one_thread() -> AbstractContextManager[object]:
     """Limits BLAS to one thread: for small products, threads cost more time than they save."""
-    limited: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limited
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads, numpy's among them; looking for them takes longer than a small proof."""
+    return ThreadpoolController()
 
 
 def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:

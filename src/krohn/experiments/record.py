@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any, get_origin
 
 from krohn.errors import InvalidInput
@@ -92,16 +91,18 @@ class Member:
         _check_types(self)
 
 
-@cache
-def _types(kind: type[Record | Member]) -> list[tuple[str, type]]:
+def _types(kind: type[Record] | type[Member]) -> list[tuple[str, type]]:
     """The fields of a class and the type that each must have."""
     named = [(item.name, get_origin(item.type) or item.type) for item in fields(kind)]
     return [(name, wanted) for name, wanted in named if isinstance(wanted, type)]
 
 
+_TYPES = {kind: _types(kind) for kind in (Record, Member)}
+
+
 def _check_types(value: Record | Member) -> None:
     """Refuses values of the wrong type: files and stores are untrusted input."""
-    for name, wanted in _types(type(value)):
+    for name, wanted in _TYPES[type(value)]:
         held = getattr(value, name)
         if not isinstance(held, wanted) or isinstance(held, bool):
             kind = {int: "an integer", str: "a string"}.get(wanted, "an object")

@@ -3,7 +3,8 @@
 import dataclasses
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 LARGEST = 2**63 - 1
@@ -14,10 +15,11 @@ class Misfit(Exception):
     """A value that a field cannot take; the message says what it must be."""
 
 
-def annotations(config: type[Any]) -> dict[str, Any]:
+@cache
+def annotations(config: type[Any]) -> Mapping[str, Any]:
     """Field -> annotation of a dataclass."""
     hints = get_type_hints(config)
-    return {field.name: hints[field.name] for field in dataclasses.fields(config)}
+    return types.MappingProxyType({field.name: hints[field.name] for field in dataclasses.fields(config)})
 
 
 def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
