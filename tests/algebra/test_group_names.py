@@ -194,7 +194,7 @@ def test_factors_multiply_to_the_order_and_those_of_solvable_groups_are_its_prim
 def test_a_group_on_many_points_is_compared_on_few(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done for more than 256 points, done here for more than four."""
     generators = named.regular(NAMED[name]) if group(NAMED[name]).order <= 60 else NAMED[name]
-    monkeypatch.setattr("krohn.algebra.permgroup._LARGE_DEGREE", 4)
+    monkeypatch.setattr("krohn.algebra.permgroup.LARGE_DEGREE", 4)
     subject = group(generators)
     small = subject.compact
     assert small.degree <= subject.degree

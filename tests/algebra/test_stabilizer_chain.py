@@ -139,7 +139,7 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without random elements every repair must come from a Schreier generator that does not sift."""
-    monkeypatch.setattr("krohn.algebra.stabilizer_chain._PATIENCE", 0)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.PATIENCE", 0)
     monkeypatch.setattr("krohn.algebra.stabilizer_chain.order_bound", lambda generators, degree: None)
     for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
         chain = StabilizerChain(generators, len(generators[0]))

@@ -81,7 +81,7 @@ def test_a_merged_component_has_no_words_and_a_large_group_no_counters(
         entry = component_as_dict(node.cascade, part)
         assert ("transports" in entry) == (not part.is_merged)
         assert all(("word" in generator) == (not part.is_merged) for generator in entry["generators"])
-    monkeypatch.setattr("krohn.cascade.cascade_data._MAX_GROUP", 5)
+    monkeypatch.setattr("krohn.cascade.cascade_data.MAX_GROUP", 5)
     cascade = holonomy_cascade(golden("T3"))
     assert [component_as_dict(cascade, part)["counters"] for part in cascade.components] == [None, [[2]]]
 

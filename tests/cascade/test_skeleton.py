@@ -115,13 +115,13 @@ def test_a_family_past_the_limit_is_refused_with_the_count_and_the_option() -> N
 def test_arrays_and_tables_list_the_same_family(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     letters = random_automaton(seed).letters
     narrow = image_sets(letters)
-    monkeypatch.setattr("krohn.cascade.image_sets._WIDE", 1)
+    monkeypatch.setattr("krohn.cascade.image_sets.WIDE", 1)
     wide = image_sets(letters)
     assert (wide.masks, wide.images, wide.number) == (narrow.masks, narrow.images, narrow.number)
 
 
 def test_the_limit_holds_for_wide_automata_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krohn.cascade.image_sets._WIDE", 1)
+    monkeypatch.setattr("krohn.cascade.image_sets.WIDE", 1)
     with pytest.raises(LimitExceeded, match="at most 100 members"):
         skeleton(cerny(10), max_sets=100)
 

@@ -159,7 +159,7 @@ def test_moduli_are_the_lengths_of_cycles() -> None:
 def test_random_circuits_are_their_inequalities_gate_by_gate(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krohn.construct.threshold_gates._CHUNK", 8)
+    monkeypatch.setattr("krohn.construct.threshold_gates.CHUNK", 8)
     rng = Random(seed)
     gates = Gates(4)
     words = np.array(list(product((0, 1), repeat=4)), dtype=bool)

@@ -78,7 +78,7 @@ def _transport(generators: Sequence[Permutation], tree: Sequence[tuple[int, int,
 
 _FEW_GENERATORS = 4  # above this many, redundant generators are dropped
 _MOST_COSETS = 20_000  # largest quotient that is listed
-_LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
+LARGE_DEGREE = 256  # beyond this a stabiliser chain is avoided where the action is semiregular
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class PermutationGroup:
         """The number of elements, by Schreier–Sims: nothing is listed."""
         if not self.generators:
             return 1
-        if self.degree > _LARGE_DEGREE and "chain" not in self.__dict__:
+        if self.degree > LARGE_DEGREE and "chain" not in self.__dict__:
             order = semiregular_order(self.generators, self.degree)
             if order is not None:
                 return order
@@ -132,7 +132,7 @@ class PermutationGroup:
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
         """The generators; if they are many and the degree is small, without redundant ones."""
-        if len(self.generators) <= _FEW_GENERATORS or self.degree > _LARGE_DEGREE:
+        if len(self.generators) <= _FEW_GENERATORS or self.degree > LARGE_DEGREE:
             return self.generators
         chain, result = StabilizerChain((), self.degree), []
         for generator in self.generators:
@@ -259,19 +259,19 @@ def kernel_on_blocks(group: PermutationGroup, labels: Sequence[int]) -> Permutat
 
 
 def compact_action(group: PermutationGroup) -> PermutationGroup:
-    """The same abstract group on fewer points if it is regular on more than ``_LARGE_DEGREE``, by blocks.
+    """The same abstract group on fewer points if it is regular on more than ``LARGE_DEGREE``, by blocks.
 
     For each of several points, blocks of blocks are formed until few are left. The joint action on these
     block systems is faithful as soon as its order is that of the group.
     """
-    if group.degree <= _LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
+    if group.degree <= LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
         return group
     group = _fewer_generators(group)
     partitions: list[tuple[int, ...]] = []
     best = 1
     for point in dict.fromkeys(generator[0] for generator in group.generators):
         labels = _blocks_of_blocks(group, point)
-        if max(labels) >= 8 * _LARGE_DEGREE:
+        if max(labels) >= 8 * LARGE_DEGREE:
             continue  # its order would need too large a chain
         action = _side_by_side(group, [*partitions, labels])
         if action.order == group.order:
@@ -310,7 +310,7 @@ def _blocks_of_blocks(group: PermutationGroup, point: int) -> tuple[int, ...]:
     while finer is not None and 0 < max(finer) < group.degree - 1:
         labels = tuple(finer[label] for label in labels)
         group = action_on_blocks(group, finer)
-        finer = block_system(group, tries=32) if group.degree > _LARGE_DEGREE else None
+        finer = block_system(group, tries=32) if group.degree > LARGE_DEGREE else None
     return labels
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 from krohn.algebra.transformation import Permutation, Rows, Table, is_even, orbits, rows_for
 
-_PATIENCE = 12  # consecutive random members after which a chain is assumed complete
+PATIENCE = 12  # consecutive random members after which a chain is assumed complete
 
 
 class Level:
@@ -199,11 +199,11 @@ class StabilizerChain:
         return None
 
     def _fill_at_random(self) -> None:
-        """Sifts random elements (product replacement) until ``_PATIENCE`` of them in a row are members."""
+        """Sifts random elements (product replacement) until ``PATIENCE`` of them in a row are members."""
         self._randomised = True
         draw = product_replacement(self.levels[0].generators, self.rows)
         members = 0
-        while members < _PATIENCE and not (self._bound is not None and self.order == self._bound):
+        while members < PATIENCE and not (self._bound is not None and self.order == self._bound):
             residue, last = self.sift(next(draw))
             if last == len(self.levels) and residue == self.rows.one:
                 members += 1

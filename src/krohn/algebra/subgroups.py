@@ -67,7 +67,7 @@ def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempo
 # The non-trivial groups of a transition semigroup, found from its image sets.
 
 
-_ALL_PAIRS = 1_000_000  # pairs of image sets searched for the idempotents of all groups together
+ALL_PAIRS = 1_000_000  # pairs of image sets searched for the idempotents of all groups together
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
     """
     result = []
     parts = [component for component in orbit.components if not component.group.is_trivial]
-    limit = min(MAX_PAIRS, _ALL_PAIRS // max(1, len(parts)))
+    limit = min(MAX_PAIRS, ALL_PAIRS // max(1, len(parts)))
     for component in sorted(parts, key=lambda component: -component.rank):
         try:
             idempotent = idempotent_onto(component, limit)

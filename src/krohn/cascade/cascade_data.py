@@ -125,7 +125,7 @@ def _order(moved: dict[int, int]) -> int:
     return lcm(*lengths)
 
 
-_MAX_GROUP = 2000  # groups up to this order are refined into counters
+MAX_GROUP = 2000  # groups up to this order are refined into counters
 _MAX_LISTED = 64  # class members or group generators listed; beyond, only their number
 
 
@@ -190,7 +190,7 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
 def _counters(cascade: Cascade, part: SetClass) -> list[list[int]] | None:
     """Moduli of the counters, section by section; None if not solvable or too large to list."""
     group = cascade.group(part.number)
-    if cascade.group_orders[part.number] > _MAX_GROUP or not group.is_solvable:
+    if cascade.group_orders[part.number] > MAX_GROUP or not group.is_solvable:
         return None
     return [list(moduli) for moduli in counter_tower(group.generators, group.degree).moduli_by_section]
 

@@ -17,7 +17,7 @@ DEFAULT_MAX_SETS = 200_000
 # Tables of 2⁸ entries are fastest to use, tables of 2⁵ to build: the former only for large families.
 _BLOCK, _SMALL_BLOCK, _SMALL_FAMILY = 8, 5, 400
 _MOST_STATES = 30_000  # memory grows with its square: one set per state, one bit per state in a set
-_WIDE = 200  # from this many states on, sets are mapped as arrays
+WIDE = 200  # from this many states on, sets are mapped as arrays
 
 Image = Callable[[int], int]
 
@@ -43,7 +43,7 @@ def image_sets(
 ) -> ImageSets:
     """Lists the family; stops with a one-line error when it exceeds ``max_sets`` or the budget."""
     budget = unlimited() if budget is None else budget
-    cost = 4 + len(letters) * (1 + len(letters[0]) // _WIDE)
+    cost = 4 + len(letters) * (1 + len(letters[0]) // WIDE)
     allowed = budget.pieces(cost, max_sets)
     if len(letters[0]) > _MOST_STATES:
         raise LimitExceeded(
@@ -90,7 +90,7 @@ def _close(
     max_sets: int,
 ) -> None:
     """Breadth-first closure; the list of masks is its own queue."""
-    if len(letters[0]) > _WIDE:
+    if len(letters[0]) > WIDE:
         return _close_wide(masks, number, images, letters, max_sets)
     position = len(letters[0]) + 1
     for block, stop in ((_SMALL_BLOCK, min(_SMALL_FAMILY, max_sets)), (_BLOCK, max_sets)):

@@ -14,7 +14,7 @@ from krohn.errors import LimitExceeded
 
 FALSE, TRUE = 0, 1
 MAX_WIRES = 20_000_000
-_CHUNK = 1 << 26  # products held at once in one evaluation step
+CHUNK = 1 << 26  # products held at once in one evaluation step
 
 Bits = npt.NDArray[np.bool_]
 Form = tuple[dict[int, int], int]
@@ -76,7 +76,7 @@ class Circuit:
 
     def _parts(self, gates: npt.NDArray[np.int64], words: int) -> Iterable[npt.NDArray[np.int64]]:
         sizes = np.cumsum([len(self.sources[gate]) * max(words, 1) for gate in gates])
-        return np.split(gates, np.flatnonzero(np.diff(sizes // _CHUNK)) + 1)
+        return np.split(gates, np.flatnonzero(np.diff(sizes // CHUNK)) + 1)
 
 
 @dataclass

@@ -3,8 +3,7 @@
 import dataclasses
 import math
 import types
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 LARGEST = 2**63 - 1
@@ -15,11 +14,15 @@ class Misfit(Exception):
     """A value that a field cannot take; the message says what it must be."""
 
 
-@cache
-def annotations(config: type[Any]) -> Mapping[str, Any]:
-    """Field -> annotation of a dataclass."""
-    hints = get_type_hints(config)
-    return types.MappingProxyType({field.name: hints[field.name] for field in dataclasses.fields(config)})
+_ANNOTATIONS: dict[type[Any], dict[str, Any]] = {}
+
+
+def annotations(config: type[Any]) -> dict[str, Any]:
+    """Field -> annotation of a dataclass; resolved once for each class."""
+    if config not in _ANNOTATIONS:
+        hints = get_type_hints(config)
+        _ANNOTATIONS[config] = {field.name: hints[field.name] for field in dataclasses.fields(config)}
+    return _ANNOTATIONS[config]
 
 
 def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
