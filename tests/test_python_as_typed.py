@@ -66,6 +66,12 @@ def test_invalid_words_are_refused(network: krohn.CompiledNetwork) -> None:
         network.run(["abab", "abcd"])
     with pytest.raises(krohn.KrohnError, match="words must have one length; got lengths 2 to 3"):
         krohn.simulate("abab", ["ab", "aba"])
+    with pytest.raises(krohn.KrohnError, match=r"words must have one length, .*; got lengths 1 to 2$"):
+        krohn.simulate("abab", [[0, 1], [0]])
+    with pytest.raises(
+        krohn.KrohnError, match=r"words must be a list of words; got one string: write \['a b'\]"
+    ):
+        krohn.simulate("abab", "a b")
 
 
 def test_a_network_is_saved_and_loaded(network: krohn.CompiledNetwork, tmp_path: Path) -> None:

@@ -130,7 +130,13 @@ __all__ = ["__version__", *sorted(_PUBLIC)]
 
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        raise AttributeError(f"module 'krohn' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
+        known = ", ".join(sorted(_PUBLIC))
+        # With the module as obj, Python's traceback adds the nearest name.
+        raise AttributeError(
+            f"module 'krohn' has no attribute {name!r}; it has {known}",
+            name=name,
+            obj=import_module(__name__),
+        )
     module, _, attribute = _PUBLIC[name].partition(":")
     try:
         return getattr(import_module(module), attribute)

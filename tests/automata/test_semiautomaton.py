@@ -97,9 +97,18 @@ def test_long_letter_names_are_separated_by_blanks() -> None:
     assert automaton.run("") == []
 
 
-@pytest.mark.parametrize("word", ["abc", ["a", "c"], [0, 2], [-1]])
-def test_unknown_letters_are_named(word: Word) -> None:
-    with pytest.raises(InvalidInput, match="every letter must be one of a b, or a number below 2; letter "):
+@pytest.mark.parametrize(
+    ("word", "known"),
+    [
+        ("abc", "a b"),
+        (["a", "c"], "a b"),
+        ("0 1", "a b"),
+        ([0, 2], "a b, or a number below 2"),
+        ([-1], "a b, "),
+    ],
+)
+def test_unknown_letters_are_named(word: Word, known: str) -> None:
+    with pytest.raises(InvalidInput, match=f"every letter must be one of {known}.*; letter "):
         from_regex("(ab)*").run(word)
 
 

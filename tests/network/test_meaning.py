@@ -122,6 +122,16 @@ def test_the_command_prints_tables_that_fit_a_terminal(
     assert all(len(line) <= 98 for line in (text + table + paper).splitlines())
 
 
+def test_the_table_lists_the_positions_that_a_sum_adds_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For words of 500 letters each letter has the weight 1/512 and the prompt nearly all of it."""
+    save(krohn.compile("C3", length=500), tmp_path)
+    assert run(["explain", str(tmp_path), "1 0 1 1"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "head 1 looks at" in line]
+    assert line.split()[-5:] == ["0", "0–1", "0–2", "0–3", "0–4"]
+
+
 def test_every_form_of_file_has_the_word(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

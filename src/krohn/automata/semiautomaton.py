@@ -5,7 +5,7 @@ Words read left to right and act on the right: ``q · ab = (q · a) · b``. Stat
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from operator import index
@@ -47,9 +47,10 @@ def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     for place, letter in enumerate(letters):
         if not 0 <= letter < len(names):
             known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+            number_too = "" if isinstance(given[place], str) else f", or a number below {len(names)}"
             raise InvalidInput(
-                f"every letter must be one of {known}, or a number below {len(names)}; "
-                f"letter {place + 1} is {str(given[place])[:60]!r}"
+                f"every letter must be one of {known}{number_too}; letter {place + 1} is "
+                f"{str(given[place])[:60]!r}"
             )
     return letters
 
@@ -68,14 +69,18 @@ def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> n
         return words
     if not isinstance(words, Iterable):
         raise InvalidInput(f"words must be a list of words, each a list of letters; got {words}")
+    if isinstance(words, str):
+        raise InvalidInput(f"words must be a list of words; got one string: write [{words[:40]!r}]")
     given = list(cast(Iterable[Any], words))
     if all(isinstance(word, list | tuple) and not word for word in given):
         return np.empty((len(given), 0), dtype=np.int64)
     if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
         try:
             return np.asarray(given)
-        except ValueError as error:  # rows of unequal length
-            raise InvalidInput(f"words must have one length, each a list of letters; {error}") from error
+        except ValueError as error:  # numpy's message is about arrays
+            lengths = sorted({len(word) for word in given if isinstance(word, Sized)})
+            got = f"lengths {lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else "other values"
+            raise InvalidInput(f"words must have one length, each a list of letters; got {got}") from error
     rows = [letter_numbers(word, names) for word in given]
     if len({len(row) for row in rows}) > 1:
         raise InvalidInput(

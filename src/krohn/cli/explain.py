@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
 from krohn.folder import COMPILED, Folder
-from krohn.network.explanation import HeadView
 from krohn.network.meaning import meaning
 from krohn.network.storage import load
-from krohn.network.word_view import WordView, check_name, view_word, write_meaning, write_view
+from krohn.network.word_view import NOTHING, WordView, check_name, view_word, write_meaning, write_view
 
 WIDTH, NAME, ROWS = 98, 40, 12
 """Columns of the terminal, of a name in a table, and rows of a table that are printed."""
@@ -144,9 +144,11 @@ def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
     for layer in range(view.about["layers"] + 1):
         if layer:
             yield f"layer {layer}", [""] * count
-        for head in explained.heads:
+        for head, about in zip(explained.heads, view.about["heads"], strict=True):
             if head.layer + 1 == layer:
-                yield f" head {head.number + 1} looks at", [_attended(head, place) for place in range(count)]
+                sums = any(each["operation"] in ("PrefixSum", "PlaceSum") for each in about["operations"])
+                cells = [_attended(weights, sums=sums) for weights in head.weights]
+                yield f" head {head.number + 1} looks at", cells
         for shown in view.registers:
             if shown.layer == layer:
                 mark = " (not stored)" if shown.after == "not stored" else ""
@@ -154,13 +156,12 @@ def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
     yield "state", [""] * prompt + list(explained.states)
 
 
-def _attended(head: HeadView, place: int) -> str:
-    """The one position that has nearly all the weight, or the first and the last that have some."""
-    weights = head.weights[place]
-    if weights.max() > 0.99:
+def _attended(weights: npt.NDArray[np.float64], *, sums: bool) -> str:
+    """The position with nearly all the weight, or the first and the last with some, as a sum has it."""
+    if not sums and weights.max() > 0.99:
         return str(int(weights.argmax()))
-    some = np.flatnonzero(weights > weights.max() * 1e-3)
-    return f"{some[0]}–{some[-1]}"
+    some = np.flatnonzero(weights > NOTHING)
+    return f"{some[0]}–{some[-1]}" if len(some) > 1 else str(some[0])
 
 
 def _short(name: str) -> str:

@@ -138,6 +138,8 @@ def command(
     own = [*(directory / name for name in OWN_FILES + RUN_FILES), *weight_files(directory)]
     if out is not None and any(_is_same(out, file) for file in own):
         raise click.UsageError("--out must not be a file of the network itself")
+    if out is not None and out.is_dir():
+        raise click.UsageError(f"--out must be a file; {out} is a directory")
     if kernel:
         return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
     result = verify(
@@ -189,7 +191,7 @@ def summary(verdict: Verification) -> str:
     if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
         ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
         lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
-        lines += [f"no longer ones: {opinion.limit}"] if opinion.limit else []
+        lines += [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)
 
 

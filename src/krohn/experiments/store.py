@@ -70,7 +70,10 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return sqlite3.connect(self.path, timeout=60, isolation_level=None)
         if not self.path.is_file():
-            raise InvalidFile(f"a store must exist to be read; there is no file {self.path}")
+            raise InvalidFile(
+                f"a store must exist to be read; there is no file {self.path}: name another with --store, or "
+                "make one with krohn reproduce"
+            )
         copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
         place = Path(copy.name) / "store.sqlite"
         try:
