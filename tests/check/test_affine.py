@@ -43,9 +43,9 @@ def held(form: Affine, symbols: list[Fraction], values: Array) -> None:
 
 
 def symbols_of(form: Affine, before: list[Fraction], values: Array) -> list[Fraction]:
-    """An opened form has a symbol for what each unit has for itself."""
+    """An opened form has a symbol for what each unit has for itself, if it has something."""
     rest = zip(apart(form, before, values), form.own[0].tolist(), strict=True)
-    return [*before, *(off / Fraction(own) if own else Fraction(0) for off, own in rest)]
+    return [*before, *(off / Fraction(own) for off, own in rest if own)]
 
 
 def numbers(dice: np.random.Generator, dtype: type, *shape: int) -> Array:
@@ -79,8 +79,9 @@ def _held_through(
     biases: tuple[Array, Array],
 ) -> int:
     form = entering(box)
-    ends = zip(x.tolist(), form.centre[0].tolist(), np.diagonal(form.tied[:, 0]).tolist(), strict=True)
-    symbols = [(Fraction(a) - Fraction(c)) / Fraction(r) if r else Fraction(0) for a, c, r in ends]
+    assert ((form.tied[:, 0] != 0).sum(axis=1) == 1).all()  # each symbol is the error of one input
+    ends = zip(x.tolist(), form.centre[0].tolist(), form.tied[:, 0].sum(axis=0).tolist(), strict=True)
+    symbols = [(Fraction(a) - Fraction(c)) / Fraction(r) for a, c, r in ends if r]
     sums = form.linear(fmt, weights[0], biases[0])
     values = run(dice, dtype, x, weights[0], biases[0])
     held(sums, symbols, values)

@@ -1,6 +1,7 @@
 """Computed numbers lie in their boxes: every number of a toy format, and real runs in all orders."""
 
 import math
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -302,3 +303,39 @@ def test_sines_of_real_runs_lie_in_their_boxes() -> None:
     real = np.sin(values).astype(np.float64)
     assert ((box.lo <= real) & (real <= box.hi)).all()
     assert (FORMATS["float32"].sine(between([-10.0], [10.0])).hi <= 1.001).all()
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_boxes_of_a_matrix_taken_in_parts_lie_between_the_exact_ones_and_those_of_the_whole(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fmt, dice = FORMATS[name], np.random.default_rng(3)
+    weight, bias = dice.integers(-9, 10, (12, 7)) / 4.0, dice.integers(-3, 4, 7) / 2.0
+    weight[[2, 3, 8]], weight[:, 4], bias[1], x = 0.0, 0.0, 0.0, dice.normal(size=(5, 12))
+    box = Box(between(x - 0.25, x + 0.25), np.abs(dice.normal(size=12)))
+    together, most = fmt.measured(box, weight, bias)
+    monkeypatch.setattr("krohn.check.format.LARGE", 8)
+    made, off = fmt.measured(box, weight, bias)
+    up, down = np.maximum(weight, 0), np.minimum(weight, 0)
+    low, high = box.part.lo @ up + box.part.hi @ down + bias, box.part.hi @ up + box.part.lo @ down + bias
+    slack = 1e-12
+    assert (together.part.lo - slack <= made.part.lo).all()
+    assert (made.part.lo <= low + slack).all()
+    assert (high - slack <= made.part.hi).all()
+    assert (made.part.hi <= together.part.hi + slack).all()
+    assert np.allclose(made.beyond, np.broadcast_to(together.beyond, made.beyond.shape))
+    assert (off <= most + slack).all()
+    assert (off[:, weight.any(axis=0)] > 0).all()
+
+
+def test_a_large_matrix_of_zeros_is_bounded_in_less_memory_than_its_own() -> None:
+    side = 3_000
+    weight, box = np.zeros((side, side)), whole(point(np.ones((1, side))))
+    weight[7, 5] = 1.0
+    tracemalloc.start()
+    made = FORMATS["float32"].linear(box, weight, np.zeros(side))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert made.part.lo[0, 5] == 1.0
+    assert made.part.lo.sum() == 1.0
+    assert peak < weight.nbytes / 4

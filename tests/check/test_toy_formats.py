@@ -241,7 +241,7 @@ def test_bends_of_torch_lie_in_their_boxes(name: str, dtype: str) -> None:
     wanted = function(given).double().numpy()
     rounded = getattr(fmt, name)(point(given.double().numpy()))
     assert ((rounded.lo <= wanted) & (wanted <= rounded.hi)).all()
-    far = np.abs(given.double().numpy()) >= fmt.saturated
+    far = np.abs(given.double().numpy()) >= (752 if dtype == "float64" else 110)
     assert far.any()
     assert rounded.known[far].all()
     some = between([-1.0], [2.0])

@@ -19,7 +19,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.certify.certificate import Check, Record, Refuted, Verification, place
 from krohn.certify.identity import Identity, identify
-from krohn.certify.proof import attempt, checkable_table, one_thread
+from krohn.certify.proof import SHORT, attempt, checkable_table, is_scan, one_thread
 from krohn.certify.search import all_words, exhaustive, search
 from krohn.check.claim import Certificate, Claim
 from krohn.check.folder import compiled_net
@@ -336,10 +336,17 @@ def _hint_failure(
 
 
 def _largest(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> int:
-    """By bisection: errors only grow with the length."""
+    """By bisection: errors only grow with the length.
+
+    A scan is first tried around the length up to which a machine can take its place: beyond it, MLPs that
+    fail are the same at every length.
+    """
     low, high = 0, length
+    first = [SHORT, SHORT + 1] if is_scan(network, automaton) else []
     while high - low > 1:
-        middle = (low + high) // 2
+        middle = first.pop() if first else (low + high) // 2
+        if not low < middle < high:
+            continue
         if attempt(network, automaton, middle, dtype)[1] is None:
             low = middle
         else:

@@ -67,8 +67,9 @@ class Affine:
             made, own = made.widened(shift), ample(own + shift)
         # A known sum replaces its form, which may be off by this checker's own rounding.
         sure = sure & made.known
-        centre = np.where(sure, made.lo, self.centre @ weight + bias)
-        return Affine(made, centre, self.read(weight) * ~sure, off + own).shared()
+        centre, tied = np.where(sure, made.lo, self.centre @ weight + bias), self.read(weight)
+        tied *= ~sure
+        return Affine(made, centre, tied, off + own).shared()
 
     def read(self, weight: Array) -> Array:
         """The coefficient of each symbol in x @ weight."""
@@ -169,9 +170,10 @@ class Affine:
 
     def trimmed(self, stream: "Affine") -> tuple["Affine", "Affine"]:
         """Both forms without the symbols that neither of them uses."""
-        some = (self.tied != 0).any(axis=(1, 2))
-        first = len(stream.tied)
-        some[:first] |= (stream.tied != 0).any(axis=(1, 2))
+        some, first = np.any(self.tied, axis=(1, 2)), len(stream.tied)
+        some[:first] |= np.any(stream.tied, axis=(1, 2))
+        if some.all():
+            return self, stream
         return replace(self, tied=self.tied[some]), replace(stream, tied=stream.tied[some[:first]])
 
 
@@ -186,7 +188,7 @@ def beside(units: Affine, stream: Affine) -> Affine:
 
 
 def entering(box: Real) -> Affine:
-    """The form of inputs: one symbol for each."""
+    """The form of inputs: one symbol for each that is not known."""
     centre = (box.lo + box.hi) / 2
     radius = ample(np.maximum(box.hi - centre, centre - box.lo))
     return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
@@ -209,8 +211,8 @@ def mirrors(into: Array, out: Array) -> Integers:
 
 
 def diagonal(radius: Array) -> Array:
-    """[row, unit] to [symbol, row, unit]: one symbol per unit."""
-    out = np.zeros((radius.shape[1], *radius.shape))
-    index = np.arange(radius.shape[1])
-    out[index, :, index] = radius.T
+    """[row, unit] to [symbol, row, unit]: one symbol for each unit that is not known."""
+    units = np.flatnonzero(np.any(radius, axis=0))
+    out = np.zeros((len(units), *radius.shape))
+    out[np.arange(len(units)), :, units] = radius[:, units].T
     return out

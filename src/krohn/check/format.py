@@ -22,6 +22,7 @@ from krohn.check.real import (
     ample,
     common_unit,
     ends,
+    joined,
     lowest_bit,
     point,
     terms_of,
@@ -33,6 +34,7 @@ SINE = 16.0  # error of sine, in roundings of 1
 BEND = 8.0  # error of tanh and sigmoid, in roundings of 1
 ROOT = 4.0  # error of a square root, or of one over it, in roundings
 MOMENTS = 12.0  # roundings of LayerNorm's variance, besides those of the sum
+LARGE = 1 << 22  # entries of a matrix above which it is taken in parts
 ASSUMPTIONS = {
     "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
     "sum": "sums and products are added in any order, fused or not; those of half types in float32, without "
@@ -165,6 +167,12 @@ class Format:
 
     def measured(self, box: Box, weight: Array, bias: Array) -> tuple[Box, Array]:
         """``linear``; and how far it is from x @ weight + bias in real numbers, for all x in the box."""
+        if weight.size > LARGE and weight.shape[1] > 1:  # in halves, without rows of zeros: bounds memory
+            rows, half = np.flatnonzero(weight.any(axis=1)), weight.shape[1] // 2
+            sides = ((weight[rows, part], bias[part]) for part in (slice(half), slice(half, None)))
+            halves, errors = zip(*(self.measured(box[:, rows], *side) for side in sides), strict=True)
+            beyond = np.concatenate([made.beyond for made in halves], axis=1)
+            return Box(joined([made.part for made in halves], 1), beyond), np.concatenate(errors, axis=1)
         off, (lo, hi) = self._sum_error(box, weight, bias), ends(box.part, weight)
         sums, beyond = Real(lo + bias - off, hi + bias + off).outward(off), box.beyond @ np.abs(weight)
         made = self.stored(Box(sums, beyond))
@@ -202,11 +210,6 @@ class Format:
         made, top = np.sin(middle), 1 + SINE * self.inner.unit + self.rounding(np.ones(1))
         return Real(np.maximum(made - far, -top), np.minimum(made + far, top)).outward(far)
 
-    @property
-    def saturated(self) -> float:
-        """The argument from which tanh and sigmoid are constant."""
-        return self.vanish + 6
-
     def tanh(self, box: Real) -> Real:
         """tanh of computed numbers."""
         return self._bent(box, np.tanh(box.lo), np.tanh(box.hi), (-1.0, 0.0, 1.0))
@@ -220,7 +223,7 @@ class Format:
         """An increasing function from its values at both ends; exact far below 0, at 0 and far above."""
         off = BEND * (self.inner.unit + 2 * OWN.unit) + self.rounding(np.ones_like(lo)) + OWN.tiny
         made = Real(lo - off, hi + off).outward(off)
-        far = self.saturated
+        far = self.vanish + 6  # from here on tanh and sigmoid are constant
         for where, value in zip((box.hi <= -far, box.size == 0, box.lo >= far), ends, strict=True):
             made = made if value is None else point(np.full_like(lo, value)).where(where, made)
         return made
@@ -333,10 +336,9 @@ class Format:
         products = weights.shaped(*weights.lo.shape, 1) * values.shaped(1, *values.lo.shape)
         size, count = products.size.sum(axis=1), float(weights.lo.shape[1])
         single = (
-            ((weights.hi != 0).sum(axis=1) == 1) & weights.known.all(axis=1) & (weights.hi.max(axis=1) == 1)
+            weights.known.all(axis=1) & (weights.hi.max(axis=1) == 1) & ((weights.hi != 0).sum(axis=1) == 1)
         )
-        single = single[:, None]
-        off = np.where(single, 0.0, self.inner.error(size, count + 1, count))
+        off = np.where(single[:, None], 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
     def any_sum(self, size: Array, terms: Array | float, unit: Array | float = 0.0) -> Array:
@@ -372,8 +374,9 @@ class Format:
 
     def stores(self, weights: Array, name: str) -> Array:
         """A matrix as the dtype holds it."""
-        parts = np.array_split(weights, 1 + (weights.size >> 22))  # bounds memory: a file may be large
-        made = np.concatenate([self.outer.cast(part) for part in parts])
+        parts = np.array_split(weights, 1 + weights.size // LARGE)  # bounds memory: a file may be large
+        same = all(np.array_equal(self.outer.cast(part), part) for part in parts)
+        made = weights if same else np.concatenate([self.outer.cast(part) for part in parts])
         require(np.isfinite(made), f"a number of {name} does not fit into {self.name}", TOO_LARGE)
         if not self.coarse:
             return made

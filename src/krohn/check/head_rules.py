@@ -98,8 +98,7 @@ class Look:
     def at_padding(self) -> Box:
         """The head on padding positions, which see nothing but padding: plain evaluation."""
         scores = self.fmt.scores(self.pad_queries, self.pad_keys, self.setting.root)
-        last = np.maximum(np.arange(self.tau) - self.setting.strict, 0)
-        seen = np.arange(self.tau) <= last[:, None]
+        seen = visible(self.tau, 0, strict=self.setting.strict)
         weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
         return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
 

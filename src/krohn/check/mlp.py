@@ -221,8 +221,8 @@ def run_strand(
 
 def form_of(setting: Setting, strand: Strand, box: Real, terms: Terms | None, first: int = 0) -> Affine:
     """The outputs of a strand for rows of boxes, as affine forms; or the units and channels in ``terms``."""
-    fmt, form, ends = setting.fmt, entering(box), len(strand.stages)
-    form, stream = form.trimmed(form)
+    fmt, ends = setting.fmt, len(strand.stages)
+    form = stream = entering(box)
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
         """The units of a hidden stage, from its sums."""

@@ -35,7 +35,8 @@ def chain_of(
         last = len(layer.weights) - 1
         for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
             sine, keep = (None, layer.keep_mlp) if index == last else (layer.sine[index], None)
-            made.append(Stage(weight, bias, None if index else norm, sine, keep, None if index else within))
+            own = None if index or layer.gain_mlp is None else norm
+            made.append(Stage(weight, bias, own, sine, keep, None if index else within))
     return tuple(made)
 
 
@@ -82,9 +83,9 @@ class Strand:
 def reaches(chain: Chain, stages: int) -> tuple[Array, Array]:
     """[input, unit]: the inputs that units after some stages, and the latest stream, depend on."""
     reach = stream = np.eye(len(chain[0].weight))
-    for index, stage in enumerate(chain[:stages]):
-        reads = (stage.weight != 0).astype(np.float64)
-        reach = (reach @ reads > 0).astype(np.float64) if index else reads
+    for stage in chain[:stages]:
+        some = np.flatnonzero(reach.any(axis=0))  # units that depend on nothing add nothing
+        reach = (reach[:, some] @ (stage.weight[some] != 0).astype(np.float64) > 0).astype(np.float64)
         if stage.keep is not None:
             reach = stream = ((reach + stream * stage.keep) > 0).astype(np.float64)
     return reach, stream
