@@ -27,7 +27,7 @@ def trained_text(payload: dict[str, Any], name: str) -> str:
     lines.append(_all_words(payload["exact"], "words"))
     if payload["exact_in_training"] is not None:
         lines.append(_all_words(payload["exact_in_training"], "words that training draws"))
-    for name, kind in (("sample", "random words"), ("habits", "words that repeat and alternate")):
+    for name, kind in (("sample", "random words"), ("habits", "repetitive and alternating words")):
         lines.append(_sampled(payload[name], kind))
     if payload["counterexample"] is None:
         lines.append("no counterexample found")
@@ -197,7 +197,7 @@ def summary(verdict: Verification) -> str:
 
 def _verdict(verdict: Verification, name: str) -> str:
     """Certified or not, and what a reader must take for granted."""
-    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -m krohn.check says what they are"
+    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -m krohn.check spells them out"
     if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
         return trained_text(verdict.to_json(), name)
     if verdict.claim.kind == RECURRENT and verdict.more:

@@ -99,7 +99,7 @@ def decoder_of_weights(model: ModelConfig, task: Task, weights: Single, length: 
 def exportable(model: ModelConfig, task: TaskConfig, length: int) -> GptConfig:
     """The model's configuration; refused with every reason why stock GPT-2 is not this network."""
     if not isinstance(model, GptConfig):
-        raise Unsupported(f"a network can be exported as a decoder if its model is gpt; got {model.kind}")
+        raise Unsupported(f"only runs of the model gpt can be exported; got {model.kind}")
     reasons = []
     if model.recency:
         reasons.append("stock GPT-2 has no recency bias (train with recency off)")

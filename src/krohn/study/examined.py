@@ -101,7 +101,7 @@ class Examined:
         exact: on all words of the largest length that the effort allows.
         legal: the same on the training distribution's support, where that avoids a sink.
         sample: random words of the training length.
-        habits: words that repeat and alternate; long ones on recurrent networks.
+        habits: repetitive and alternating words; long ones on recurrent networks.
     """
 
     exact: ExactCount

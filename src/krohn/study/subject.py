@@ -99,6 +99,11 @@ def subject_of_run(directory: Path, length: int | None = None, compared: int = 6
     config = read_config(directory)
     if config.task.target != "state":
         raise Unsupported(NO_STATES)
+    if config.model.kind != "gpt":
+        raise Unsupported(
+            f"understand needs blocks with a residual stream, as a gpt has; {directory} holds a run of "
+            f"{config.model.kind}: krohn verify and krohn extract read it"
+        )
     result = decoder_of_run(directory, length=length, compared=compared)
     task = Task(config.task, result.automaton, torch.device("cpu"))
 
