@@ -226,7 +226,7 @@ class Semiautomaton:
         state = self.first(start)
         states = []
         for letter in letter_numbers(word, self.letter_names):
-            state = int(self.table[state, letter])
+            state = self.step(state, letter)
             states.append(state)
         return states
 

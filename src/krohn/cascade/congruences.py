@@ -53,8 +53,8 @@ def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[t
         for image in images:
             if image[first] < 0:
                 image[first] = image[state]
-    queue = list(pairs)
-    while queue:
+    queue, classes = list(pairs), len({find(state) for state in leader})
+    while queue and classes > 1:
         one, other = queue.pop()
         left, right = find(one), find(other)
         if left == right:
@@ -62,6 +62,7 @@ def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[t
         if right < left:
             left, right = right, left
         leader[right] = left
+        classes -= 1
         for image in images:
             if image[left] < 0:
                 image[left] = image[right]
