@@ -62,8 +62,11 @@ def test_all_run_at_smoke_and_their_results_can_be_handled(
         monkeypatch.setitem(EXPERIMENTS, name, thinned(experiment))
     for name in EXPERIMENTS:
         an_experiment_runs_and_can_be_shown_again(name, tmp_path, capsys)
-    the_depth_table_has_the_promised_keys(tmp_path, capsys)
-    the_table_is_printed_for_people(tmp_path, capsys)
+    with monkeypatch.context() as undrawn:  # the figures were drawn above
+        for name, experiment in EXPERIMENTS.items():
+            undrawn.setitem(EXPERIMENTS, name, replace(experiment, draw=lambda cells, caption: {}))
+        the_depth_table_has_the_promised_keys(tmp_path, capsys)
+        the_table_is_printed_for_people(tmp_path, capsys)
     results_can_be_listed_shown_exported_imported_and_merged(tmp_path, tmp_path / "out", capsys)
 
 
