@@ -186,7 +186,8 @@ class Gru(Gated):
         n, parts = self.hidden, ((row, "ih"), (carried, "hh"))
         gates = [(x, w[f"weight_{name}"][:, : 2 * n], w[f"bias_{name}"][: 2 * n]) for x, name in parts]
         inward, recurrent = (
-            sums.product(x, w[f"weight_{name}"][:, 2 * n :], w[f"bias_{name}"][2 * n :]) for x, name in parts
+            sums.products((x, w[f"weight_{name}"][:, 2 * n :], w[f"bias_{name}"][2 * n :]))
+            for x, name in parts
         )
         both = sums.products(*gates)
         r, z = split(sums.sigmoid(both), n)

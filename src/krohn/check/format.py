@@ -145,21 +145,18 @@ class Format:
 
     def gathered(self, parts: Sequence[Box]) -> Box:
         """The sum of several tensors, in any order; half types round every partial sum."""
-        if self.coarse:
-            total = parts[0]
-            for part in parts[1:]:
-                total = self.add(total, part)
-            return total
         made, beyond, size = parts[0].part, parts[0].beyond, parts[0].size
         count, known = (size != 0).astype(np.float64), made.known & (beyond == 0)
-        unit = lowest_bit(made.lo)
+        unit, pair = lowest_bit(made.lo), parts[0]
         for part in parts[1:]:
             made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
             count, known = count + (part.size != 0), known & part.part.known & (part.beyond == 0)
-            unit = np.minimum(unit, lowest_bit(part.part.lo))
-        fits = known & self.inner.holds(unit, size)
-        off = self.inner.error(size, np.where(fits, 0.0, np.maximum(count - 1, 0)), 0.0)
-        return self.stored(Box(made.widened(off), beyond))
+            unit, pair = np.minimum(unit, lowest_bit(part.part.lo)), self.add(pair, part)
+        fits, more = known & self.outer.holds(unit, size), np.maximum(count - 1, 0)
+        off = np.where(fits, 0.0, self.inner.error(size, more, 0.0) + 2 * more * self.rounding(size))
+        total = self.stored(Box(made.widened(off), beyond))
+        # Two summands that are not 0 have one sum, rounded once.
+        return Box(pair.part.where(count <= 2, total.part), beyond) if self.coarse else total
 
     def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
         """x @ weight + bias; with half types the product may be stored before the bias comes, or not."""

@@ -87,6 +87,9 @@ def _transformer(net: Net, claim: Claim, witness: object, work: float | None) ->
     require(claim.allowed is None, "these rules are for all words")
     require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
     network, automaton = transformer_of(net, claim.automaton)
+    if net.kind != COMPILED and claim.dtype in HALF:  # one matrix adds up all heads before its sum is stored
+        writers = [sum((head.output != 0).any(axis=0) for head in layer.heads) for layer in network.layers]
+        require(np.array(writers) <= 1, "in half types one head of an export may write to a channel")
     return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krohn.check.format import FORMATS, Format, whole
-from krohn.check.real import Array, Real, between, distinct, joined, lowest_bit, plain, point, total_of
+from krohn.check.real import Array, Flags, Real, between, distinct, joined, lowest_bit, plain, point, total_of
 from krohn.check.verdict import require
 
 CHUNK = 64
@@ -79,16 +79,20 @@ class Sums:
     def product(self, x: Real, weight: Array, bias: Array | None = None) -> Real:
         """x @ weight + bias for rows x."""
         offset = np.zeros(weight.shape[1]) if bias is None else bias
-        size = x.size @ np.abs(weight) + np.abs(offset)
-        unit = np.where(x.known, lowest_bit(x.lo), NO_UNIT).min(axis=1, initial=np.inf)[:, None]
-        unit = np.minimum(unit * lowest_bit(weight).min(axis=0, initial=np.inf), lowest_bit(offset))
-        exact = self.fmt.outer.holds(unit, size)
+        exact, size = self._exact(x, weight, offset)
         self.fmt.inner.error(size, 0.0, 0.0)
         made = point(x.lo @ weight + offset)
         if exact.all():
             return self.cast(made)
         made = made.where(exact, self.fmt.linear(whole(x), weight, bias).part)
         return made if not self.ordered else self._row_by_row(made, x, weight, offset)
+
+    def _exact(self, x: Real, weight: Array, offset: Array) -> tuple[Flags, Array]:
+        """Where no partial sum can be rounded, in whatever order; and the size of all terms together."""
+        size = x.size @ np.abs(weight) + np.abs(offset)
+        unit = np.where(x.known, lowest_bit(x.lo), NO_UNIT).min(axis=1, initial=np.inf)[:, None]
+        unit = np.minimum(unit * lowest_bit(weight).min(axis=0, initial=np.inf), lowest_bit(offset))
+        return self.fmt.outer.holds(unit, size), size
 
     def _row_by_row(self, made: Real, x: Real, weight: Array, offset: Array) -> Real:
         """The sums of points that are not exact, from left to right."""
@@ -104,17 +108,19 @@ class Sums:
         return Real(lo, hi)
 
     def products(self, *parts: tuple[Real, Array, Array | None]) -> Real:
-        """Σ x @ weight + bias: one sum; half types may store each part first."""
-        rows, ones = [x for x, _, _ in parts], point(np.ones((1, 1)))
-        biases = [bias[None] for _, _, bias in parts if bias is not None]
-        weights = np.concatenate([*(weight for _, weight, _ in parts), *biases])
-        made = self.product(beside([*rows, *(ones for _ in biases)]), weights)
+        """Σ x @ weight + bias: one sum, which a fused cell does not store; half types may store each part,
+        each bias and every partial sum.
+        """
+        (row, weight, bias), *more = parts
+        if more:
+            biases = [bias[None] for _, _, bias in parts if bias is not None]
+            row = beside([*(x for x, _, _ in parts), *(point(np.ones((1, 1))) for _ in biases)])
+            weight, bias = np.concatenate([*(weight for _, weight, _ in parts), *biases]), None
+        made = self.product(row, weight, bias)
         if not self.fmt.coarse:
             return made
-        apart = self.product(*parts[0])
-        for part in parts[1:]:
-            apart = self.plus(apart, self.product(*part))
-        return made.or_in(apart)
+        exact, size = self._exact(row, weight, np.zeros(weight.shape[1]) if bias is None else bias)
+        return made.widened(np.where(exact, 0.0, 4 * len(parts) * self.fmt.rounding(2 * size)))
 
     def dot(self, x: Real, y: Real, axis: int) -> Real:
         """Σ x·y along an axis."""
