@@ -52,6 +52,17 @@ def test_mean_and_deviation_of_torch_are_inside() -> None:
             assert float(deviation.max()) <= inverse.hi
 
 
+def test_epsilon_is_rounded_and_added_too() -> None:
+    """Where it is far larger than the variance, the sum is as inaccurate as epsilon, not as the variance."""
+    x = np.zeros((1, 4))
+    x[0, :2] = 2.0**-30, -(2.0**-30)
+    _, inverse = spread(SINGLE, between(x[0], x[0]), 0.7)
+    root = np.sqrt(0.7 + np.square(x).mean())
+    few = 4 * 2.0**-24  # of the square root alone
+    assert inverse.lo < (1 - few - 2.0**-24) / root
+    assert inverse.hi > (1 + few + 2.0**-24) / root
+
+
 def shuffled_norm(x: Array, gain: Array, dice: np.random.Generator, kind: int) -> Array:
     """LayerNorm in float32: two passes in a random order, or as x · inverse − mean · inverse."""
     order = dice.permutation(x.shape[1])

@@ -9,6 +9,7 @@ import torch
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.balls import Ball, DiagonalBalls, relu
+from krohn.check.format import BEND
 from krohn.check.verdict import Refused
 from krohn.recurrent.recurrent_weights import diagonal
 
@@ -53,6 +54,17 @@ def test_a_gate_moves_no_further_than_its_ball(kind: str, radius: float) -> None
             # Rounding a point to float32 may take it out of its ball by half a unit.
             slack = 1e-6 * (1 + np.abs(middle).max())
             assert (np.abs(gate_of(given, kind) - gates.middle) <= gates.radius + slack).all()
+
+
+@pytest.mark.parametrize("kind", ["signed", "unit"])
+@pytest.mark.parametrize("radius", [1e-12, 1e-3])
+def test_a_gate_beside_0_may_be_as_inaccurate_as_assumed(kind: str, radius: float) -> None:
+    """Only at 0 itself it is exact; an earlier version took balls around 0 for exact up to their radius."""
+    bent = balls(kind).gates(Ball(np.zeros((1, 8)), np.full((1, 8), radius)))
+    assert (bent.radius >= radius + BEND * 2.0**-24).all()
+    exact = balls(kind).gates(Ball(np.full((1, 8), 200.0), np.full((1, 8), radius)))
+    assert (exact.radius == 0).all()
+    assert (exact.middle == 1).all()
 
 
 @pytest.mark.parametrize("turn", [(1, 0), (-1, 0), (0, 1), (0, -1), (5, 0), (0, -7)])

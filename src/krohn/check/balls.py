@@ -160,8 +160,11 @@ class DiagonalBalls:
         function = self.wide.tanh if self.cell.gate == "signed" else self.wide.sigmoid
         middle, whole = function(point(z.middle)), function(Real(z.middle - z.radius, z.middle + z.radius))
         require(whole.known | ~middle.known | (z.middle == 0), "a gate may be far out, or not")
-        value = np.where(whole.known, whole.lo, (middle.lo + middle.hi) / 2)
-        return Ball(value, np.where(whole.known, 0.0, ample(z.radius + (middle.hi - middle.lo))))
+        value, some = np.where(whole.known, whole.lo, (middle.lo + middle.hi) / 2), function(point(1.0))
+        off = np.maximum(
+            middle.hi - middle.lo, some.hi - some.lo
+        )  # at 0 the function is exact, beside it not
+        return Ball(value, np.where(whole.known, 0.0, ample(z.radius + off)))
 
 
 def relu(x: Ball) -> Ball:

@@ -223,8 +223,9 @@ def named_as_gpt2(tensors: Tensors) -> Tensors:
         ("unembed", "lm_head"),
     ):
         made[f"{ours}.weight"] = take(f"{theirs}.weight")
-    none, words = take("unembed.bias"), made["lm_head.weight"].shape[:1]
-    need(none.shape == words and not none.any(), "unembed.bias must be 0, one for each token")
+    none, words = take("unembed.bias"), made["lm_head.weight"]
+    fits = none.shape == words.shape[:1] and none.dtype == words.dtype and not none.any()
+    need(fits, "unembed.bias must be 0, one for each token")
     for index in count():
         block, name = f"blocks.{index}", f"transformer.h.{index}"
         if f"{block}.attn.q.weight" not in given.left:

@@ -81,7 +81,7 @@ def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
     below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
     above = squares + ample(d * off * off)
     centred = ample((sizes + mean + off) ** 2)
-    slack = fmt.inner.error(summed_up(centred), MOMENTS, 2 * d) + positive_sum(fmt, centred)
+    slack = fmt.inner.error(summed_up(centred) + d * epsilon, MOMENTS, 2 * d) + positive_sum(fmt, centred)
     low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
     require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
     few = ROOT * (fmt.inner.unit + OWN.unit)
