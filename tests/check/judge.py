@@ -1,7 +1,8 @@
 """An independent forward pass to judge networks: shares neither code nor summation order with the package.
 
 Every tensor is stored in the dtype; sums, scores and softmax of half types are in float32. Channels, units
-and positions may be added up in the order in which they stand, or backwards.
+and positions may be added up in the order in which they stand, or backwards: then heads are also added to
+each other before the stream, and a bias is added to a sum before it is stored.
 """
 
 from collections.abc import Iterator
@@ -43,8 +44,11 @@ def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) 
     """The states that the network outputs on words [batch, length]."""
     store, way = STORES[dtype], slice(None, None, -1 if backwards else 1)
 
-    def times(left: Numbers, right: Numbers) -> Numbers:
-        return store(left[..., way] @ store(right)[way])
+    def times(left: Numbers, right: Numbers, bias: Numbers | None = None) -> Numbers:
+        product = left[..., way] @ store(right)[way]
+        if bias is None:
+            return store(product)
+        return store(product + store(bias)) if backwards else store(store(product) + store(bias))
 
     with np.errstate(all="ignore"):
         letters = store(network.embedding)[words]
@@ -55,23 +59,25 @@ def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) 
         rows, columns = np.indices((count, count))
         hidden = columns > (np.maximum(rows - 1, 0) if network.mask == "strict" else rows)
         for layer in network.layers:
-            total = np.where(layer.keep_attention > 0, x, x * 0)
-            for head in layer.heads:
+            kept = np.where(layer.keep_attention > 0, x, x * 0)
+            total = kept * 0 if backwards else kept
+            for head in layer.heads[way]:
                 asked, key, value = (times(x, m) for m in (head.query, head.key, head.value))
                 scores = asked[..., way] @ np.swapaxes(key[..., way], 1, 2)
                 scores = np.where(hidden, np.array(-np.inf, scores.dtype), scores)
                 powers = np.exp(scores - scores.max(axis=2, keepdims=True))
                 weights = store(powers / powers[..., way].sum(axis=2, keepdims=True))
                 total = store(total + times(store(weights[..., way] @ value[:, way]), head.output))
+            total = store(total + kept) if backwards else total
             x = store(np.where(layer.keep_mlp > 0, total, total * 0) + _mlp(layer.mlp, total, times, store))
-        logits = store(times(x[:, len(network.padding) :], network.readout) + store(network.readout_bias))
+        logits = times(x[:, len(network.padding) :], network.readout, network.readout_bias)
     lost = np.isnan(logits).any(axis=-1)
     return np.where(lost, -1, logits.argmax(axis=-1))
 
 
 def _mlp(mlp: Any, x: Numbers, times: Any, store: Any) -> Numbers:
     for index, (weight, bias) in enumerate(zip(mlp.weights, mlp.biases, strict=True)):
-        x = store(times(x, weight) + store(bias))
+        x = times(x, weight, bias)
         if index + 1 < len(mlp.weights):
             x = np.where(mlp.activations[index] == 1, store(np.sin(x)), np.maximum(x, 0))
     return x
