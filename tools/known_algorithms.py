@@ -27,7 +27,7 @@ from krohn.study.stages import stages_of_decoder
 from krohn.study.subject import subject_of_decoder
 from krohn.study.understand import Study
 from krohn.study.variables import candidates
-from krohn.testbed.disguise import disguised
+from krohn.testbed.disguise import ROTATED, disguise
 
 LENGTH = {"Grid5": 8, "D6": 6}
 RIGHT, NEAR = 0.99, 0.25
@@ -129,7 +129,7 @@ def cells(
 ) -> dict[str, Cell]:
     """The variables ``names``, or all of the table, in one network disguised with that seed."""
     network, own = compiled(spec, algorithm), ALGORITHMS[spec][algorithm][1]
-    subject = subject_of_decoder(disguised(network, seed=seed), network.automaton, "disguised")
+    subject = subject_of_decoder(disguise(network, ROTATED, seed).decoder, network.automaton, "disguised")
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=LENGTH[spec])
     assert study.accuracy.value == 1.0
     named = {v.name: v for v in study.variables}

@@ -1,7 +1,6 @@
 """Golden values of 52 transition semigroups (source line inside the file), and naive oracles."""
 
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,3 @@ class NaiveGreen:
                 key = (self.right[e], self.left[e])
                 orders[self.two_sided[e]] = sum((self.right[x], self.left[x]) == key for x in self.elements)
         return sorted(order for order in orders.values() if order > 1)
-
-
-def all_transformations(degree: int) -> list[tuple[int, ...]]:
-    return list(product(range(degree), repeat=degree))

@@ -58,19 +58,6 @@ def select_program() -> Program:
 XOR = Semiautomaton.from_letters([(0, 0, 1, 1), (3, 3, 2, 2)])
 """State 2·letter + (letter xor letter before)."""
 
-CLIPPED = Semiautomaton.from_letters([(0, 0, 1), (1, 2, 2)], start=1)
-"""A place on a line of three; the program below is right for it up to two letters."""
-
-
-def clipped_sum_program() -> Program:
-    """Clips the sum of all steps, which is not what a walk between walls does."""
-    return Program(
-        registers=(Register("step", -1, 1), Register("sum", -1, 1, "wide"), Register("state", -1, 1)),
-        sources=(Source("step", (-1, 1), (0,)),),
-        layers=(ProgramLayer((PrefixSum(("step",), ("sum",)),), (Clamp((("sum", 1),), 0, -1, 1, "state"),)),),
-        readout=Readout(("state",), ((-1,), (0,), (1,))),
-    )
-
 
 PROGRAMS = {
     "parity": (parity_program, PARITY),

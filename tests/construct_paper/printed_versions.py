@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from construct_paper.paper_oracles import Words, naive_states
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run
@@ -29,9 +27,3 @@ def with_heads(network: Transformer, change: Callable[[int, int, Head], Head]) -
         for index, layer in enumerate(network.layers)
     )
     return replace(network, layers=layers)
-
-
-def with_entry(matrix, where: tuple[int, int], value: float):
-    out = np.array(matrix)
-    out[where] = value
-    return out

@@ -7,7 +7,7 @@ import pytest
 from experiments.made_up_records import record
 from krohn.experiments.experiment import Cell
 from krohn.experiments.record import Record
-from krohn.experiments.summary import given_up, marks_of, remarks_on, success_text, summary
+from krohn.experiments.summary import marks_of, remarks_on, success_text, summary
 from krohn.study.findings import wilson
 
 
@@ -51,28 +51,18 @@ def test_held_out_words_choose_and_test_words_report() -> None:
     assert success_text(row) == "1 of 3 (6–79%)"
 
 
-def test_records_tell_who_was_given_up_by_halving() -> None:
-    halving = {"halving": {"every": 10, "least": 1}}
-    ends = ("given up", "solved", "finished")
-    records = tuple(
-        judged(index, 0.9, 0.5, config=halving, metrics={"ended": end}) for index, end in enumerate(ends)
-    )
-    assert [given_up(one, records) for one in records] == [True, False, False]
-    # Older records do not say how they ended: fewer sequences, and not solved.
+def test_older_records_are_summarised_on_their_validation_set() -> None:
     older = tuple(
         record(
             replicate=index,
-            config={"task": {"length": 5}, "optimizer": {"lr": [1e-3]}, **halving},
+            config={"task": {"length": 5}, "optimizer": {"lr": [1e-3]}},
             sequences=100 * (index + 1),
             metrics={"accuracy": 0.999 if index == 1 else 0.5, "solved": index == 1},
         )
         for index in range(3)
     )
-    assert [given_up(one, older) for one in older] == [True, False, False]
     row = summary(Cell(label={"task": "C2"}, records=older))
     assert (row["reached"], row["replicates"], row["one_set"]) == (1, 3, True)
-    plain = record(config={"task": {"length": 5}})
-    assert not given_up(plain, (plain, record(sequences=10_000)))
 
 
 def test_wilson_s_interval_holds_what_tables_give() -> None:

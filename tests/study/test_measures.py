@@ -25,7 +25,7 @@ from krohn.study.attention import (
 )
 from krohn.study.findings import wilson
 from krohn.study.harness import Effort, batch, check_causal
-from krohn.study.probe import LinearProbe, linear_probe
+from krohn.study.probe import LinearProbe
 from krohn.study.recurrent_modules import in_training
 from krohn.tasks.task_config import TaskConfig
 from krohn.training import trained_network as runs
@@ -45,7 +45,7 @@ def test_a_probe_is_ridge_regression_on_the_first_half() -> None:
     x, y = features[:3].reshape(-1, 6), np.eye(3)[labels[:3].reshape(-1)]
     weights = np.linalg.inv(x.T @ x + 1e-3 * len(x) * np.eye(6)) @ x.T @ y
     answers = (features[3:].reshape(-1, 6) @ weights).argmax(axis=1)
-    result = linear_probe(torch.from_numpy(activations), torch.from_numpy(labels))
+    result = LinearProbe(torch.from_numpy(activations)).judge(torch.from_numpy(labels))
     assert result.accuracy == pytest.approx((answers == labels[3:].reshape(-1)).mean())
     commonest = np.bincount(labels[:3].reshape(-1)).argmax()
     assert result.baseline == pytest.approx((labels[3:] == commonest).mean())

@@ -11,7 +11,7 @@ from krohn.errors import InvalidFile
 from krohn.exporting.reading import read_export
 from krohn.study.stages import Past, Stages, stages_of_decoder, stages_of_transformer
 from krohn.study.subject import subject_of
-from krohn.testbed.disguise import disguised
+from krohn.testbed.disguise import ROTATED, disguise
 
 KEPT = Path(__file__).parents[2] / "results" / "networks"
 
@@ -66,7 +66,7 @@ def test_a_trained_run_gives_its_own_logits() -> None:
 @pytest.fixture(scope="module")
 def hidden() -> tuple[krohn.CompiledNetwork, Stages]:
     network = krohn.compile("D6", length=6)
-    return network, stages_of_decoder(disguised(network, seed=0), torch.float64)
+    return network, stages_of_decoder(disguise(network, ROTATED, 0).decoder, torch.float64)
 
 
 def test_a_disguise_changes_no_state(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:

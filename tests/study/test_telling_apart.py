@@ -64,10 +64,10 @@ def test_near_chance_is_far_from_all() -> None:
 
 def test_decoys_are_read_by_a_probe_and_not_called_held() -> None:
     from krohn.study.subject import subject_of_decoder
-    from krohn.testbed.disguise import disguised
+    from krohn.testbed.disguise import ROTATED, disguise
 
     network = compiled("Grid5", "scan")
-    subject = subject_of_decoder(disguised(network, seed=3), network.automaton, "disguised")
+    subject = subject_of_decoder(disguise(network, ROTATED, 3).decoder, network.automaton, "disguised")
     study = Study(subject, seed=0, amount=Amount.of(0.3), length=8)
     (back,) = (v for v in study.variables if v.name == "letter 1 back")
     rows = study.findings(back)

@@ -69,16 +69,6 @@ def _success(records: Sequence[Record]) -> Row:
     return {"reached": reached, "reached_low": round(low, 3), "reached_high": round(high, 3)}
 
 
-def given_up(record: Record, records: Sequence[Record]) -> bool:
-    """Whether halving ended this replicate; in older records, if it is unsolved and saw fewer sequences."""
-    if "halving" not in record.config:
-        return False
-    if "ended" in record.metrics:
-        return bool(record.metrics["ended"] == "given up")
-    longest = max(other.sequences for other in records)
-    return record.sequences < longest and not record.metrics.get("solved", False)
-
-
 def success_text(row: Row) -> str:
     """For example ``7 of 10 (40–89%)``."""
     span = f"{100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"

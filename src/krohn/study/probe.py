@@ -54,11 +54,6 @@ class LinearProbe:
         return ProbeResult(accuracy, (judge == commonest).double().mean().item())
 
 
-def linear_probe(activations: Tensor, labels: Tensor, *, ridge: float = 1e-3) -> ProbeResult:
-    """Fits a probe of ``labels[word, t]`` on the first half of the words, evaluates on the second."""
-    return LinearProbe(activations, ridge=ridge).judge(labels)
-
-
 def _standardised(activations: Tensor, fitted: int) -> Tensor:
     """Standardised by the fitted half, with a constant column for the intercept."""
     values = activations.to(torch.float64)

@@ -64,11 +64,6 @@ def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3,
     return Disguised(rotated(plain, turn), plain, turn.after(np.eye(plain.dim)))
 
 
-def disguised(network: CompiledNetwork, seed: int, *, decoys: int = 3) -> Decoder:
-    """The network as a GPT-2 with decoy heads and with channels that have no meaning by themselves."""
-    return disguise(network, ROTATED, seed, decoys=decoys).decoder
-
-
 def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) -> StandardBlocks:
     """Each block gets ``count`` heads that write letters' averages and random mixtures to unread channels."""
     marks = rng.integers(-64, 65, size=len(blocks.embedding)) / 32
