@@ -150,7 +150,7 @@ def compare_muon() -> list[dict[str, Any]]:
     for dim, mlp, layers in ((512, 512, 2), (128, 384, 2), (256, 128, 1), (64, 192, 1)):
         layout = model_config("gpt", layers=layers, dim=dim, heads=2, mlp=mlp).build(4, 6).layout
         config = OptimizerConfig(method="muon", lr=(1e-2,), weight_decay=0.1)
-        drawn = torch.randn(3, 3, layout.size).bfloat16()
+        normal = torch.randn(3, 3, layout.size).bfloat16()
         weight = torch.randn(3, layout.size)
         rates = 0.01 + 0.1 * torch.rand(2, 3, 3)
         moved = []
@@ -159,7 +159,7 @@ def compare_muon() -> list[dict[str, Any]]:
             state.alive[1] = False
             optimizer = Muon(config, state, 2, layout)
             optimizer.rates.copy_(rates)
-            for gradient in drawn[:2]:
+            for gradient in normal[:2]:
                 state.gradient.copy_(gradient)
                 optimizer.step(torch.zeros(3, device=device), average=True)
             result = (state.weight, state.average, state.first)

@@ -98,9 +98,9 @@ class PlainLoop:
             self.parameters, lr=settings.lr[0], weight_decay=settings.weight_decay, **options
         )
         keys = replicate_keys(config, torch.device("cpu"))[:1]
-        drawn = task.batch(keys, torch.arange(_BATCHES)[:, None], settings.batch)
-        targets = torch.where(drawn.shown == 1, drawn.targets, _NOTHING)[:, 0].long()
-        self.batches = cycle(zip(drawn.tokens[:, 0].long(), targets, strict=True))
+        batch = task.batch(keys, torch.arange(_BATCHES)[:, None], settings.batch)
+        targets = torch.where(batch.shown == 1, batch.targets, _NOTHING)[:, 0].long()
+        self.batches = cycle(zip(batch.tokens[:, 0].long(), targets, strict=True))
 
     def run(self, steps: int) -> None:
         for _ in range(steps):

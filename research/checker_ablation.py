@@ -200,21 +200,21 @@ def measured(case: Case, parts: tuple[str, ...]) -> tuple[Case, dict[str, tuple[
 
 
 def report(rows: list[tuple[Case, dict[str, tuple[str, float]]]], parts: tuple[str, ...], title: str) -> str:
-    kept = [(case, result) for case, result in rows if result and result[""][0]]
+    proved = [(case, row) for case, row in rows if row and row[""][0]]
     lines = [
         title,
         "",
-        f"Written by `research/checker_ablation.py`: {len(kept)} networks that are proved, each proved again "
-        "without one part at a\ntime, which is replaced by a weaker bound or by a refusal. *Slower*: "
+        f"Written by `research/checker_ablation.py`: {len(proved)} networks that are proved, each proved "
+        "again without one part at a\ntime, which is replaced by a weaker bound or by a refusal. *Slower*: "
         "processor time of what is still proved, in proportion.",
         "",
         "| without | lost | slower | which |",
         "|---|---:|---:|---|",
     ]
     for part in parts:
-        lost = [_named(case) for case, result in kept if result[part][0] != result[""][0]]
-        same = [result for _, result in kept if result[part][0] == result[""][0]]
-        ratio = sum(result[part][1] for result in same) / max(1e-9, sum(result[""][1] for result in same))
+        lost = [_named(case) for case, row in proved if row[part][0] != row[""][0]]
+        same = [row for _, row in proved if row[part][0] == row[""][0]]
+        ratio = sum(row[part][1] for row in same) / max(1e-9, sum(row[""][1] for row in same))
         shown = "; ".join(lost[:8]) + (f"; and {len(lost) - 8} more" if len(lost) > 8 else "")
         lines.append(f"| {part} | {len(lost)} | {ratio:.2f} | {shown} |")
     return "\n".join(lines) + "\n"

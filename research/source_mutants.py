@@ -257,16 +257,16 @@ def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
     """Why the mutant survived; ``None`` if a test caught it."""
     file, old, new, tests = mutant
     path = root / "src" / "krohn" / file
-    kept = path.read_text()
-    if kept.count(old) != 1:
-        return f"{file} must have {old!r} once; it has it {kept.count(old)} times"
-    path.write_text(kept.replace(old, new))
+    original = path.read_text()
+    if original.count(old) != 1:
+        return f"{file} must have {old!r} once; it has it {original.count(old)} times"
+    path.write_text(original.replace(old, new))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root / "tests")])}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
     try:
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     finally:
-        path.write_text(kept)
+        path.write_text(original)
     if done.returncode == 1:
         return None
     return f"{tests} did not find {file}: {old!r} → {new!r} (pytest ended with {done.returncode})"

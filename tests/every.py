@@ -27,8 +27,8 @@ def every(names: str | Sequence[str], values: Iterable[Any]) -> Callable[[Test],
                     error.add_note(f"with {given}")
                     raise
 
-        kept = [part for name, part in signature.parameters.items() if name not in keys]
-        checked.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        parameters = [part for name, part in signature.parameters.items() if name not in keys]
+        checked.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return checked
 
     return decorate

@@ -176,8 +176,8 @@ def test_a_part_uses_those_below_it_and_to_its_left() -> None:
             below = part.startswith("__") or order.index(other) < order.index(part)
             assert below or (part, other) == EXCEPTION, f"{part} may import {other}, which comes after it"
     page = (SOURCE.parents[1] / "docs" / "architecture.svg").read_text()
-    drawn = {name for text in re.findall(r">([^<]+)</text>", page) for name in re.split(r"[ ·,]+", text)}
-    assert set(order) <= drawn
+    pictured = {name for text in re.findall(r">([^<]+)</text>", page) for name in re.split(r"[ ·,]+", text)}
+    assert set(order) <= pictured
 
 
 def test_there_is_no_cycle_of_modules() -> None:

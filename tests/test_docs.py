@@ -135,13 +135,13 @@ def test_the_architecture_page_names_every_part() -> None:
 
 def test_the_picture_of_the_readme_is_what_krohn_draws_in_words_that_people_use() -> None:
     """It names letters as people do, ``a``; it said ``is 0``, and ``place 1 for wrong letters``."""
-    kept = (ROOT / "docs" / "abab.svg").read_text()
-    drawn = krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
-    cells = [re.findall(r">(\d)</text>", picture) for picture in (kept, drawn)]
+    stored = (ROOT / "docs" / "abab.svg").read_text()
+    fresh = krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
+    cells = [re.findall(r">(\d)</text>", picture) for picture in (stored, fresh)]
     assert cells[0] == cells[1]
-    assert ">is a<" in drawn
-    assert ">1 if the letter is a<" in kept
-    assert not re.search(r">is \d<|place 1 for|sum of is", kept)
+    assert ">is a<" in fresh
+    assert ">1 if the letter is a<" in stored
+    assert not re.search(r">is \d<|place 1 for|sum of is", stored)
 
 
 def test_the_first_page_of_the_documentation_has_a_picture_and_is_not_a_list_of_links() -> None:

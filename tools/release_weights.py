@@ -41,18 +41,18 @@ def pack(folder: Path, out: Path) -> tuple[str, int]:
     layout = config.model.build(task.vocabulary, task.classes).layout
     weights = read_weights(folder, number, layout)
     result = read_json(folder / RESULT)
-    kept = int(result.get("replicate", number))
+    chosen = int(result.get("replicate", number))
     entry = result["replicates"][number]
     out.mkdir(parents=True)
     atomic.write_json(out / CONFIG, config.to_dict())
     atomic.write_json(
         out / RESULT,
-        {"run": config.run_id, "replicate": kept, "replicates": [entry], "finished": result["finished"]},
+        {"run": config.run_id, "replicate": chosen, "replicates": [entry], "finished": result["finished"]},
     )
     for file in write_weights(out, {name: value[None].to(torch.bfloat16) for name, value in weights.items()}):
         if file.stat().st_size >= MOST_BYTES:
             raise InvalidFile(f"{file} must have less than {MOST_BYTES:,} bytes; one tensor has more")
-    return config.run_id, kept
+    return config.run_id, chosen
 
 
 def digest(file: Path) -> str:

@@ -148,11 +148,11 @@ def test_rows_and_stars_of_the_text_are_classes_and_idempotents(seed: int) -> No
     meant = Definitions(letters)
     text = eggbox_text(TransitionSemigroup(letters).d_classes)
     boxes = [block.splitlines() for block in text.split("\n\n")]
-    drawn: Counter[object] = Counter()
+    counts: Counter[object] = Counter()
     for caption, *rows in boxes:
         cells = [row.split() for row in rows]
         shape = (len(cells), len(cells[0]), sum(row.count("*") for row in cells))
-        drawn[int(caption.split(":")[0].removeprefix("rank ")), shape] += 1
+        counts[int(caption.split(":")[0].removeprefix("rank ")), shape] += 1
     expected: Counter[object] = Counter()
     for ideal in set(meant.both.values()):
         members = [s for s in meant.elements if meant.both[s] == ideal]
@@ -162,6 +162,6 @@ def test_rows_and_stars_of_the_text_are_classes_and_idempotents(seed: int) -> No
             sum(then(s, s) == s for s in members),
         )
         expected[len(set(members[0])), shape] += 1
-    assert drawn == expected
+    assert counts == expected
     ranks = [int(caption.split(":")[0].removeprefix("rank ")) for caption, *_ in boxes]
     assert ranks == sorted(ranks, reverse=True)

@@ -32,6 +32,6 @@ def test_components_are_mutual_reachability_in_reverse_topological_order(graph: 
 @given(graphs, st.integers(0, 3))
 def test_nodes_before_the_first_are_left_out(graph: list[list[int]], first: int) -> None:
     """The first nodes stand for others that no edge leads to."""
-    kept = [[]] * first + [[target + first for target in targets] for targets in graph]
-    components = strong_components(kept, first)
+    shifted = [[]] * first + [[target + first for target in targets] for targets in graph]
+    components = strong_components(shifted, first)
     assert [[node - first for node in part] for part in components] == strong_components(graph)

@@ -64,10 +64,10 @@ def test_the_group_of_an_image_set_is_how_elements_that_keep_it_permute_it(seed:
     elements = naive_elements(letters)
     for component in ImageOrbit(letters).components:
         base = list(component.base)
-        kept = {
+        actions = {
             tuple(base.index(x[q]) for q in base) for x in elements if sorted({x[q] for q in base}) == base
         }
-        assert set(component.group.elements()) == kept | {tuple(range(len(base)))}
+        assert set(component.group.elements()) == actions | {tuple(range(len(base)))}
 
 
 @pytest.mark.parametrize("batches", [False, True])

@@ -18,7 +18,7 @@ TAIL = "</automaton></structure>"
 
 def jff(states: str, arrows: str) -> bytes:
     """States as `0i 1 2f` (i initial, f final), arrows as `0 a 1`, one a line; an arrow may read nothing."""
-    drawn = "".join(
+    nodes = "".join(
         f'<state id="{s.rstrip("if")}" name="q{s.rstrip("if")}"><x>1.0</x><y>2</y>'
         f"{'<initial/>' if 'i' in s else ''}{'<final/>' if 'f' in s else ''}</state>"
         for s in states.split()
@@ -26,8 +26,8 @@ def jff(states: str, arrows: str) -> bytes:
     for line in arrows.splitlines():
         source, *letter, target = line.split()
         read = f"<read>{letter[0]}</read>" if letter else "<read/>"
-        drawn += f"<transition><from>{source}</from><to>{target}</to>{read}</transition>"
-    return f"{HEAD}{drawn}{TAIL}".encode()
+        nodes += f"<transition><from>{source}</from><to>{target}</to>{read}</transition>"
+    return f"{HEAD}{nodes}{TAIL}".encode()
 
 
 def random_automaton(rng: np.random.Generator) -> krohn.Semiautomaton:

@@ -83,9 +83,9 @@ def test_the_largest_observation_is_kept_by_files_and_samples(tmp_path: Path) ->
     automaton = Semiautomaton(PARITY, observe=(0, largest))
     dump_automaton(automaton, tmp_path / "a.json")
     assert load_automaton(tmp_path / "a.json") == automaton
-    drawn = krohn.sample(automaton, 6, 20)
-    assert drawn.observations is not None
-    assert (drawn.observations == np.where(drawn.states == 1, largest, 0)).all()
+    data = krohn.sample(automaton, 6, 20)
+    assert data.observations is not None
+    assert (data.observations == np.where(data.states == 1, largest, 0)).all()
 
 
 @pytest.mark.parametrize("field", ["state_names", "letter_names"])

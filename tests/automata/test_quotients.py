@@ -41,16 +41,16 @@ def equivalent_pairs(automaton: Semiautomaton) -> set[tuple[int, int]]:
         if automaton.observe[p] == automaton.observe[q]
     }
     while True:
-        kept = {
+        pairs_left = {
             (p, q)
             for p, q in pairs
             if all(
                 (automaton.step(p, a), automaton.step(q, a)) in pairs for a in range(automaton.num_letters)
             )
         }
-        if kept == pairs:
+        if pairs_left == pairs:
             return pairs
-        pairs = kept
+        pairs = pairs_left
 
 
 @given(observed())

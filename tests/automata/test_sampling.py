@@ -34,15 +34,15 @@ CASES = [
 @every("length", [1, 7, 16, 33])
 def test_states_are_those_of_the_automaton(name: str, distribution: str | None, length: int) -> None:
     automaton = zoo(name)
-    drawn = sample(automaton, length, 40, distribution=distribution, seed=3)
-    assert drawn.letters.shape == drawn.states.shape == (40, length)
-    for word, states in zip(drawn.letters.tolist(), drawn.states.tolist(), strict=True):
+    data = sample(automaton, length, 40, distribution=distribution, seed=3)
+    assert data.letters.shape == data.states.shape == (40, length)
+    for word, states in zip(data.letters.tolist(), data.states.tolist(), strict=True):
         assert automaton.run(word) == states
     if automaton.observe is None:
-        assert drawn.observations is None
+        assert data.observations is None
     else:
-        assert drawn.observations is not None
-        assert np.array_equal(drawn.observations, np.array(automaton.observe)[drawn.states])
+        assert data.observations is not None
+        assert np.array_equal(data.observations, np.array(automaton.observe)[data.states])
 
 
 @pytest.mark.parametrize("name", ["Parity", "Dyck2,2", "S3", "abab"])
@@ -76,9 +76,9 @@ def test_the_alias_table_has_the_probabilities_of_its_weights(weights: tuple[flo
     threshold, alias, bits = alias_table(np.array(weights))
     chance = np.zeros(2**bits)
     for column in range(2**bits):
-        kept = float(threshold[column]) / 2.0 ** (64 - bits)
-        chance[column] += kept / 2**bits
-        chance[alias[column]] += (1 - kept) / 2**bits
+        share = float(threshold[column]) / 2.0 ** (64 - bits)
+        chance[column] += share / 2**bits
+        chance[alias[column]] += (1 - share) / 2**bits
     assert chance[: len(weights)] == pytest.approx(weights, abs=1e-15)
     assert not chance[len(weights) :].any()
 
@@ -114,10 +114,10 @@ def test_dice_throw_every_code_as_often_as_they_should(
 @pytest.mark.parametrize("name", ["Parity", "Dyck4,2", "abab"])
 def test_data_depend_on_the_seed_and_not_on_threads(name: str) -> None:
     automaton = zoo(name)
-    drawn = [sample(automaton, 100, 40_000, seed=9, threads=threads) for threads in (1, 2, 5)]
-    assert all(np.array_equal(drawn[0].letters, other.letters) for other in drawn)
-    assert all(np.array_equal(drawn[0].states, other.states) for other in drawn)
-    assert not np.array_equal(drawn[0].letters, sample(automaton, 100, 40_000, seed=10).letters)
+    data = [sample(automaton, 100, 40_000, seed=9, threads=threads) for threads in (1, 2, 5)]
+    assert all(np.array_equal(data[0].letters, other.letters) for other in data)
+    assert all(np.array_equal(data[0].states, other.states) for other in data)
+    assert not np.array_equal(data[0].letters, sample(automaton, 100, 40_000, seed=10).letters)
 
 
 def test_chunks_differ_and_a_shorter_sample_is_a_prefix() -> None:
@@ -135,14 +135,14 @@ def test_chunks_give_exactly_as_many_words_as_asked(count: int) -> None:
 
 
 def test_only_a_few_chunks_are_held_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[int] = []
+    data: list[int] = []
     chunk = Sampler.chunk
-    monkeypatch.setattr(Sampler, "chunk", lambda self, number: drawn.append(number) or chunk(self, number))
+    monkeypatch.setattr(Sampler, "chunk", lambda self, number: data.append(number) or chunk(self, number))
     sampler = Sampler(zoo("Parity"), 5)
     count = sampler.chunk_words(0) + 11 * sampler.chunk_words(1)
     for taken, _ in enumerate(sampler.chunks(count, threads=2), start=1):
-        assert len(drawn) <= taken + 2
-    assert sorted(drawn) == list(range(12))
+        assert len(data) <= taken + 2
+    assert sorted(data) == list(range(12))
 
 
 def test_long_words_come_in_small_chunks_and_the_first_is_smaller() -> None:
@@ -153,8 +153,8 @@ def test_long_words_come_in_small_chunks_and_the_first_is_smaller() -> None:
 
 
 def test_words_are_spread_as_the_distribution_says() -> None:
-    drawn = sample(zoo("Dyck2,2"), 3, 60_000, seed=0)
-    counts = Counter(map(tuple, drawn.letters.tolist()))
+    data = sample(zoo("Dyck2,2"), 3, 60_000, seed=0)
+    counts = Counter(map(tuple, data.letters.tolist()))
     # ( and [ first; then three feasible letters; then one at full depth, two when empty, …
     assert counts[0, 0, 2] == pytest.approx(60_000 / 2 / 3, rel=0.05)
     assert counts[0, 2, 1] == pytest.approx(60_000 / 2 / 3 / 2, rel=0.05)

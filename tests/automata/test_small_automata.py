@@ -135,9 +135,9 @@ def test_no_layout_puts_two_states_onto_each_other(name: str) -> None:
     for places in layouts:
         gaps = [math.dist(p, q) for i, p in enumerate(places) for q in places[:i]]
         assert min(gaps, default=math.inf) >= 2 * RADIUS
-    drawn = ElementTree.fromstring(diagram(automaton)).iter("{http://www.w3.org/2000/svg}circle")
+    shapes = ElementTree.fromstring(diagram(automaton)).iter("{http://www.w3.org/2000/svg}circle")
     states = [
-        tuple(float(c.attrib[k]) for k in ("cx", "cy", "r")) for c in drawn if c.get("class") == "state"
+        tuple(float(c.attrib[k]) for k in ("cx", "cy", "r")) for c in shapes if c.get("class") == "state"
     ]
     for i, (x, y, radius) in enumerate(states):
         assert all(math.dist((x, y), other[:2]) >= 2 * radius for other in states[:i])

@@ -292,8 +292,8 @@ def test_heads_may_be_added_in_any_order() -> None:
 
 def test_what_is_kept_beside_a_counter_rounds_with_the_size_of_both() -> None:
     fmt: Format = FORMATS["float32"]
-    kept, added = Box(point([[1.0]]), np.array([2.0**24])), whole(point([[0.25]]))
-    box = fmt.add(kept, added)
+    old, added = Box(point([[1.0]]), np.array([2.0**24])), whole(point([[0.25]]))
+    box = fmt.add(old, added)
     assert box.part.hi[0, 0] - box.part.lo[0, 0] >= 1.0
 
 

@@ -101,14 +101,14 @@ def holds(new: Moment, old: Moment) -> bool:
 @every("seed", range(25))
 def test_a_merge_that_is_accepted_holds_on_every_word(seed: int) -> None:
     dice, moment = np.random.default_rng(seed), random_moment(seed, counters=2)
-    kept = int(dice.integers(0, 3))
-    turn = dice.integers(-1, 2, size=(kept, 2))
-    wide = dice.integers(-2, 3, size=(CHANNELS, kept)).astype(float)
+    folds = int(dice.integers(0, 3))
+    turn = dice.integers(-1, 2, size=(folds, 2))
+    wide = dice.integers(-2, 3, size=(CHANNELS, folds)).astype(float)
     classes, states = np.unique(dice.integers(4, size=4), return_inverse=True)[1], np.arange(4)
     new = merge(moment, Merge(states, classes, turn, wide))
     low, high = new.machine.ranges(LENGTH, Budget(1e8))
     assert holds(new, moment)
-    assert len(low) == len(high) == kept
+    assert len(low) == len(high) == folds
 
 
 def test_states_are_merged_only_where_no_word_tells_them_apart() -> None:
@@ -200,9 +200,9 @@ def keeping(moment: Moment, fold: Fold) -> tuple[Tabulate, Lifted]:
                 queue.append(pair)
             row.append(number[pair])
         rows.append(row)
-    base, kept = (np.array(column) for column in zip(*queue, strict=True))
+    base, folds = (np.array(column) for column in zip(*queue, strict=True))
     lift = Lift(np.array(rows), base, np.zeros((len(rows), LETTERS), dtype=np.int64))
-    step = Tabulate(lift, 1, (fold,), kept[:, None].copy(), moment.wide, 0)
+    step = Tabulate(lift, 1, (fold,), folds[:, None].copy(), moment.wide, 0)
     return step, lifted(moment, lift)
 
 

@@ -145,8 +145,8 @@ def test_every_sum_and_every_product_of_two_numbers(bits: int) -> None:
         def make(rows: Array, operation: Callable[..., Real] = operation) -> Real:
             return operation(point(a[rows]), point(b[rows]))
 
-        kept, refused = judged(make, [value], size, fmt.inner.largest)
-        assert kept > 1000
+        results, refused = judged(make, [value], size, fmt.inner.largest)
+        assert results > 1000
         assert refused > 5
 
 

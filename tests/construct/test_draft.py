@@ -168,9 +168,9 @@ def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not
     target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
     program = finished(naive, target)
     assert program.depth == max(naive.layer[target] + 1, 0)
-    kept = {register.name for register in program.registers}
+    registers = {register.name for register in program.registers}
     sources = {source.register for source in program.sources}
-    assert {name for name in kept - naive.needed(target) if not name.startswith("places")} <= sources
+    assert {name for name in registers - naive.needed(target) if not name.startswith("places")} <= sources
     for layer in program.layers:
         patterns = [operation.pattern for operation in layer.attention]
         assert len(set(patterns)) == len(patterns)  # one head for each place to look at

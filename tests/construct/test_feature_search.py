@@ -61,11 +61,11 @@ def test_the_cheapest_set_is_the_cheapest_of_all_subsets(seed: int) -> None:
 def test_a_feature_is_left_out_only_if_another_is_as_cheap_and_tells_as_much(seed: int) -> None:
     rng = Random(seed)
     costs, masks = [rng.choice([1.0, 2.0]) for _ in range(8)], [rng.randrange(16) for _ in range(8)]
-    kept = unbeaten(costs, masks)
+    survivors = unbeaten(costs, masks)
     for index in range(8):
-        beaten = any(costs[k] <= costs[index] and masks[k] | masks[index] == masks[k] for k in kept)
+        beaten = any(costs[k] <= costs[index] and masks[k] | masks[index] == masks[k] for k in survivors)
         assert beaten or not masks[index]
-    for one, other in combinations(kept, 2):
+    for one, other in combinations(survivors, 2):
         assert masks[one] | masks[other] not in (masks[one], masks[other]) or costs[one] != costs[other]
 
 

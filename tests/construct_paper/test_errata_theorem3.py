@@ -95,8 +95,8 @@ def counting_mlp(total: int, unmatched_test, older: float | None):
             final.append(net.total([age, unmatched]))
         else:
             # relu(age − M·unmatched) + older·unmatched, M large: the printed replacement by log(2T).
-            kept = net.positive(net.total([age, unmatched.scaled(-50.0)]))
-            final.append(net.total([kept, unmatched.scaled(older)]))
+            matched_age = net.positive(net.total([age, unmatched.scaled(-50.0)]))
+            final.append(net.total([matched_age, unmatched.scaled(older)]))
     bits = [step(minus(net, final[s - 1], final[s + WALLS])) for s in range(1, WALLS + 1)]
     return net.build({0: net.total([bit.scaled(-1.0) for bit in bits], WALLS)}, 1)
 

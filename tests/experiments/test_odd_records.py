@@ -81,10 +81,10 @@ def pool(seed: int) -> list[Record]:
 def test_every_order_of_merging_ends_in_the_same_record(seed: int) -> None:
     ends = []
     for order in itertools.permutations(pool(seed)):
-        kept = order[0]
+        winner = order[0]
         for other in order[1:]:
-            kept = survivor(kept, other)[0]
-        ends.append(kept)
+            winner = survivor(winner, other)[0]
+        ends.append(winner)
     assert all(end == ends[0] for end in ends)
     rank = {"done": 2, "diverged": 1, "partial": 0}
     best = max((rank[one.status], one.tested, one.sequences) for one in pool(seed))

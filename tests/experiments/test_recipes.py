@@ -107,8 +107,10 @@ def test_indirect_has_the_paper_s_seven_columns() -> None:
         "D8@location": 1.0,
         "abab@accept": 1.0,
     }
-    drawn = {run.label["task"]: run.config.task.distribution for run in runs if "abab" in run.label["task"]}
-    assert drawn == {"abab (1) accept": "periodic:01:1.0", "abab (2) accept": "periodic:01:0.5"}
+    distributions = {
+        run.label["task"]: run.config.task.distribution for run in runs if "abab" in run.label["task"]
+    }
+    assert distributions == {"abab (1) accept": "periodic:01:1.0", "abab (2) accept": "periodic:01:0.5"}
 
 
 def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:

@@ -211,9 +211,9 @@ def test_a_store_whose_folder_takes_no_figures_still_shows_its_table(
 ) -> None:
     store = ["--store", str(tmp_path / "s"), "--json"]
     assert run(["reproduce", "curves", *store, "--only", "C2", "--sequences", "8"]) == 0
-    drawn = sorted((tmp_path / "figures").iterdir())
-    assert [path.name for path in drawn] == ["curves-smoke.png", "curves-smoke.svg"]
-    for path in drawn:
+    figures = sorted((tmp_path / "figures").iterdir())
+    assert [path.name for path in figures] == ["curves-smoke.png", "curves-smoke.svg"]
+    for path in figures:
         path.unlink()
     (tmp_path / "figures").rmdir()
     (tmp_path / "figures").write_text("in the way")

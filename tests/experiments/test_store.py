@@ -162,10 +162,10 @@ def test_the_survivor_does_not_depend_on_the_order_of_merging(
     order: list[int], candidates: list[Record]
 ) -> None:
     def last_one(rows: list[Record]) -> Record:
-        kept = rows[0]
+        winner = rows[0]
         for row in rows[1:]:
-            kept, _ = survivor(kept, row)
-        return kept
+            winner, _ = survivor(winner, row)
+        return winner
 
     assert last_one([candidates[index] for index in order]) == last_one(candidates)
 

@@ -267,9 +267,9 @@ def test_the_folder_of_a_run_goes_when_its_result_is_stored_and_not_before(
             full.setattr(store, "put", partial(refuse_records, store.put))
             with pytest.raises(StoreUnwritable, match="full"):
                 sweep(QUICK, Scale.SMOKE, store, options, work=training_in_a_folder(asked))
-        (kept,) = (tmp_path / "checkpoints").iterdir()
-        assert [kept.name] == asked
-        kept.rmdir()
+        (folders,) = (tmp_path / "checkpoints").iterdir()
+        assert [folders.name] == asked
+        folders.rmdir()
         sweep(QUICK, Scale.SMOKE, store, options, work=training_in_a_folder(asked))
     assert len(asked) == 5
     assert list((tmp_path / "checkpoints").iterdir()) == []

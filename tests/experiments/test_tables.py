@@ -175,8 +175,10 @@ def test_attention_counts_the_heads_of_each_kind() -> None:
     heads = [[0, 0, 0.99, 0.0, 0.0, 0.5], [3, 1, 0.1, 0.9, 0.0, 0.1], [3, 2, 0.1, 0.2, 0.0, 0.1]]
     result = cell([0.999], task="Grid9")
     (one,) = result.records
-    kept = record(config=one.config, metrics={**one.metrics, "evaluations": {"attention": {"heads": heads}}})
-    (row,) = EXPERIMENTS["attention"].table([Cell(label=result.label, records=(kept,))])
+    stored = record(
+        config=one.config, metrics={**one.metrics, "evaluations": {"attention": {"heads": heads}}}
+    )
+    (row,) = EXPERIMENTS["attention"].table([Cell(label=result.label, records=(stored,))])
     assert (row["uniform"], row["left"]) == ("1.1", "4.2")
     assert (row["uniform_heads"], row["left_heads"], row["right_heads"]) == (1, 1, 0)
 
@@ -187,8 +189,8 @@ def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
     even = pack_shares(np.tril(np.ones((1, 3, 3))) / 3)
     maps = [{"layer": layer, "head": 0, "weights": even} for layer in (0, 1)]
     stored = {"heads": heads, "maps": maps, "states": [[0, 1, 2]], "last_state": 2, "words": 8}
-    kept = record(metrics={"accuracy": 1.0, "evaluations": {"attention": stored}})
-    figures = EXPERIMENTS["attention"].draw([Cell(label={"task": "Grid9"}, records=(kept,))], "caption")
+    scored = record(metrics={"accuracy": 1.0, "evaluations": {"attention": stored}})
+    figures = EXPERIMENTS["attention"].draw([Cell(label={"task": "Grid9"}, records=(scored,))], "caption")
     thick = [axes.spines["left"].get_linewidth() > 2 for axes in figures["attention-best"].axes]
     assert thick == [True, False, True]
     assert [axes.get_title() for axes in figures["attention-layer"].axes[:1]] == ["layer 2, head 1"]
@@ -215,7 +217,7 @@ def test_a_figure_marks_runs_that_were_cut_short_or_halved(
     before, *_ = EXPERIMENTS[name].draw([plain, *beside], "caption").values()
     after, *_ = EXPERIMENTS[name].draw([cut, *beside], "caption").values()
     assert "*" not in words_in(before, tmp_path).split("</style>")[1].replace("/*", "")
-    drawn = words_in(after, tmp_path)
-    assert "*†" in drawn
-    assert "* stopped before its last sequence" in drawn
-    assert "† by halves" in drawn
+    words = words_in(after, tmp_path)
+    assert "*†" in words
+    assert "* stopped before its last sequence" in words
+    assert "† by halves" in words

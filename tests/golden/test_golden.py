@@ -30,23 +30,23 @@ def chosen(kind: str, lines: list[str]) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_have_the_kept_bytes(kind: str) -> None:
     """Python hashes strings differently in every process: no network depends on the order of a set."""
-    kept, lines = json.loads(KEPT.read_text())[kind], list(KINDS[kind]())
-    assert lines == list(kept)
+    stored, lines = json.loads(KEPT.read_text())[kind], list(KINDS[kind]())
+    assert lines == list(stored)
     result = {line: digests(line) for line in chosen(kind, lines)}
-    assert differences(result, kept) == []
+    assert differences(result, stored) == []
     assert all(result.values())
 
 
 def test_another_byte_a_missing_file_and_a_new_one_are_named() -> None:
-    kept = {"a": {"net": "1", "gone": "2"}, "b": {"net": "3"}}
+    stored = {"a": {"net": "1", "gone": "2"}, "b": {"net": "3"}}
     result = {"a": {"net": "0", "more": "2"}, "b": {"net": "3"}, "c": {"net": "4"}}
-    assert differences(result, kept) == [
+    assert differences(result, stored) == [
         "gone is missing: krohn a",
         "more is not kept: krohn a",
         "net differs: krohn a",
         "net is not kept: krohn c",
     ]
-    assert differences(kept, kept) == []
+    assert differences(stored, stored) == []
 
 
 def test_only_what_the_last_command_wrote_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def test_every_setting_changes_something_and_is_named_once() -> None:
 
 def test_a_setting_in_which_bytes_differ_is_red(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = portable.odd_copy(tmp_path)
-    kept = copy / "tests" / "golden" / "digests.json"
-    kept.write_text(kept.read_text().replace('": "', '": "0'))
+    stored = copy / "tests" / "golden" / "digests.json"
+    stored.write_text(stored.read_text().replace('": "', '": "0'))
     monkeypatch.setattr(portable, "ROOT", copy)
     good, printed, _ = portable.run(portable.Setting("spoiled"), 200, tmp_path)
     assert not good

@@ -122,8 +122,8 @@ def test_exact_networks_give_the_logits_of_the_training_architecture(
 def test_stored_bits_are_decoded_as_ieee_754(coq: Path) -> None:
     words = [0, 0x80000000, 1, 0x80000001, 0x7FFFFF, 0x800000, 0x3F800000, 0xBF800001, 0x7F7FFFFF, 0xDEADBEEF]
     rng = np.random.default_rng(0)
-    drawn = rng.integers(2**32, size=200)
-    words += [int(w) for w in drawn if (w >> 23) & 255 != 255]
+    patterns = rng.integers(2**32, size=200)
+    words += [int(w) for w in patterns if (w >> 23) & 255 != 255]
     listed = ";".join(map(str, words))
     text = output_of(
         f"{HEAD}\n{FLOATS}{BITS}Eval vm_compute in map (fun w => bits (float w) =? w) [{listed}].\n"

@@ -25,8 +25,8 @@ def heads(length: int) -> plain.Heads:
 
 def mask(length: int) -> Tensor:
     """The mask [R, B, head, row, key] as the CPU draws it, causal order included."""
-    drawn = random_streams.dropout_factors(KEYS, BATCH * HEADS * length * length, RATE, torch.float32) != 0
-    return drawn.view(REPLICATES, BATCH, HEADS, length, length) & torch.ones(length, length).tril().bool()
+    positive = random_streams.dropout_factors(KEYS, BATCH * HEADS * length * length, RATE, torch.float32) != 0
+    return positive.view(REPLICATES, BATCH, HEADS, length, length) & torch.ones(length, length).tril().bool()
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, ...]:

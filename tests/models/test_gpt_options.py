@@ -152,9 +152,9 @@ def test_attention_dropout_thins_the_weights_of_each_head_and_nothing_else() -> 
     qkv = torch.randn(replicates, batch * length, 3 * count * size, dtype=torch.float64, generator=generator)
     dropout = plain.Dropout(0.3, torch.tensor([11, 12]))
     output = plain.attention(qkv, None, plain.Heads(batch, length, count, dropout=dropout))
-    kept = dropout.mask(torch.zeros(replicates, batch * count * length, length, dtype=torch.float64))
-    kept = kept.view(replicates, batch, count, length, length)
-    assert kept.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    mask = dropout.mask(torch.zeros(replicates, batch * count * length, length, dtype=torch.float64))
+    mask = mask.view(replicates, batch, count, length, length)
+    assert mask.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
     full = qkv.view(replicates, batch, length, 3, count, size)
     for r in range(replicates):
         for b in range(batch):
@@ -163,7 +163,7 @@ def test_attention_dropout_thins_the_weights_of_each_head_and_nothing_else() -> 
                 scores = (q @ k.T / math.sqrt(size)).masked_fill(
                     torch.ones(length, length).triu(1) > 0, -1e30
                 )
-                expected = (scores.softmax(-1) * kept[r, b, head]) @ v
+                expected = (scores.softmax(-1) * mask[r, b, head]) @ v
                 block = output[r].view(batch, length, count, size)[b, :, head]
                 torch.testing.assert_close(block, expected, rtol=0, atol=1e-12)
 

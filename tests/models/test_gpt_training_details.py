@@ -60,8 +60,8 @@ def test_embeddings_are_dropped_at_the_stated_rate() -> None:
     gpt = network(dropout=0.25, position_scale=0.0)
     weights = gpt.layout.views(gpt.layout.initial(random_streams.replicate_keys(1, 1)))
     tokens = torch.zeros(1, 40, 20, dtype=torch.int64)
-    kept = gpt.embed(weights, tokens, Noise(random_streams.replicate_keys(2, 1)))
-    ratio = kept / gpt.embed(weights, tokens)
+    survivors = gpt.embed(weights, tokens, Noise(random_streams.replicate_keys(2, 1)))
+    ratio = survivors / gpt.embed(weights, tokens)
     assert float((ratio == 0).double().mean()) == pytest.approx(0.25, abs=0.02)
     torch.testing.assert_close(ratio[ratio != 0].mean(), torch.tensor(4 / 3))
 
@@ -82,11 +82,11 @@ def test_masks_are_the_draws_of_the_counter_on_either_side_of_the_threshold(dtyp
     draws = random_streams.mix(random_streams.derive(keys[:, None], torch.arange(40_000))) >> 40 & 0xFFFFFF
     for rate in (0.0, 0.1, 0.5, 0.9, 1.0 - 2.0**-24):
         result = random_streams.dropout_factors(keys, 40_000, rate, dtype)
-        kept = result != 0
-        assert torch.equal(kept, draws >= round(rate * 2**24))
-        assert float(kept.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
+        survivors = result != 0
+        assert torch.equal(survivors, draws >= round(rate * 2**24))
+        assert float(survivors.double().mean()) == pytest.approx(1.0 - rate, abs=0.02)
         assert result.dtype == dtype
-        torch.testing.assert_close(result[kept], torch.full_like(result[kept], 1.0 / (1.0 - rate)))
+        torch.testing.assert_close(result[survivors], torch.full_like(result[survivors], 1.0 / (1.0 - rate)))
     alone = random_streams.dropout_factors(keys[1:2], 100, 0.5, dtype)
     assert torch.equal(alone, random_streams.dropout_factors(keys, 40_000, 0.5, dtype)[1:2, :100])
 

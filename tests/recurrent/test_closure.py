@@ -37,8 +37,8 @@ def naive(cell, automaton, limit):
             handed, after = rows[[letter]], []
             with np.errstate(all="ignore"):
                 for stage, own in zip(stages, carried, strict=True):
-                    kept, handed = stage.step(handed, own)
-                    after.append(kept)
+                    memory, handed = stage.step(handed, own)
+                    after.append(memory)
             target = automaton.step(state, letter)
             others = np.delete(handed.lo[0], target)
             if not (handed.lo[0, target] > others).all():

@@ -235,10 +235,10 @@ def test_a_witness_may_be_replaced_but_nothing_else(tmp_path: Path) -> None:
     save(RecurrentNetwork(WEIGHTS["gru"](automaton), automaton), tmp_path)
     assert load(tmp_path).cell.kind == "gru"
     (tmp_path / MEANING).unlink()
-    kept = (tmp_path / MODEL).read_bytes()
+    before = (tmp_path / MODEL).read_bytes()
     with pytest.raises(InvalidInput, match="choose another directory"):
         save(witness, tmp_path)
-    assert (tmp_path / MODEL).read_bytes() == kept
+    assert (tmp_path / MODEL).read_bytes() == before
 
 
 def test_right_logits_must_lead_wherever_they_are() -> None:

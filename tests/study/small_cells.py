@@ -62,11 +62,11 @@ def step(kind: str, w: Tensors, letter: int, state: np.ndarray) -> np.ndarray:
     def sigmoid(x: np.ndarray) -> np.ndarray:
         return 0.5 * (1 + np.tanh(0.5 * x))
 
-    given, kept = w["wte"][letter] @ w["weight_ih"], state[:, :hidden] @ w["weight_hh"]
+    given, old = w["wte"][letter] @ w["weight_ih"], state[:, :hidden] @ w["weight_hh"]
     if kind == "lstm":
-        i, f, g, o = np.split(given + kept + w["bias"], 4, axis=1)
+        i, f, g, o = np.split(given + old + w["bias"], 4, axis=1)
         c = sigmoid(f) * state[:, hidden:] + sigmoid(i) * np.tanh(g)
         return np.concatenate([sigmoid(o) * np.tanh(c), c], axis=1)
-    (xr, xz, xn), (hr, hz, hn) = np.split(given + w["bias_ih"], 3), np.split(kept + w["bias_hh"], 3, axis=1)
+    (xr, xz, xn), (hr, hz, hn) = np.split(given + w["bias_ih"], 3), np.split(old + w["bias_hh"], 3, axis=1)
     z, n = sigmoid(xz + hz), np.tanh(xn + sigmoid(xr + hr) * hn)
     return (1 - z) * n + z * state

@@ -61,18 +61,18 @@ def test_every_head_is_scored_and_the_maps_of_one_replicate_are_kept() -> None:
     trained = untrained(GRID, replicates=3)
     results = AttentionHeads(length=16, words=6, drawn=2).measure(trained)
     assert [[score_from_row(row).head for row in result["heads"]] for result in results] == [[0, 1, 0, 1]] * 3
-    (kept,) = [index for index, result in enumerate(results) if "maps" in result]
+    (with_maps,) = [index for index, result in enumerate(results) if "maps" in result]
     words, batch = trained.task_with(length=16).held_out(2**42, 6)
     states = batch.targets[0].numpy()
     chosen = telling_words(states, 3, 2)
-    attention = attention_of(trained, kept, words[0])
-    for shown in results[kept]["maps"]:
+    attention = attention_of(trained, with_maps, words[0])
+    for shown in results[with_maps]["maps"]:
         real = attention[shown["layer"], shown["head"], chosen]
         assert np.abs(unpack_shares(shown["weights"]) - real).max() <= 1 / 510 + 1e-6
-    assert {(shown["layer"], shown["head"]) for shown in results[kept]["maps"]} >= {(1, 0), (1, 1)}
-    assert results[kept]["last_state"] == 3
-    assert results[kept]["states"] == states[chosen].tolist()
-    assert results[kept]["words"] == 6
+    assert {(shown["layer"], shown["head"]) for shown in results[with_maps]["maps"]} >= {(1, 0), (1, 1)}
+    assert results[with_maps]["last_state"] == 3
+    assert results[with_maps]["states"] == states[chosen].tolist()
+    assert results[with_maps]["words"] == 6
 
 
 def test_packing_refuses_values_outside_0_to_1() -> None:

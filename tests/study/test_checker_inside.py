@@ -325,8 +325,8 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     assert provable(trained)
     assert not provable(read_run(NETWORKS / "c2-gpt"))
     which = claimed_words(trained, trained.automaton, "all")
-    kept = boxes_from(read_certificate(folder / NAME).witness)
-    spoiled = replace(kept, low=kept.low - 20.0)
+    stored = boxes_from(read_certificate(folder / NAME).witness)
+    spoiled = replace(stored, low=stored.low - 20.0)
     for name in ("config.json", "weights.safetensors", "result.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     save_certificate(claim_boxes(net, trained.automaton, which, spoiled, "f8"), tmp_path / NAME)
@@ -339,7 +339,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     assert again.verdict.proved
     assert not np.array_equal(again.boxes.low, spoiled.low)
     near = prove(trained, trained.automaton, "all", near=folder)
-    assert np.array_equal(near.boxes.low, kept.low)
+    assert np.array_equal(near.boxes.low, stored.low)
 
 
 def test_the_json_of_a_failed_proof() -> None:

@@ -284,14 +284,14 @@ def test_indistinguishable_variables_are_dropped_or_noted(monkeypatch: pytest.Mo
     readings, _ = readings_of(krohn.zoo("C3"))
     constant = Variable("one", "count", "", lambda given: np.ones_like(given.letters))
     prefix = Variable("prefix", "count", "", lambda given: np.arange(given.letters.size).reshape(-1, LENGTH))
-    kept, notes = distinct([constant, prefix, state_variable(), letter_variable()], readings)
-    assert [v.name for v in kept] == ["state", "letter"]
+    variables, notes = distinct([constant, prefix, state_variable(), letter_variable()], readings)
+    assert [v.name for v in variables] == ["state", "letter"]
     assert notes == ["prefix: 280 values are too many to tell apart"]
     monkeypatch.setattr("krohn.study.variables.MAX_VALUES", 280)
-    kept, notes = distinct([prefix, state_variable()], readings)
+    variables, notes = distinct([prefix, state_variable()], readings)
     assert not notes
-    assert list(kept[0].roles) == ["moved with its state"]  # a prefix determines its state
-    assert kept[1].roles.keys() == {"moved"}
+    assert list(variables[0].roles) == ["moved with its state"]  # a prefix determines its state
+    assert variables[1].roles.keys() == {"moved"}
 
 
 @pytest.mark.parametrize(
@@ -303,10 +303,10 @@ def test_telling_and_quiet_pairs_by_their_definition(spec: str, name: str) -> No
     variable = named(readings.automaton, name)
     role = next(iter(variable.roles.values()))
     chosen = telling_pairs(variable, role, readings, np.random.default_rng(0), 20)
-    drawn = draw_pairs(readings, np.random.default_rng(0), 24 * 20)
-    values, predicted, run = variable.values(readings), role(readings, drawn).tolist(), readings.automaton.run
+    pairs = draw_pairs(readings, np.random.default_rng(0), 24 * 20)
+    values, predicted, run = variable.values(readings), role(readings, pairs).tolist(), readings.automaton.run
     telling, quiet = [], []
-    for state, (base, source, at) in zip(predicted, triples(drawn), strict=True):
+    for state, (base, source, at) in zip(predicted, triples(pairs), strict=True):
         words = [readings.letters[word, : at + 1].tolist() for word in (base, source)]
         plain, full = (run(word)[-1] for word in words)
         lettered = run([*words[0][:-1], words[1][-1]])[-1]

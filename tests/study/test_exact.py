@@ -29,14 +29,14 @@ def test_the_count_is_that_of_plain_passes(
     for allowed in (None, may):
         states = np.asarray(simulate(automaton, words))
         before = np.concatenate([np.full((len(words), 1), automaton.start), states[:, :-1]], 1)
-        drawn = np.ones(len(words), bool) if allowed is None else allowed[before, words].all(1)
-        mistakes = (trained.forward(words) != states)[drawn]
+        mask = np.ones(len(words), bool) if allowed is None else allowed[before, words].all(1)
+        mistakes = (trained.forward(words) != states)[mask]
         counts = count(trained, automaton, length, allowed)
-        assert (counts.words, counts.wrong) == (drawn.sum(), mistakes.any(1).sum())
+        assert (counts.words, counts.wrong) == (mask.sum(), mistakes.any(1).sum())
         assert counts.wrong > 0  # these networks are hardly trained: the test must see errors
         first = min(
             (int(row.argmax()), tuple(word))
-            for row, word in zip(mistakes, words[drawn].tolist(), strict=True)
+            for row, word in zip(mistakes, words[mask].tolist(), strict=True)
             if row.any()
         )
         assert counts.shortest is not None

@@ -343,8 +343,8 @@ def test_words_are_drawn_by_the_seed() -> None:
 
 
 def test_a_run_draws_words_of_its_own_task() -> None:
-    kept = Path(__file__).parents[2] / "results" / "networks" / "grid9-gpt"
-    subject = subject_of(kept)
+    folder = Path(__file__).parents[2] / "results" / "networks" / "grid9-gpt"
+    subject = subject_of(folder)
     words = subject.draw(0, 50, 12)
     assert words.shape == (50, 12)
     assert set(np.unique(words).tolist()) == {0, 1}

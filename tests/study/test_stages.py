@@ -26,8 +26,8 @@ def words(letters: int, length: int, count: int = 40) -> np.ndarray:
 )
 def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str]) -> None:
     network = krohn.compile(spec, length=6, **options)
-    drawn = words(network.automaton.num_letters, 6)
-    assert (stages_of_transformer(network.transformer).run(drawn).answers == network.run(drawn)).all()
+    sample = words(network.automaton.num_letters, 6)
+    assert (stages_of_transformer(network.transformer).run(sample).answers == network.run(sample)).all()
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str])
 def test_logits_are_those_of_the_module(spec: str, options: dict[str, str]) -> None:
     """The module computes head by head, the stages all heads of a layer at once."""
     network = krohn.compile(spec, length=6, **options)
-    drawn = words(network.automaton.num_letters, 6)
+    sample = words(network.automaton.num_letters, 6)
     stages, module = stages_of_transformer(network.transformer), network.to_torch()
-    assert torch.allclose(stages.logits(drawn), module(torch.from_numpy(drawn)), rtol=1e-9, atol=1e-9)
+    assert torch.allclose(stages.logits(sample), module(torch.from_numpy(sample)), rtol=1e-9, atol=1e-9)
 
 
 def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> None:
     network = krohn.compile("D6", length=6, method="paper")
     stages = stages_of_transformer(network.transformer)
     assert any(not len(block.query) for block in stages.blocks)
-    drawn, at = words(2, 6, 6), torch.arange(6) + len(stages.prompt)
-    passed = stages.run(drawn)
+    sample, at = words(2, 6, 6), torch.arange(6) + len(stages.prompt)
+    passed = stages.run(sample)
     for layer in range(len(stages.blocks) + 1):
         past = Past.of(passed, torch.arange(6), at)
         result = stages.resume(layer, passed.streams[layer][torch.arange(6), at][:, None], past)[:, 0]
@@ -58,8 +58,8 @@ def test_a_trained_run_gives_its_own_logits() -> None:
     from krohn.training.trained_network import read_run
 
     run = KEPT / "grid9-gpt"
-    drawn = words(2, 40, 64)
-    same = subject_of(run).stages.run(drawn).answers == read_run(run).forward(drawn)
+    sample = words(2, 40, 64)
+    same = subject_of(run).stages.run(sample).answers == read_run(run).forward(sample)
     assert same.mean() > 0.999  # ties may fall otherwise
 
 
@@ -71,8 +71,8 @@ def hidden() -> tuple[krohn.CompiledNetwork, Stages]:
 
 def test_a_disguise_changes_no_state(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:
     network, stages = hidden
-    drawn = words(2, 6)
-    assert (stages.run(drawn).answers == network.run(drawn)).all()
+    sample = words(2, 6)
+    assert (stages.run(sample).answers == network.run(sample)).all()
     plain = stages_of_transformer(network.transformer)
     assert stages.dim > plain.dim
     assert len(stages.blocks[0].query) > len(plain.blocks[0].query)
@@ -104,8 +104,8 @@ def test_a_whole_position_of_another_word_gives_that_words_state_if_nothing_is_a
 def test_an_export_is_read_back(tmp_path: Path) -> None:
     network = krohn.compile("C3", length=6)
     krohn.export(network, tmp_path / "hf")
-    drawn = words(3, 6)
-    assert (subject_of(tmp_path / "hf").stages.run(drawn).answers == network.run(drawn)).all()
+    sample = words(3, 6)
+    assert (subject_of(tmp_path / "hf").stages.run(sample).answers == network.run(sample)).all()
     (tmp_path / "hf" / "config.json").write_text('{"model_type": "gpt2", "n_layer": 99}')
     with pytest.raises(InvalidFile, match="must have the field"):
         read_export(tmp_path / "hf")

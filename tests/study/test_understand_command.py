@@ -65,8 +65,8 @@ def test_bad_input_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    kept = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm"
-    given = [{"SCAN": str(scan), "LSTM": str(kept)}.get(word, word) for word in arguments]
+    folder = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm"
+    given = [{"SCAN": str(scan), "LSTM": str(folder)}.get(word, word) for word in arguments]
     assert run(["understand", *given]) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1

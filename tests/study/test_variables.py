@@ -121,7 +121,7 @@ def test_the_last_reset_is_replaced_and_the_rest_of_the_word_kept() -> None:
 
 def test_variables_that_are_the_same_become_one() -> None:
     readings, _ = sample("Parity")
-    kept, _ = distinct(candidates(readings.automaton, LENGTH)[0], readings)
-    state = next(v for v in kept if v.name == "state")
+    variables, _ = distinct(candidates(readings.automaton, LENGTH)[0], readings)
+    state = next(v for v in variables if v.name == "state")
     assert "count of 1 modulo 2" in state.aliases
     assert list(state.roles) == ["moved"]

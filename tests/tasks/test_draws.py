@@ -94,9 +94,9 @@ def test_a_word_of_a_batch_does_not_depend_on_how_many_there_are() -> None:
 def test_weights_cut_the_numbers_below_their_sum_into_runs(weights: tuple[int, ...]) -> None:
     keys = random_streams.derive(torch.tensor([8]), torch.arange(200))
     result = letters(Distribution("weights", word=weights), keys, len(weights), 5)
-    drawn = random_streams.integers(random_streams.derive(keys[:, None], torch.arange(5)), sum(weights))
+    picks = random_streams.integers(random_streams.derive(keys[:, None], torch.arange(5)), sum(weights))
     owner = [letter for letter, weight in enumerate(weights) for _ in range(weight)]
-    assert result.tolist() == [[owner[number] for number in row] for row in drawn.tolist()]
+    assert result.tolist() == [[owner[number] for number in row] for row in picks.tolist()]
 
 
 def test_every_set_of_places_is_as_likely_as_any_other() -> None:

@@ -69,8 +69,8 @@ def test_circuits_of_several_sizes_have_the_curve_of_the_ranking_that_they_come_
     )
     sizes = [size for size in (int(share * len(graph.edges)) for share in SHARES) if size]
     for size in sizes:
-        kept = top(graph, ranking.ranking, size)
-        (tmp_path / f"{size}.json").write_text(json.dumps(circuit_of(graph, kept).to_json()))
+        edges = top(graph, ranking.ranking, size)
+        (tmp_path / f"{size}.json").write_text(json.dumps(circuit_of(graph, edges).to_json()))
     several, one = krohn.suite.score(folder, circuit=tmp_path), krohn.suite.score(folder, circuit=ranking)
     assert several.curve == one.curve
     assert several.cpr == one.cpr
@@ -173,10 +173,10 @@ def test_edges_by_name_are_those_of_the_field() -> None:
 
 def test_edges_off_every_path_are_dropped() -> None:
     graph = Graph(1, 2, 8)
-    kept = np.zeros(graph.possible.shape, dtype=bool)
+    edges = np.zeros(graph.possible.shape, dtype=bool)
     for name in ("input->a0.h0<v>", "a0.h0->logits", "input->a0.h1<v>", "m0->logits"):
-        kept[graph.edges[name]] = True
-    names = circuit_of(graph, graph.connected(kept)).names
+        edges[graph.edges[name]] = True
+    names = circuit_of(graph, graph.connected(edges)).names
     assert names == ["input->a0.h0<v>", "a0.h0->logits"]
 
 

@@ -45,9 +45,9 @@ def test_patched_edges_are_those_of_a_pass_written_down_again(folder: Path) -> N
     words, others = word_pairs(export.automaton, export.decoder.length, 4, seed=5)
     rng = np.random.default_rng(0)
     for share in (0.1, 0.5, 0.9):
-        kept = rng.random(model.graph.possible.shape) < share
-        lost = {name for name, place in model.graph.edges.items() if not kept[place]}
-        ours = model.run(words, Other(kept, model.run(others).written)).logits
+        edges = rng.random(model.graph.possible.shape) < share
+        lost = {name for name, place in model.graph.edges.items() if not edges[place]}
+        ours = model.run(words, Other(edges, model.run(others).written)).logits
         for row, (word, other) in enumerate(zip(words.tolist(), others.tolist(), strict=True)):
             elsewhere, _ = naive_pass(export.decoder, other, set(), None)
             _, logits = naive_pass(export.decoder, word, lost, elsewhere)
@@ -108,10 +108,10 @@ def test_blocks_before_the_first_patch_may_be_taken_from_the_clean_pass(folder: 
     model = EdgeModel(export.decoder)
     trial = Trial(model, *word_pairs(export.automaton, export.decoder.length, 8, seed=4))
     for place in model.graph.edges.values():
-        kept = np.ones(model.graph.possible.shape, dtype=bool)
-        kept[place] = False
-        whole = model.run(trial.words, Other(kept, trial.other.written))
-        assert torch.equal(trial.run(kept).logits, whole.logits)
+        edges = np.ones(model.graph.possible.shape, dtype=bool)
+        edges[place] = False
+        whole = model.run(trial.words, Other(edges, trial.other.written))
+        assert torch.equal(trial.run(edges).logits, whole.logits)
 
 
 def test_a_constant_edge_matters_though_no_other_word_changes_it(folder: Path) -> None:

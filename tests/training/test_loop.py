@@ -75,8 +75,10 @@ def test_what_is_kept_of_a_diverged_replicate_can_still_be_run() -> None:
     )
     result = run(config)
     assert result.replicates[1]["status"] == "diverged"
-    kept = HeldOut(result.task, seed=config.evaluation.seed, count=64).judge(result.network, result.weights)
-    assert torch.isfinite(kept.loss).all()
+    answers = HeldOut(result.task, seed=config.evaluation.seed, count=64).judge(
+        result.network, result.weights
+    )
+    assert torch.isfinite(answers.loss).all()
     for entry in result.replicates:
         assert entry["loss"] is not None or entry["accuracy"] == 0.0
     assert result.best == 0 or result.replicates[1]["loss"] is not None

@@ -74,8 +74,8 @@ def with_rates(config: OptimizerConfig, state: TrainState, steps: int) -> Muon:
 
 
 def random_gradient(state: TrainState, generator: torch.Generator) -> None:
-    drawn = torch.randn(state.gradient.shape, dtype=torch.float64, generator=generator)
-    state.gradient.copy_(drawn)
+    normal = torch.randn(state.gradient.shape, dtype=torch.float64, generator=generator)
+    state.gradient.copy_(normal)
 
 
 @pytest.mark.parametrize("clip", [None, 0.5])
@@ -174,8 +174,8 @@ def test_the_products_on_a_gpu_are_those_of_torch(
     from krohn.training.kernels import muon
 
     generator = torch.Generator().manual_seed(5)
-    drawn = torch.randn(5, *size, generator=generator)
-    ours = (drawn / drawn.norm(dim=(1, 2), keepdim=True)).bfloat16().cuda()
+    normal = torch.randn(5, *size, generator=generator)
+    ours = (normal / normal.norm(dim=(1, 2), keepdim=True)).bfloat16().cuda()
     theirs = ours.clone()
     assert muon.fits(ours) == (min(size) >= 128)
     orthogonalize(ours)

@@ -83,12 +83,12 @@ def test_commands_take_the_folder(
 
 def test_a_missing_file_and_a_tensor_that_stands_twice_are_refused(parts: Path) -> None:
     last = weight_files(parts)[-1]
-    kept = load_file(last)
+    tensors = load_file(last)
     last.unlink()
     with pytest.raises(InvalidFile, match="missing or different"):
         read_run(parts)
     first = load_file(parts / "weights.safetensors")
-    save_file({**kept, **first}, last)
+    save_file({**tensors, **first}, last)
     with pytest.raises(InvalidFile, match="must not hold"):
         read_run(parts)
     with pytest.raises(InvalidFile, match="no tensor of a file before it"):

@@ -84,12 +84,12 @@ const [tables, done] = arguments;
 def test_whatever_small_automaton_is_drawn_runs_with_its_network(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
     rng = np.random.default_rng(0)
-    drawn = []
+    pictures = []
     for _ in range(60):
         states = int(rng.integers(1, 4))
         table = rng.integers(states, size=(states, 2)).tolist()
-        drawn.append({"table": table, "start": int(rng.integers(states)), "letters": ["x", "y"]})
-    for answer in browser.execute_async_script(LOOK_UP, drawn):
+        pictures.append({"table": table, "start": int(rng.integers(states)), "letters": ["x", "y"]})
+    for answer in browser.execute_async_script(LOOK_UP, pictures):
         assert answer == [0, ["x", "y"], True]
     large = [{"table": [[1, 2], [2, 3], [3, 0], [0, 1]], "start": 0, "letters": ["a", "b"]}]
     assert browser.execute_async_script(LOOK_UP, large) == ["missing"]
@@ -133,7 +133,7 @@ def test_a_typo_in_a_pattern_is_reported(browser: Chrome, pages: Path, pattern: 
 
 def test_clicks_draw_and_the_drawing_runs_and_is_kept(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
-    kept: Any = browser.execute_script(
+    saved_before: Any = browser.execute_script(
         """krohn.find('draw').open = true;
         const links = [];
         krohn.kept = links;
@@ -157,7 +157,7 @@ def test_clicks_draw_and_the_drawing_runs_and_is_kept(browser: Chrome, pages: Pa
           if (['JSON', 'JFLAP .jff', 'SVG'].includes(button.textContent)) button.click();
         return [...document.querySelectorAll('.editor select')].map((choice) => choice.value);"""
     )
-    assert kept == ["2", "0", "0", "1", "2", "1"]
+    assert saved_before == ["2", "0", "0", "1", "2", "1"]
     texts = browser.execute_async_script(
         "Promise.all(krohn.kept.map((blob) => blob.text())).then(arguments[0])"
     )

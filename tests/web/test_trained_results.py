@@ -34,8 +34,8 @@ def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_
     assert [automaton.state_names[state] for state in automaton.run(word)] == shown["states"]
     heads = krohn.compile(automaton, SHOWN).explain(word).heads
     assert len(shown["compiled"]) == len(heads)
-    for drawn, head in zip(shown["compiled"], heads, strict=True):
-        pixels = np.frombuffer(base64.b64decode(drawn["data"]), np.uint8).reshape(SHOWN, SHOWN)
+    for maps, head in zip(shown["compiled"], heads, strict=True):
+        pixels = np.frombuffer(base64.b64decode(maps["data"]), np.uint8).reshape(SHOWN, SHOWN)
         padding = len(head.weights) - SHOWN
         np.testing.assert_allclose(pixels / 255, head.weights[padding:, padding:], atol=1 / 255)
 
