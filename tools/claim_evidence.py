@@ -8,7 +8,7 @@ from krohn.experiments.all_experiments import EXPERIMENTS
 from krohn.experiments.experiment import Cell, Row, cells_of
 from krohn.experiments.names import Scale
 from krohn.experiments.recipes import stability
-from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, WHOLE
+from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTIONS, WHOLE
 from krohn.experiments.settings import TASKS
 from krohn.experiments.store import Store
 from krohn.experiments.summary import SOLVED, mean_and_error
@@ -120,7 +120,10 @@ def weigh(parts: Iterable[bool | None]) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """Bounds on a task's least depth, from the depth map; ``deepest`` is None if no depth was enough."""
+    """Bounds on a task's least depth, from the depth map; ``deepest`` is None if no depth was enough.
+
+    Depths between those of the map count: if 4 layers fail and 6 pass, 5 may be enough.
+    """
 
     shallowest: int
     deepest: int | None
@@ -130,8 +133,7 @@ def least(rows: Iterable[Row], task: str) -> Least:
     own = {int(row["depth"]): bool(row["solved"]) for row in rows if row["task"] == task}
     solved = min((depth for depth, passed in own.items() if passed), default=None)
     failed = max((depth for depth in own if solved is None or depth < solved), default=0)
-    deeper = (depth for depth in DEPTHS[Scale.SMALL] if depth > failed)
-    return Least(next(deeper, failed + 1), solved)
+    return Least(failed + 1, solved)
 
 
 def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:

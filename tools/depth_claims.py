@@ -93,7 +93,7 @@ def s5_needs_most(records: Records) -> Verdict:
     text = (
         f"{depths_of(records, ['S5'])}; known to need more layers than {parts.count(True)} of the 18 others, "
     )
-    text += f"and no more than {parts.count(False)}"
+    text += f"and no more than {parts.count(False)}; {parts.count(None)} are open"
     verdict = CONTRADICTED if False in parts else weigh(parts)
     return verdict, text
 

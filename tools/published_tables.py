@@ -20,6 +20,7 @@ from claims import claims_table
 from click.testing import CliRunner
 from held_out import blocks as held_out
 from learned_depth import blocks
+from take_offs import table as take_offs
 from two_optimisers import swapped
 from two_optimisers import table as optimisers
 
@@ -310,6 +311,7 @@ def findings() -> Mapping[str, str]:
         "ways": ways(),
         "optimisers": optimisers(),
         "swapped": swapped(),
+        "take-offs": take_offs(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     }
 

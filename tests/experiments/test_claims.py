@@ -159,6 +159,7 @@ def test_one_task_needs_more_layers_than_another_only_if_both_are_learned() -> N
     assert needs_more([*at(["A4"], 8), *at(["A5"], 4)], "A4", "A5") is True
     assert needs_more([*at(["A4"], 4), *at(["A5"], 8)], "A4", "A5") is False
     assert needs_more([*at(["A4"], 2), *at(["A5"], 2)], "A4", "A5") is False, "as many, and none between"
+    assert needs_more([*at(["A4"], 8), *at(["A5"], 8)], "A4", "A5") is None, "5 to 7 layers were not tried"
     assert needs_more([cell("A4", 8, 0.995), *at(["A5"], 4)], "A4", "A5") is None, "fewer were not tried"
     assert needs_more([cell("A4", 8, 0.9), *at(["A5"], 4)], "A4", "A5") is None, "perhaps it needs more steps"
     assert needs_more(at(["A5"], 4), "A4", "A5") is None
