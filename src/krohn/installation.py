@@ -1,4 +1,4 @@
-"""What is installed, the platform, and how to install what is missing."""
+"""Installed packages, the platform, and how to install missing extras."""
 
 import platform
 import re

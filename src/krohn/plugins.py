@@ -1,4 +1,4 @@
-"""What other packages add to krohn: architectures, automaton families, constructions, export formats.
+"""Plugins from other packages: architectures, automaton families, constructions, export formats.
 
 An installed package adds values through an entry point group; ``Plugins.register`` does the same from Python.
 krohn's own names cannot be overridden. Nothing is ever loaded because a data file names it.
@@ -55,7 +55,7 @@ class Plugins(Generic[T]):
         return self._check(loaded, name)
 
     def forget(self) -> None:
-        """Removes what was registered in this process; installed packages are looked up again."""
+        """Removes the registrations of this process; installed packages are looked up again."""
         self._registered.clear()
         self.__dict__.pop("_installed", None)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a network of any kind.
+    """The question about a network of any kind.
 
     Attributes:
         dtype: the float format; by default float64 for compiled networks, for exports the one that

@@ -1,4 +1,4 @@
-"""Where the states of a diagram stand: on a line, a lattice, a circle, as a tree, or as circles on a circle.
+"""Layout of a diagram: states on a line, a lattice, a circle, as a tree, or as circles on a circle.
 
 A line or a lattice where the states form one. A tree around the start where arrows into a sink are left
 out. For a group the Cayley diagram of the textbooks: the cycles of one letter are small circles that stand

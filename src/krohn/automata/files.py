@@ -1,4 +1,4 @@
-"""Automata in files: JSON, version 1, or JFLAP's .jff; errors say what is wrong, writes are atomic."""
+"""Automata in files: JSON, version 1, or JFLAP's .jff; every defect is named, writes are atomic."""
 
 from collections.abc import Iterable
 from pathlib import Path

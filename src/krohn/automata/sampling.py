@@ -258,7 +258,7 @@ class Sample:
         return Sample(self.letters[:count], self.states[:count], seen)
 
 
-@lru_cache(maxsize=2)  # whoever draws a few words again and again would spend all time on tables
+@lru_cache(maxsize=2)  # otherwise repeated small draws spend all their time on building tables
 def _tables_of(automaton: Semiautomaton, distribution: str) -> tuple[Source, BlockTables]:
     origin = source(automaton, distribution)
     return origin, BlockTables.of(origin, automaton.num_letters)

@@ -106,7 +106,7 @@ def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -
 
 
 def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: int) -> Counterexample | None:
-    """Changes words at random and keeps what brings the right logit closer to the others."""
+    """Random local search: keeps changes of words that reduce the lead of the right logit."""
     dice, letters = np.random.default_rng(1), automaton.num_letters
     words = dice.integers(letters, size=(POPULATION, length))
     best, result = _closeness(network, automaton, dtype, words)
@@ -344,7 +344,7 @@ def _level_attention(
     """Attention of one level: to the shared path, and to the ancestors in every level above."""
     queries = query.levels[number]
     on_path = len(key.path)
-    # Where nothing stands before it, the first position sees itself.
+    # The first position sees itself if nothing precedes it.
     seen = number if strict and on_path + number > 0 else number + 1
     # Positions along the first axis: sums over them then run at full speed.
     scores = np.empty((on_path + seen, len(queries)), dtype=queries.dtype)

@@ -102,7 +102,7 @@ class BoxCell:
 def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
     """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors.
 
-    Padding must be 0: a row is multiplied by 0, and 0 times infinity is no number; a column is no answer.
+    Padding must be 0: a row is multiplied by 0, and 0 times infinity is NaN; a column is not an answer.
     """
     need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
     used = dict(tensors)

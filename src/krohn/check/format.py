@@ -82,7 +82,7 @@ class Box:
         return Box(self.part[key], np.broadcast_to(self.beyond, self.part.lo.shape)[key])
 
     def kept(self, flags: Array) -> "Box":
-        """Times 0 or 1."""
+        """The product with 0 or 1."""
         return Box(Real(self.part.lo * flags, self.part.hi * flags), self.beyond * flags)
 
 
@@ -106,7 +106,7 @@ class Format:
 
     @property
     def coarse(self) -> bool:
-        """Whether storing rounds once more."""
+        """Whether storing rounds again."""
         return self.outer.bits < self.inner.bits
 
     def rounding(self, size: Array) -> Array:

@@ -89,7 +89,7 @@ class Given:
         return tensor.astype(np.int64 if wanted.kind == "i" else np.float64, copy=False)
 
     def done(self) -> None:
-        """Refuses what is left over."""
+        """Refuses tensors that were not used."""
         need(not self.left, f"unknown tensor {next(iter(self.left), '')}")
 
 
@@ -165,7 +165,7 @@ def network_that_fits(net: Network) -> Network:
 def names_of(automaton: Any, target: object = "state") -> dict[str, Any]:
     """The names of letters and states in a folder, and its target: all that is read of its automaton.
 
-    The claim has a table of its own, and whoever asks compares the two.
+    The claim has its own table; the caller compares the two.
     """
     need(target in ("state", "observation"), "target must be state or observation")
     need(isinstance(automaton, dict), "the automaton must be an object")

@@ -27,7 +27,7 @@ MAX_STEPS = 2_000
 
 @dataclass
 class Notes:
-    """What letters do to the memory of each mixer, one row per step, for ``chunks``.
+    """The effect of letters on the memory of each mixer, one row per step, for ``chunks``.
 
     ``exact``: every number was a point; ``sizes``: the greatest number of the memories and the largest power
     of two that divides them all.

@@ -1,4 +1,4 @@
-"""``krohn explain``: what the parts of a compiled network mean, and what they do on a word."""
+"""``krohn explain``: the meaning of a compiled network's parts, and their values on a word."""
 
 from collections.abc import Iterator
 from pathlib import Path

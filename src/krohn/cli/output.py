@@ -1,4 +1,4 @@
-"""What commands print: JSON for machines, aligned tables for people, one line for an error, elapsed time."""
+"""Output of commands: JSON, aligned tables, one-line errors, elapsed time."""
 
 import json
 import os
@@ -129,7 +129,7 @@ def error_line(message: str) -> str:
 
 
 def silence(stream: TextIO) -> None:
-    """Discards whatever is written to the stream from now on: its reader is gone."""
+    """Discards further output to the stream, whose reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

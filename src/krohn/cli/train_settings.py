@@ -180,7 +180,7 @@ def typed_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """The run as plain values, as in a ``config.json``; what was not given is left to the defaults."""
+    """The run as plain values, as in a ``config.json``; omitted settings take their defaults."""
     plain: dict[str, Any] = {"task": {"spec": spec}, "model": {"kind": "gpt"}}
     for place, value in typed.items():
         section, _, field = place.partition(".")

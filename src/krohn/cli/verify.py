@@ -18,7 +18,7 @@ from krohn.verification import verify
 
 
 def trained_text(payload: dict[str, Any], name: str) -> str:
-    """What is proved, and what was run."""
+    """The proof and the runs of a trained network, as text."""
     lines = [proof_text(proof, name) for proof in payload["proofs"]]
     if payload["every_length_in_training"]:
         lines.append(f"assumed: {', '.join(payload['claim']['assumptions'])}")
@@ -35,7 +35,7 @@ def trained_text(payload: dict[str, Any], name: str) -> str:
 
 
 def proof_text(proof: dict[str, Any], name: str) -> str:
-    """What was proved, or why not, in words."""
+    """The proof, or the reason for its failure, as text."""
     which = "words of every length" + ("" if proof["words"] == "all" else ", of those that training draws")
     if proof["proved"]:
         return (
@@ -196,7 +196,7 @@ def summary(verdict: Verification) -> str:
 
 
 def _verdict(verdict: Verification, name: str) -> str:
-    """Certified or not, and what a reader must take for granted."""
+    """The verdict and its assumptions."""
     assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -m krohn.check spells them out"
     if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
         return trained_text(verdict.to_json(), name)

@@ -126,7 +126,7 @@ ADDED: Plugins[Source] = Plugins(
 
 
 def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None = None) -> list[Proposal]:
-    """What every source that fits the request proposes; the reasons if there is nothing.
+    """The proposals of every source that fits the request; raises the reasons if there are none.
 
     All sources by default; if only depth matters, a source that cannot save layers is skipped.
     """

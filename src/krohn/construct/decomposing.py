@@ -74,7 +74,7 @@ def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Pla
 
 
 def _explained(request: Request, base: Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
-    """What each pass saves on top of those before it, from plain holonomy on."""
+    """The saving of each pass over those before it, starting from plain holonomy."""
     best: Plan = chosen if base is None else HolonomyPlan(request.automaton, base)
     reports = []
     for count in range(1, len(PASSES) + 1):

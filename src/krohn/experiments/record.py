@@ -52,7 +52,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What makes a record unique in a store."""
+        """The primary key of a record in a store."""
         return self.run_id, self.replicate
 
     @property

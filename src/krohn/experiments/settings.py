@@ -1,4 +1,4 @@
-"""The paper's settings (Appendix B.3), and what the smaller scales make of them."""
+"""The paper's settings (Appendix B.3), and their reductions for the smaller scales."""
 
 from dataclasses import dataclass
 from typing import Any

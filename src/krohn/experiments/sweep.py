@@ -1,4 +1,4 @@
-"""Runs only what is missing; can be stopped at any moment and resumed."""
+"""Sweeps: run only the missing runs; can be stopped at any moment and resumed."""
 
 import time
 from collections.abc import Callable, Sequence

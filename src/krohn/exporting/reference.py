@@ -1,4 +1,4 @@
-"""The decoder's forward pass in numpy: what the files of an export mean, for any reader and float type.
+"""The decoder's forward pass in numpy: the reference semantics of an export's files, for any float type.
 
 It also runs with amplified rounding, a robustness test for exports read by other software. Readers choose
 their own summation order. In one of the worst, one term after another, n equal terms come out wrong by up to

@@ -161,7 +161,7 @@ def _first_error(stderr: str) -> str:
 
 
 def output_of(text: str) -> str:
-    """What Coq prints for a file that it must accept."""
+    """The output of Coq for a file that it must accept."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "question.v"
         path.write_text(text)

@@ -25,7 +25,7 @@ from krohn.strict_json import short
 
 @dataclass(frozen=True)
 class KernelVerdict:
-    """What Coq's kernel says of a network.
+    """The verdict of Coq's kernel on a network.
 
     Attributes:
         accepted: proved, in float32, for words of every length or of at most ``length`` letters.

@@ -1,4 +1,4 @@
-"""The Transformer of the paper (appendix A.4) as immutable matrices, and what its channels stand for.
+"""The Transformer of the paper (appendix A.4) as immutable matrices, and the meaning of its channels.
 
 A block is ``x ← keep ⊙ x + Σ_h softmax(x W_Q W_Kᵀ xᵀ) x W_V W_C`` followed by
 ``x ← keep' ⊙ x + mlp(x)``. ``keep`` is 1 on the channels that carry a residual connection and 0
@@ -256,7 +256,7 @@ def _validate_channels(network: Transformer) -> None:
         raise InvalidInput(f"every block must act on the same {d} channels: {'; '.join(wrong)}")
 
 
-# What every channel of the residual stream means, at every moment of the forward pass.
+# The meaning of every channel of the residual stream at every moment of the forward pass.
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class _ReflectionMachine:
         return tuple((place,) for place in places)
 
     def held(self, values: Values) -> Values:
-        """What the counting layers hold."""
+        """The values of the counting layers."""
         places = iter([place for (place,) in values])
         sign = next(places) if self.signed else 0
         result: list[Held] = []

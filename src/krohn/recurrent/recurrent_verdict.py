@@ -88,7 +88,7 @@ class Closure:
         return self.every_length and self.order != LEFT
 
     def to_json(self) -> dict[str, Any]:
-        """What it adds to a verdict."""
+        """Its entries in the JSON of a verdict."""
         return {
             "vectors": self.vectors,
             "vectors_by_layer": list(self.layers),

@@ -1,4 +1,4 @@
-"""What attention heads do: the nearest of a few ideal patterns, and scores of gridworld networks.
+"""Classification of attention heads by the nearest ideal pattern, and scores of gridworld networks.
 
 Only attention on letters counts; attention on the prompt is reported separately. A head gets the name of a
 pattern if, on average over words and positions, less than a fifth of its attention lies elsewhere.
@@ -44,7 +44,7 @@ UNIFORM_FROM, DETECTOR_FROM = 0.9, 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class HeadScore:
-    """What one head does, averaged over words and positions; every score is at most 1.
+    """Scores of one head, averaged over words and positions; each is at most 1.
 
     ``uniform`` is one minus the total variation distance from the plain average. ``left`` and ``right``
     are the attention on the last visit of that wall, given that it was the last wall visited, less what
@@ -318,7 +318,7 @@ def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadR
 def report_of(
     layer: int, head: int, weights: Tensor, prompt: int, ideals: list[tuple[str, str, Numbers | None]]
 ) -> HeadReport:
-    """What a head attends to, compared with the ideal patterns."""
+    """The attention of a head compared with the ideal patterns."""
     own = weights[:, prompt:, prompt:].to(torch.float64)
     on_letters = own.sum(dim=-1)
     resting = float(1 - on_letters[:, 1:].mean()) if prompt else 0.0

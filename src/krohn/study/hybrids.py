@@ -63,7 +63,7 @@ class Stage:
 
 
 def ends() -> tuple[Stage, Stage]:
-    """What every mechanism predicts before its first stage and after its last."""
+    """The predictions common to all mechanisms, before the first stage and after the last."""
     return (
         Stage(ONE_STEP, LETTERS, lambda pairs, first: pairs.cut[:, first]),
         Stage(ONE_STEP, WHOLE, lambda pairs, first: pairs.cut[:, 0]),

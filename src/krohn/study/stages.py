@@ -92,7 +92,7 @@ class Block:
         return x * self.keeps[1] + self.transformed(x)
 
     def transformed(self, x: Tensor) -> Tensor:
-        """What the MLP writes at ``x``."""
+        """The output of the MLP at ``x``."""
         return transformed(normed(x, self.norms[1]), self.mlp, self.activations)
 
     @property

@@ -81,7 +81,7 @@ def letter_variable() -> Variable:
 
 
 def windows(automaton: Semiautomaton, length: int, notes: list[str]) -> Iterator[Variable]:
-    """What the last 2, 4, 8, … letters do to states: the variables of a scan."""
+    """The maps of the last 2, 4, 8, … letters: the variables of a scan."""
     if automaton.num_states > MAX_MAP_STATES:
         notes.append(f"no windows: maps of more than {MAX_MAP_STATES} states are not composed")
         return

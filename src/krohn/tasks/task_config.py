@@ -1,4 +1,4 @@
-"""What is to be learned: an automaton, a length, what is shown of the states, and how inputs are drawn."""
+"""The task: an automaton, a length, the labels that are shown, and the distribution of inputs."""
 
 from dataclasses import dataclass
 from typing import Literal

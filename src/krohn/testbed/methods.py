@@ -57,7 +57,7 @@ def lead(trial: Trial, run: Run) -> Tensor:
 
 
 def exact_patching(trial: Trial) -> Circuit:
-    """What patching each edge alone costs the lead."""
+    """The loss of lead when each edge is patched alone."""
     graph, whole = trial.model.graph, lead(trial, trial.clean)
     total = np.zeros(graph.possible.shape)
     for place in graph.edges.values():

@@ -54,7 +54,7 @@ class EdgeModel:
         self.prompt = len(self.stages.prompt)
 
     def embedded(self, words: Words) -> Tensor:
-        """What ``input`` writes: token and position."""
+        """The output of ``input``: token and position."""
         return self.stages.embed(words)
 
     def run(
@@ -93,7 +93,7 @@ class EdgeModel:
         return bool((kept | ~self.graph.possible)[:end].all())
 
     def _attention(self, block: Block, readers: "_Readers") -> Tensor:
-        """What each head writes: [head, word, position, d]."""
+        """The output of each head: [head, word, position, d]."""
         heads = self.graph.heads
         if readers.alike:
             query, key, value = (part.transpose(0, 1) for part in block.offered(readers.read(3 * heads)))
@@ -144,7 +144,7 @@ class _Readers:
         return self.other is None and self.tap is None
 
     def read(self, count: int = 1) -> Tensor:
-        """What the next reader sees; or the next ``count``, if they see the same."""
+        """The input of the next reader, or of the next ``count``, if it is the same."""
         x, reader, self.at = self.stream, self.at, self.at + count
         if self.other is not None:
             x = self._mixed(self.other.written, self.other.kept[reader, : self.graph.earlier[reader]])

@@ -73,7 +73,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def environment(device: torch.device, precision: str) -> dict[str, object]:
-    """What the result may depend on besides the configuration."""
+    """Everything besides the configuration that the result may depend on."""
     gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else None
     return {
         "krohn": __version__,

@@ -12,7 +12,7 @@ LINE_SECONDS = 30.0  # between two lines when stderr is not a terminal
 
 
 class Progress(Protocol):
-    """Receives what happens during a run."""
+    """Receives the events of a run."""
 
     def advance(self, steps: int) -> None:
         """``steps`` more steps are done, or queued on a GPU."""
@@ -137,7 +137,7 @@ class Lines:
             self._write()
 
     def close(self) -> None:
-        """Writes what was kept."""
+        """Writes the last line, if it was held back."""
         if self._held_back:
             self._write()
 

@@ -110,7 +110,7 @@ class Interruption:
             self._at_once = False
 
     def obey(self, saved: str) -> None:
-        """Ends the call if a signal has come; ``saved`` says what was saved, and where."""
+        """Ends the call if a signal has come; ``saved`` names the step and place of the checkpoint."""
         if self.signal is not None:
             raise Interrupted(f"interrupted {saved}; the same command continues it", self.signal)
 
@@ -353,7 +353,7 @@ class Run:
                 self.standing.state.best[row].copy_(self.standing.state.average[row])
         self.standing.plateau.observe(self.standing.history.losses())
         if self.config.halving is not None and self.standing.step < self.config.steps:
-            # Not at the end: whatever is left has finished.
+            # Not at the end: the others have finished.
             accuracy = [entry["accuracy"] for entry in self.standing.history.best]
             for replicate in self.config.halving.given_up(
                 before, self.standing.step, self.standing.status, accuracy
@@ -362,7 +362,7 @@ class Run:
         self.standing.history.close(self.standing.status)
 
     def numbers(self, scores: Scores) -> dict[str, float]:
-        """What a display shows of an evaluation."""
+        """The numbers of an evaluation for a display."""
         best, median = self.standing.history.summary()
         return {
             "loss": float(scores.loss.nanmedian()),

@@ -316,7 +316,7 @@ def _recipe(network: CompiledNetwork) -> dict[str, Any]:
 
 
 def _plain(quantities: dict[str, float | str]) -> dict[str, Any]:
-    """Whole numbers as integers; what a float cannot hold as text."""
+    """Whole numbers as integers; numbers beyond floats as text."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
         for name, value in quantities.items()

@@ -49,7 +49,7 @@ class Grid:
     moves: tuple[tuple[int, ...], ...]
 
     def step(self, place: Sequence[int], letter: int) -> tuple[int, ...]:
-        """The clamped move: what it means to be a gridworld."""
+        """The clamped move, which defines a gridworld."""
         return tuple(
             min(max(value + move, 0), size - 1)
             for value, move, size in zip(place, self.moves[letter], self.shape, strict=True)
