@@ -12,6 +12,7 @@ from statistics import fmean
 
 import pytest
 
+from krohn.cli.app import COMMANDS
 from krohn.experiments.record import Record
 from krohn.experiments.single_run import PARTS, TEST_WORDS, digest_of
 from krohn.experiments.text_form import parse_text
@@ -83,16 +84,19 @@ def test_the_named_commit_has_the_sources(digest: str, commit: str, tmp_path: Pa
     assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", EVER)
 
 
-def test_the_index_names_every_published_file() -> None:
+def test_the_index_names_every_published_file_and_a_command_that_exists() -> None:
     """README.md of the folder: what each file is, and the command that wrote it."""
-    index = (ROOT / "results" / "README.md").read_text()
-    named = set(re.findall(r"^\| `([^`]+)` \|", index, flags=re.MULTILINE))
     folder = ROOT / "results"
-    there = {
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and "networks" not in path.relative_to(folder).parts
-    } - {"README.md"}
-    patterns = {path for path in there if not any(fnmatch(path, pattern) for pattern in named)}
-    assert patterns == set()
-    assert [pattern for pattern in named if "/" in pattern and not list(folder.glob(pattern))] == []
+    index = (folder / "README.md").read_text().partition("## Index")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| (.+) \|$", index, flags=re.MULTILINE)
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {"README.md"}
+    named = {pattern: {path for path in there if fnmatch(path, pattern)} for pattern, _ in rows}
+    assert all(named.values()), f"no file: {[pattern for pattern, files in named.items() if not files]}"
+    assert there == set().union(*named.values())
+    for pattern, written in rows:
+        commands = re.findall(r"krohn (\w+)|python (\S+\.py)", written)
+        assert commands, f"{pattern} has no command"
+        assert all(name in COMMANDS or (ROOT / script).is_file() for name, script in commands), written
+    kinds = r".+-(gpt|lstm|gru|scratchpad)(-proved|-broken)?"  # those that networks/README.md describes
+    kept = [path.name for path in (folder / "networks").iterdir() if path.is_dir()]
+    assert [name for name in kept if not re.fullmatch(kinds, name)] == []
