@@ -133,26 +133,6 @@ def test_the_architecture_page_names_every_part() -> None:
     assert {part for part in parts if not part.startswith("__")} <= set(re.findall(r"`(\w+)`", page))
 
 
-def test_the_picture_of_the_readme_is_what_krohn_draws_in_words_that_people_use() -> None:
-    """It names letters as people do, ``a``; it said ``is 0``, and ``place 1 for wrong letters``."""
-    stored = (ROOT / "docs" / "abab.svg").read_text()
-    fresh = krohn.compile("abab", length=12).explain("abababbaabab")._repr_svg_()
-    cells = [re.findall(r">(\d)</text>", picture) for picture in (stored, fresh)]
-    assert cells[0] == cells[1]
-    assert ">is a<" in fresh
-    assert ">1 if the letter is a<" in stored
-    assert not re.search(r">is \d<|place 1 for|sum of is", stored)
-
-
-def test_the_first_page_of_the_documentation_has_a_picture_and_is_not_a_list_of_links() -> None:
-    page = (ROOT / "docs" / "index.md").read_text()
-    prose, _, contents = page.partition("```{toctree}")
-    (picture,) = re.findall(r"!\[.+\]\((.+)\)", prose)
-    assert (ROOT / "docs" / picture).is_file()
-    assert len(re.findall(r"(?<!!)\[[^\]]+\]\(", prose)) < 5
-    assert contents.count("```{toctree}") + 1 == contents.count(":hidden:")
-
-
 def test_one_version_everywhere() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
