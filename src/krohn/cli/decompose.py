@@ -118,7 +118,7 @@ def _text(result: Decomposition) -> str:
     if result.passes:
         parts.append(_explained(result))
     if not result.is_complete:
-        parts.append("The search for fewer layers was given up; --effort 10 searches on.")
+        parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
     return "\n\n".join(parts)
 
 

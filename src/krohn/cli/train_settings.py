@@ -152,9 +152,9 @@ SETTINGS = (
     Setting(
         "--halving",
         "halving.every",
-        "Steps after which the worse half of the replicates is dropped, repeatedly.",
+        "Steps after which the worse half of the replicates is given up, repeatedly.",
     ),
-    Setting("--halving-least", "halving.least", "Replicates that are never dropped."),
+    Setting("--halving-least", "halving.least", "Replicates that are never given up."),
     Setting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
     Setting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
     Setting("--eval-every", "evaluation.every", "Steps between evaluations."),

@@ -51,7 +51,7 @@ class Store:
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path = path
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        # A store that is only read is a copy that nobody changes: each run is parsed once.
+        # A store that is only read is a copy that does not change: each run is parsed once.
         self._parsed: dict[str, list[Record]] | None = None if writable else {}
         with _in_words(path):
             self._connection = self._connect(writable)
