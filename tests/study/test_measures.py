@@ -134,7 +134,10 @@ def test_other_tasks_keep_what_is_not_changed() -> None:
     assert (task.config.length, task.config.spec) == (5, "C2")
     assert trained.length == 8
     assert trained.replicates == 2
-    assert untrained(TaskConfig(spec="C2", length=4), replicates=3).replicates == 3
+    three = untrained(TaskConfig(spec="C2", length=4), replicates=3)
+    assert three.replicates == 3
+    with pytest.raises(InvalidInput, match="one replicate; here are 3"):
+        three.run([[0, 1]])
 
 
 def test_many_words_are_run_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

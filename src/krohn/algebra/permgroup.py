@@ -109,11 +109,14 @@ class PermutationGroup:
         """The number of elements, by Schreier–Sims: nothing is listed."""
         if not self.generators:
             return 1
-        if self.degree > LARGE_DEGREE and "chain" not in self.__dict__:
-            order = semiregular_order(self.generators, self.degree)
-            if order is not None:
-                return order
+        if "chain" not in self.__dict__ and self._semiregular_order is not None:
+            return self._semiregular_order
         return self.chain.order
+
+    @cached_property
+    def _semiregular_order(self) -> int | None:
+        """The order, if the degree is large and only the identity fixes a point."""
+        return semiregular_order(self.generators, self.degree) if self.degree > LARGE_DEGREE else None
 
     @property
     def is_trivial(self) -> bool:
@@ -131,10 +134,18 @@ class PermutationGroup:
 
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
-        """The generators; if they are many and the degree is small, without redundant ones."""
+        """The generators without redundant ones, if they are many or the group is large and semiregular."""
+        result: list[Permutation] = []
+        if self._semiregular_order is not None:
+            reached = {0}  # by those so far; no other element of their group moves 0 there
+            for generator in self.generators:
+                if generator[0] not in reached:
+                    result.append(generator)
+                    reached = set(orbits(result, self.degree)[0])
+            return tuple(result)
         if len(self.generators) <= _FEW_GENERATORS or self.degree > LARGE_DEGREE:
             return self.generators
-        chain, result = StabilizerChain((), self.degree), []
+        chain = StabilizerChain((), self.degree)
         for generator in self.generators:
             if not chain.contains(chain.pack(generator)):
                 chain.extend(generator)
@@ -266,7 +277,7 @@ def compact_action(group: PermutationGroup) -> PermutationGroup:
     """
     if group.degree <= LARGE_DEGREE or group.is_abelian or len(group.orbits()[0]) != group.order:
         return group
-    group = _fewer_generators(group)
+    group = PermutationGroup(group.few_generators, group.degree)
     partitions: list[tuple[int, ...]] = []
     best = 1
     for point in dict.fromkeys(generator[0] for generator in group.generators):
@@ -280,17 +291,6 @@ def compact_action(group: PermutationGroup) -> PermutationGroup:
             best = action.order
             partitions.append(labels)
     return group
-
-
-def _fewer_generators(group: PermutationGroup) -> PermutationGroup:
-    """Generators of a semiregular group, each of which moves 0 out of its orbit under those before it."""
-    chosen: list[Permutation] = []
-    reached = {0}
-    for generator in group.generators:
-        if generator[0] not in reached:
-            chosen.append(generator)
-            reached = set(orbits(chosen, group.degree)[0])
-    return PermutationGroup(chosen, group.degree)
 
 
 def _side_by_side(group: PermutationGroup, partitions: Sequence[tuple[int, ...]]) -> PermutationGroup:

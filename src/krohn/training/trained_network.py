@@ -10,7 +10,7 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
 from krohn.automata.zoo import parse_spec
-from krohn.errors import InvalidFile, Unsupported
+from krohn.errors import InvalidFile, InvalidInput, Unsupported
 from krohn.models.network import Network, Weights
 from krohn.strict_json import read_json
 from krohn.tasks.batches import Task
@@ -69,13 +69,17 @@ class TrainedNetwork:
 
     def forward(self, words: Words) -> Words:
         """The states [batch, length] predicted for words of that shape."""
+        if self.replicates > 1:
+            raise InvalidInput(
+                f"words are run by one replicate; here are {self.replicates}: take krohn.load of the run, or "
+                "network.logits for all of them"
+            )
         parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
         return np.concatenate([self._states(part) for part in parts])
 
     @torch.no_grad()
     def _states(self, words: Words) -> Words:
         """States of a few words; with a scratchpad the network reads its own states back."""
-        assert self.replicates == 1
         tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
         if self.task.config.scratchpad:
             result = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
