@@ -85,9 +85,10 @@ def test_the_cells_of_a_heat_map_hold_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(1.0, "100"), (0.99999, "99.9"), (0.99, "99.0"), (0.0414, "4.1"), (0.0, "0.0")]
+    ("value", "text"),
+    [(1.0, "100"), (0.99999, "99.9"), (0.99, "99.0"), (0.98969, "98.9"), (0.0414, "4.1"), (0.0, "0.0")],
 )
-def test_an_imperfect_share_is_never_shown_as_100(value: float, text: str) -> None:
+def test_no_share_is_rounded_up_to_100_or_99(value: float, text: str) -> None:
     assert percent(value) == text
 
 

@@ -192,8 +192,8 @@ def _width(shown: HeatMap) -> float:
 
 
 def percent(value: float) -> str:
-    """One decimal; an imperfect value is never rounded up to 100."""
-    return "100" if value == 1 else f"{min(value * 100, 99.9):.1f}"
+    """One decimal; no value is rounded up to 100, nor to 99, from where a task counts as learned."""
+    return "100" if value == 1 else f"{min(value * 100, 99.9 if value >= 0.99 else 98.9):.1f}"
 
 
 def shade(value: float) -> float:
