@@ -40,7 +40,7 @@ PAPER = (
 )
 FORMS = ("C6", "D8", "S4", "abab", "Grid4", "FlipFlop")
 HALVES = ("C2", "C3", "C6", "S4", "FlipFlop", "Memory3", "abab", "Grid4", "Add")
-LONGEST = (("C3", 1000), ("C6", 700), ("abab", 900))
+LONGEST = (("C3", 1000), ("C6", 700), ("C6", 786), ("abab", 900))
 """Cascades nearly as long as the compiler builds them for float32."""
 FEATURES = ("Dyck2,2", "Add", "abab", "regex:d*(es?d*)?", "regex:b*a[ab]*", "T3", "C2xC2", "WriteOnce2")
 RECURRENT = {
