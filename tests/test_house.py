@@ -1,6 +1,5 @@
 """The script that measures the house counts what it says, on sources small enough to count by hand."""
 
-import ast
 from fnmatch import fnmatch
 
 import checker_lines
@@ -39,9 +38,7 @@ def test_imports_are_arrows() -> None:
 def test_a_module_with_one_importer_says_what_concept_it_is() -> None:
     sources = {house.module_name(path): path.read_text() for path in house.PACKAGE.rglob("*.py")}
     arrows = house.graph(sources)
-    first_lines = {
-        name: (ast.get_docstring(ast.parse(text)) or "").split("\n")[0] for name, text in sources.items()
-    }
+    first_lines = {name: text.removeprefix('"""').split("\n")[0] for name, text in sources.items()}
     for name, text in sources.items():
         importers = [other for other, targets in arrows.items() if name in targets]
         if len(importers) == 1 and house.lines(text) > 1:
