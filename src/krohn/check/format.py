@@ -39,7 +39,9 @@ ASSUMPTIONS = {
     "rounding": "numbers are rounded to nearest, ties to even, and subnormal numbers are kept; no TF32",
     "sum": "sums and products are added in any order, fused or not; those of half types in float32, without "
     "reductions of lower precision",
-    "half": "every tensor of a half type is rounded to it; scores and softmax are computed in float32",
+    "left": "sums are added by index, each product rounded before, and a bias or what is written comes last",
+    "half": "every tensor of a half type is rounded to it, a product with a matrix before it is added to the "
+    "stream; scores and softmax are computed in float32",
     "exp": f"exp is off by at most {EXP:.0f} units in the last place; exp(0) is 1, and exp(-x) is 0 from "
     "x = 746 (float64) or 104 (float32) on",
     "softmax": "softmax is exp(s - m) over the sum of these, m being the largest score that is seen",

@@ -54,7 +54,7 @@ def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
     own = (*(("saturation",) if bent else ()), *cell.assumptions)
     return (
         "rounding",
-        *(("sum",) if claim.order in (ANY, CHUNKS) else ()),
+        "sum" if claim.order in (ANY, CHUNKS) else "left",
         *(("half",) if coarse else ()),
         *own,
     )
