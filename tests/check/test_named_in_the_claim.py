@@ -19,7 +19,8 @@ import krohn
 from krohn.check.__main__ import main
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
-from krohn.check.sums import CHUNK, CHUNKS
+from krohn.check.format import ASSUMPTIONS
+from krohn.check.sums import CHUNK, CHUNKS, LEFT
 from krohn.cli.app import run
 from krohn.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
 from krohn.models.kernels.plain import one_hot
@@ -190,6 +191,25 @@ def test_names_cannot_be_read_as_transitions() -> None:
     assert tricky.endswith(
         '0 -0-> 0, 0 -1-> "0, 0 -1-> 0", "0, 0 -1-> 0" -0-> "0, 0 -1-> 0", "0, 0 -1-> 0" -1-> 0.'
     )
+
+
+def test_the_order_of_names_is_in_the_sentence_of_a_run(tmp_path: Path) -> None:
+    """No file of a run holds names: with others the claim is about another automaton, and must read so."""
+    certificate = read_certificate(PROVED / "certificate.json")
+    assert "its first 2 logits (for 0, 1; letters are numbered 0, 1)" in certificate.claim.sentence()
+    swapped = replace(certificate, claim=replace(certificate.claim, states=("1", "0")))
+    (tmp_path / "swapped.json").write_text(json.dumps(swapped.to_json()))
+    assert "its first 2 logits (for 1, 0; letters are numbered 0, 1)" in swapped.claim.sentence()
+    assert main([str(PROVED), str(tmp_path / "swapped.json")]) == 0
+    assert run(["verify", str(PROVED), "--recheck", str(tmp_path / "swapped.json")]) == 1
+
+
+def test_an_order_says_where_a_bias_stands() -> None:
+    claim = krohn.verify(krohn.compile("C3", architecture="diagonal")).claim
+    assert claim is not None
+    assert claim.order == LEFT
+    assert "left" in claim.assumptions
+    assert "bias" in ASSUMPTIONS["left"]
 
 
 def test_letters_that_may_follow_are_in_the_sentence() -> None:

@@ -102,6 +102,8 @@ class Claim:
         if self.kind == TRAINED:  # several networks in a file, whose heads are padded
             network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
             logit = f"the largest of its first {states} logits"
+            if states + letters <= SHOWN:  # no file of a run holds the names
+                logit += f" (for {', '.join(named)}; letters are numbered {', '.join(read)})"
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )
