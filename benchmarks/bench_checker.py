@@ -69,7 +69,9 @@ def write_large(folder: Path, units: int) -> None:
     )
     wide = Mlp((*weights, *mlp.weights[2:]), biases, kinds)
     matrices = replace(network.transformer, layers=(replace(layer, mlp=wide),))
-    save(replace(network, transformer=matrices), folder)
+    heads = tuple(replace(head, operations=()) for head in network.layout.heads[0])
+    layout = replace(network.layout, heads=(heads,))  # the description that is left must fit
+    save(replace(network, transformer=matrices, program=None, layout=layout), folder)
 
 
 def main() -> None:
