@@ -111,8 +111,9 @@ class SetClass:
 
     @cached_property
     def group(self) -> PermutationGroup:
-        """The holonomy group, acting on tile numbers."""
-        return PermutationGroup(self.generators, len(self.tiles))
+        """The holonomy group, acting on tile numbers, by few of its generators."""
+        degree = len(self.tiles)
+        return PermutationGroup(PermutationGroup(self.generators, degree).few_generators, degree)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
