@@ -60,13 +60,13 @@ def spreads(folder: Path) -> list[Spread]:
     letters = sample(subject.automaton, length=length, count=WORDS, seed=SEED).letters.astype(np.int64)
     passed = subject.stages.run(letters, attention=True)
     reports = classified(subject.stages, passed, Readings(subject.automaton, letters))
-    prompt, found = len(subject.stages.prompt), []
+    prompt, result = len(subject.stages.prompt), []
     for layer, weights in enumerate(passed.attention, start=1):
         own = weights[:, :, prompt:, prompt:].to(torch.float64)
         own = own / own.sum(dim=-1, keepdim=True).clamp_min(1e-12)
         heads = [own[:, head] for head in range(own.shape[1])]
         here = [report for report in reports if report.layer == layer]
-        found.append(
+        result.append(
             Spread(
                 letters=float(np.median([effective_letters(head) for head in heads])),
                 uniform=float(np.mean([nearness(head, None) for head in heads])),
@@ -75,7 +75,7 @@ def spreads(folder: Path) -> list[Spread]:
                 heads=len(here),
             )
         )
-    return found
+    return result
 
 
 def main() -> None:
@@ -87,11 +87,11 @@ def main() -> None:
         "| network | layer | letters | uniform | last four | named |\n| --- | --- | --- | --- | --- | --- |"
     )
     for folder in parser.parse_args().folders:
-        for layer, found in enumerate(spreads(folder), start=1):
-            kinds = ", ".join(f"{found.named.count(name)} {name}" for name in sorted(set(found.named)))
-            named = f"{len(found.named)} of {found.heads}" + (f": {kinds}" if kinds else "")
-            shares = f"{found.uniform:.2f} | {100 * found.last_four:.0f}%"
-            print(f"| {folder.name} | {layer} | {found.letters:.1f} | {shares} | {named} |")
+        for layer, result in enumerate(spreads(folder), start=1):
+            kinds = ", ".join(f"{result.named.count(name)} {name}" for name in sorted(set(result.named)))
+            named = f"{len(result.named)} of {result.heads}" + (f": {kinds}" if kinds else "")
+            shares = f"{result.uniform:.2f} | {100 * result.last_four:.0f}%"
+            print(f"| {folder.name} | {layer} | {result.letters:.1f} | {shares} | {named} |")
             sys.stdout.flush()
 
 

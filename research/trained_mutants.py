@@ -107,11 +107,16 @@ CHANGES: tuple[Change, ...] = (weight, noise, read_out, cut, exchanged, letter, 
 
 
 def outcome(
-    mutant: TrainedNetwork, boxes: Boxes, claim: Words, found: Contexts, words: np.ndarray, wanted: np.ndarray
+    mutant: TrainedNetwork,
+    boxes: Boxes,
+    claim: Words,
+    reached: Contexts,
+    words: np.ndarray,
+    wanted: np.ndarray,
 ) -> str:
     cell = cell_of(mutant)
     proved = check(cell, boxes, claim).proved
-    proved = proved or search(cell, claim, found, rounds=100)[1].proved
+    proved = proved or search(cell, claim, reached, rounds=100)[1].proved
     good = mutant.forward(words) == wanted
     judged = "right" if good.all() else "late" if good[:, :SHORT].all() and not proved else "wrong"
     return f"{'proved' if proved else 'refused'}, {judged}"

@@ -82,8 +82,8 @@ def table() -> str:
     header = (
         f"| task | layers | take off | first step | median | last | last / first | within {EARLY:,} | pass |"
     )
-    lines = [header, "| --- " * 9 + "|", *(row(*place, found) for place, found in chosen.items())]
-    return "\n".join([*lines, "", summary([one for found in chosen.values() for one in found])])
+    lines = [header, "| --- " * 9 + "|", *(row(*place, result) for place, result in chosen.items())]
+    return "\n".join([*lines, "", summary([one for result in chosen.values() for one in result])])
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) 
         rows, columns = np.indices((count, count))
         hidden = columns > (np.maximum(rows - 1, 0) if network.mask == "strict" else rows)
         for layer in network.layers:
-            kept = np.where(layer.keep_attention > 0, x, x * 0)
-            total = kept * 0 if backwards else kept
+            residual = np.where(layer.keep_attention > 0, x, x * 0)
+            total = residual * 0 if backwards else residual
             for head in layer.heads[way]:
                 asked, key, value = (times(x, m) for m in (head.query, head.key, head.value))
                 scores = asked[..., way] @ np.swapaxes(key[..., way], 1, 2)
@@ -68,7 +68,7 @@ def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) 
                 powers = np.exp(scores - scores.max(axis=2, keepdims=True))
                 weights = store(powers / powers[..., way].sum(axis=2, keepdims=True))
                 total = store(total + times(store(weights[..., way] @ value[:, way]), head.output))
-            total = store(total + kept) if backwards else total
+            total = store(total + residual) if backwards else total
             x = store(np.where(layer.keep_mlp > 0, total, total * 0) + _mlp(layer.mlp, total, times, store))
         logits = times(x[:, len(network.padding) :], network.readout, network.readout_bias)
     lost = np.isnan(logits).any(axis=-1)

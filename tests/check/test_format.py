@@ -315,15 +315,15 @@ def test_boxes_of_a_matrix_taken_in_parts_lie_between_the_exact_ones_and_those_o
     box = Box(between(x - 0.25, x + 0.25), np.abs(dice.normal(size=12)))
     together, most = fmt.measured(box, weight, bias)
     monkeypatch.setattr("krohn.check.format.LARGE", 8)
-    made, off = fmt.measured(box, weight, bias)
+    out, off = fmt.measured(box, weight, bias)
     up, down = np.maximum(weight, 0), np.minimum(weight, 0)
     low, high = box.part.lo @ up + box.part.hi @ down + bias, box.part.hi @ up + box.part.lo @ down + bias
     slack = 1e-12
-    assert (together.part.lo - slack <= made.part.lo).all()
-    assert (made.part.lo <= low + slack).all()
-    assert (high - slack <= made.part.hi).all()
-    assert (made.part.hi <= together.part.hi + slack).all()
-    assert np.allclose(made.beyond, np.broadcast_to(together.beyond, made.beyond.shape))
+    assert (together.part.lo - slack <= out.part.lo).all()
+    assert (out.part.lo <= low + slack).all()
+    assert (high - slack <= out.part.hi).all()
+    assert (out.part.hi <= together.part.hi + slack).all()
+    assert np.allclose(out.beyond, np.broadcast_to(together.beyond, out.beyond.shape))
     assert (off <= most + slack).all()
     assert (off[:, weight.any(axis=0)] > 0).all()
 
@@ -333,9 +333,9 @@ def test_a_large_matrix_of_zeros_is_bounded_in_less_memory_than_its_own() -> Non
     weight, box = np.zeros((side, side)), whole(point(np.ones((1, side))))
     weight[7, 5] = 1.0
     tracemalloc.start()
-    made = FORMATS["float32"].linear(box, weight, np.zeros(side))
+    out = FORMATS["float32"].linear(box, weight, np.zeros(side))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert made.part.lo[0, 5] == 1.0
-    assert made.part.lo.sum() == 1.0
+    assert out.part.lo[0, 5] == 1.0
+    assert out.part.lo.sum() == 1.0
     assert peak < weight.nbytes / 4

@@ -98,5 +98,5 @@ def test_the_index_names_every_published_file_and_a_command_that_exists() -> Non
         assert commands, f"{pattern} has no command"
         assert all(name in COMMANDS or (ROOT / script).is_file() for name, script in commands), written
     kinds = r".+-(gpt|lstm|gru|scratchpad)(-proved|-broken)?"  # those that networks/README.md describes
-    kept = [path.name for path in (folder / "networks").iterdir() if path.is_dir()]
-    assert [name for name in kept if not re.fullmatch(kinds, name)] == []
+    stored = [path.name for path in (folder / "networks").iterdir() if path.is_dir()]
+    assert [name for name in stored if not re.fullmatch(kinds, name)] == []

@@ -57,7 +57,7 @@ def candidate_by_cancelling(one: float) -> Tensors:
 def logits(tensors: Tensors, *, fused: bool) -> np.ndarray:
     """In bfloat16: sums of both parts before the bias; or torch's fused cell, which adds in float32."""
     w = {name: torch.tensor(value).to(HALF) for name, value in tensors.items()}
-    units, found = len(w["weight_hh"]), []
+    units, result = len(w["weight_hh"]), []
     h, wide = torch.zeros(1, units, dtype=HALF), torch.float32 if fused else HALF
     for letter in WORD:
         inward, recurrent = w["wte"][[letter]] @ w["weight_ih"], h @ w["weight_hh"]
@@ -68,8 +68,8 @@ def logits(tensors: Tensors, *, fused: bool) -> np.ndarray:
         last = slice(2 * units, None)
         fresh = (i[:, last] + first[last] + reset * (r[:, last] + second[last])).tanh()
         h = (fresh + update * (old - fresh)).to(HALF)
-        found.append((h @ w["head.weight"] + w["head.bias"])[0].double().numpy())
-    return np.array(found)
+        result.append((h @ w["head.weight"] + w["head.bias"])[0].double().numpy())
+    return np.array(result)
 
 
 @pytest.mark.parametrize(("far", "holds"), [(2.0**13, True), (2.0**15, False)])
