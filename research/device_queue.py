@@ -16,6 +16,7 @@ and with --replicates 5 up to four others that solve it, in folders beside it.
 import argparse
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -26,10 +27,10 @@ from krohn.experiments.engines import Job
 from krohn.experiments.experiment import PlannedRun
 from krohn.experiments.names import Scale, parse_scale
 from krohn.experiments.recipes.networks import folder_of
-from krohn.experiments.record import Member
+from krohn.experiments.record import Member, Record
 from krohn.experiments.single_run import work
 from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED, best_of, given_up
+from krohn.experiments.summary import SOLVED, best_of
 from krohn.experiments.sweep import is_done
 from krohn.experiments.text_form import import_text
 
@@ -83,6 +84,16 @@ def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
     order = {value: place for value in wanted.values() for place, value in enumerate(value.split("|"))}
     runs.sort(key=lambda run: [order.get(str(value), 0) for value in run.label.values()])
     return [(name, run) for run in runs]
+
+
+def given_up(record: Record, records: Sequence[Record]) -> bool:
+    """Whether halving ended this replicate; in older records, if it is unsolved and saw fewer sequences."""
+    if "halving" not in record.config:
+        return False
+    if "ended" in record.metrics:
+        return bool(record.metrics["ended"] == "given up")
+    longest = max(other.sequences for other in records)
+    return record.sequences < longest and not record.metrics.get("solved", False)
 
 
 def solved(store: Store, run: PlannedRun) -> bool:

@@ -231,3 +231,34 @@ def test_tests_use_nothing_private() -> None:
                 names = [str(node.value)]
             private += [f"{path.relative_to(tests)}: {n}" for n in names if re.search(r"\._(?!_)", n)]
     assert private == []
+
+
+def defined_in(module: str) -> set[str] | None:
+    """The names that a module of the package defines at any level, imports included; ``None``: no module."""
+    path = SOURCE.joinpath(*module.split(".")[1:])
+    file, inside = path.with_suffix(".py"), set[str]()
+    if not file.exists():
+        file, inside = path / "__init__.py", {one.stem for one in path.glob("*.py")}
+    if not file.exists():
+        return inside or None
+    for node in ast.walk(syntax(file)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            inside.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            inside |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            inside.add(node.id)
+    return inside
+
+
+@pytest.mark.parametrize("folder", ["src", "tests", "tools", "research", "benchmarks"])
+def test_names_that_are_imported_exist(folder: str) -> None:
+    """Also those of scripts that no test runs, and of modules that need a GPU."""
+    missing, root = [], SOURCE.parents[1]
+    for path in (root / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("krohn."):
+                names = defined_in(str(node.module))
+                absent = [alias.name for alias in node.names if names is None or alias.name not in names]
+                missing += [f"{path.relative_to(root)}: {node.module} has no {name}" for name in absent]
+    assert missing == []

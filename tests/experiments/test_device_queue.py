@@ -53,6 +53,21 @@ def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
     assert finished == [False] * 5 + [True] * 3
 
 
+def test_replicates_that_halving_ended_are_known(queue: dict[str, Any]) -> None:
+    given_up, halving = queue["given_up"], {"halving": {"every": 10, "least": 1}}
+    ends = ("given up", "solved", "finished")
+    records = tuple(record(config=halving, metrics={"ended": end}) for end in ends)
+    assert [given_up(one, records) for one in records] == [True, False, False]
+    # Older records do not state how they ended: fewer sequences, and not solved.
+    older = tuple(
+        record(config=halving, sequences=100 * n, metrics={"solved": solved})
+        for n, solved in ((1, False), (2, True), (3, False))
+    )
+    assert [given_up(one, older) for one in older] == [True, False, False]
+    plain = record()
+    assert not given_up(plain, (plain, record(sequences=10_000)))
+
+
 def test_what_is_there_is_not_run_again_and_networks_are_kept(
     queue: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

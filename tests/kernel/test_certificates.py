@@ -229,7 +229,7 @@ def test_bad_questions_have_one_line(
     with pytest.raises(InvalidInput, match=r"\.v"):
         kernel_verdict(net, out=tmp_path / "2 words.v")
     (tmp_path / "mine.v").write_text("Theorem mine : True.")
-    with pytest.raises(InvalidInput, match="no certificate of krohn"):
+    with pytest.raises(InvalidInput, match="not a certificate of krohn"):
         kernel_verdict(net, out=tmp_path / "mine.v")
     monkeypatch.setenv("PATH", "")
     capsys.readouterr()
