@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.certify.certificate import Verification
-from krohn.certify.verification import recheck_net
-from krohn.check.claim import Certificate, read_certificate
+from krohn.certify.verification import arithmetic, recheck_net
+from krohn.check.claim import Certificate, Claim, read_certificate
+from krohn.check.files import shown
 from krohn.check.folder import read_net
 from krohn.check.net import Net
 from krohn.errors import InvalidInput
@@ -100,7 +102,8 @@ def verify(
         automaton: the automaton to verify against (object, name or file); by default the one that the files
             name, which is then taken on trust.
         renamed: allow the network's names of states and letters to differ from those of ``automaton``.
-        certificate: recheck this certificate instead of searching for a proof.
+        certificate: recheck this certificate instead of searching for a proof; where ``dtype`` or ``length``
+            are given, it must be about this type and words of at least this length.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
@@ -118,13 +121,21 @@ def verify(
                 "omit dtype, length and certificate"
             )
         return kernel_verdict(network, meant, renamed=renamed)
-    if length is not None and length < 1:
-        raise InvalidInput(f"the length must be at least 1; got {length}")
+    length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
-        return _rechecked(network, certificate, meant, renamed=renamed)
-    named = None if dtype is None else float_name(dtype)
+        return _rechecked(network, certificate, named, length, meant, renamed=renamed)
     question = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
     return VERIFIERS[kind_of(network)](network, question)
+
+
+def _whole(length: Any) -> int | None:
+    """The length as a number of Python, whatever kind of whole number was given."""
+    if length is None:
+        return None
+    whole = isinstance(length, Integral) and not isinstance(length, bool)
+    if not whole or length < 1:
+        raise InvalidInput(f"the length must be a whole number from 1 on; got {shown(length)}")
+    return int(length)
 
 
 def kind_of(network: Any) -> str:
@@ -172,11 +183,28 @@ def _export(network: Any, question: Question) -> Verification:
 
 
 def _rechecked(
-    network: Any, given: Certificate | str | Path, meant: Semiautomaton | None, *, renamed: bool
+    network: Any,
+    given: Certificate | str | Path,
+    dtype: str | None,
+    length: int | None,
+    meant: Semiautomaton | None,
+    *,
+    renamed: bool,
 ) -> Verification:
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
     net, named = _net_and_automaton(network, certificate)
-    return recheck_net(net, named, certificate, meant, renamed=renamed)
+    beyond = _beyond(certificate.claim, None if dtype is None else arithmetic(dtype), length)
+    return recheck_net(net, named, certificate, meant, renamed=renamed, beyond=beyond)
+
+
+def _beyond(claim: Claim, dtype: str | None, length: int | None) -> str:
+    """What was asked that the claim does not say: another float type, or longer words; else nothing."""
+    if dtype not in (None, claim.dtype):
+        return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
+    if length is not None and claim.up_to is not None and claim.up_to < length:
+        which = f"words of at most {claim.up_to:,} letters"
+        return f"question: the certificate is about {which}; {length:,} were asked for"
+    return ""
 
 
 def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:

@@ -202,6 +202,10 @@ class Verification:
             return f"words of every length{some}"
         return f"every word of length ≤ {self.length:,}{some}"
 
+    def __bool__(self) -> bool:
+        """Whether it is certified: ``assert krohn.verify(network)`` fails where there is no proof."""
+        return self.certified
+
     def __repr__(self) -> str:
         about = f"{self.automaton.name or 'automaton'}, {self.words}, {self.dtype}"
         certified = f"certified, margin {self.margin:.3g}"
@@ -292,8 +296,8 @@ def explain(certificate: Verification) -> str:
 
 def _claim(certificate: Verification) -> str:
     return (
-        f"Claim. In {certificate.dtype}, for every word of length ≤ {certificate.length}, the network "
-        f"{certificate.network[:12]} outputs at every position the state of "
+        f"Claim. In {certificate.dtype}, for {certificate.words}, the network "
+        f"{certificate.network[:12]} outputs at every position the {certificate.claim.target} of "
         f"{certificate.automaton.name or 'the automaton'}: {described(certificate.automaton)}."
     )
 

@@ -361,10 +361,13 @@ def recheck_net(
     meant: Semiautomaton | None,
     *,
     renamed: bool = False,
+    beyond: str = "",
 ) -> Verification:
-    """The verdict on a certificate; ``named`` is the automaton that the files of the network name."""
+    """The verdict on a certificate; ``named`` is the automaton that the files of the network name, ``beyond``
+    what was asked and is not claimed.
+    """
     identity, claim = identify(named, meant, renamed=renamed), certificate.claim
-    reason, verdict = identity.mismatch and f"identity: {identity.mismatch}", None
+    reason, verdict = f"identity: {identity.mismatch}" if identity.mismatch else beyond, None
     if not reason and not _same(certificate, identity.automaton):
         reason = "identity: the certificate is about another automaton than the network's files name"
     if not reason:

@@ -45,6 +45,10 @@ class KernelVerdict:
     digest: str
     length: int | None = None
 
+    def __bool__(self) -> bool:
+        """Whether Coq accepts it."""
+        return self.accepted
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         coq = self.coq

@@ -22,7 +22,7 @@ from krohn.check.claim import ANY, Certificate, Claim, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.net import Net
 from krohn.check.recurrent_rules import allowed_of
-from krohn.check.rules import RULES, fitting_rules
+from krohn.check.rules import RULES, check_certificate, fitting_rules
 from krohn.check.verdict import Refused, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.nearest_float import portable_bound
@@ -214,9 +214,21 @@ def verify_trained(
     report = examine_run(trained, automaton, length, effort)
     proofs = _proofs(trained, automaton, report, directory)
     done = next((proof for proof in proofs if proof.verdict.proved), None)
-    certificate = None if done is None else certificate_of(directory, trained, automaton, done)
+    certificate = None if done is None else _final(directory, trained, automaton, done)
     claim = _claim(directory, trained, automaton)
     return _outcome(trained, claim, identity, proofs, certificate, report)
+
+
+def _final(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof) -> Certificate:
+    """The certificate, checked against the files as they are now: the proof is about those read at first."""
+    certificate = certificate_of(directory, trained, automaton, proof)
+    verdict = check_certificate(read_net(directory, trained.replicate), certificate)
+    if not verdict.certified:
+        raise InvalidFile(
+            f"{directory} must not change while it is verified; the proof does not hold for its files now: "
+            f"{verdict.reason}; try again once nothing writes to it"
+        )
+    return certificate
 
 
 def _proofs(

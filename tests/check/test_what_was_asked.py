@@ -1,0 +1,115 @@
+"""``certified`` is the answer to the question: the float type, the length and the files that were asked for.
+
+Each of these was answered with *certified* by an earlier version, about something else.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+import krohn
+from krohn.check.folder import read_net
+from krohn.cli.app import run
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.study import proving
+
+PROVED = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm-proved"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """C24 counts up to 16 letters; in bfloat16 it is wrong."""
+    base = tmp_path_factory.mktemp("asked")
+    krohn.save(krohn.compile("C24", length=16), base / "net")
+    assert run(["verify", str(base / "net"), "--out", str(base / "all.json")]) == 0
+    assert run(["verify", str(base / "net"), "--length", "5", "--out", str(base / "short.json")]) == 0
+    return base
+
+
+@pytest.mark.parametrize(
+    ("certificate", "options", "status"),
+    [
+        ("all", ["--dtype", "float64", "--length", "16"], 0),
+        ("all", ["--length", "5"], 0),
+        ("all", ["--dtype", "float32"], 1),
+        ("all", ["--dtype", "bfloat16"], 1),
+        ("short", [], 0),
+        ("short", ["--length", "5"], 0),
+        ("short", ["--length", "6"], 1),
+    ],
+)
+def test_a_certificate_about_another_question_is_no_answer(
+    certificate: str, options: list[str], status: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    file = str(folder / f"{certificate}.json")
+    assert run(["verify", str(folder / "net"), "--recheck", file, *options]) == status
+    assert ("not certified: question: the certificate is about" in capsys.readouterr().out) == (status == 1)
+
+
+def test_the_network_is_wrong_in_the_type_that_was_asked_for(folder: Path) -> None:
+    words = np.ones((1, 16), dtype=np.int64)
+    network, wanted = krohn.load(folder / "net"), krohn.simulate(krohn.zoo("C24"), words)
+    assert (network.run(words, "float64") == wanted).all()
+    assert (network.to_torch(dtype="bfloat16").states(torch.from_numpy(words)).numpy() != wanted).any()
+    asked = krohn.verify(network, "bfloat16", certificate=folder / "all.json")
+    assert not asked.certified
+    assert not asked
+
+
+def test_an_assertion_about_the_verdict_can_fail(folder: Path) -> None:
+    """``assert krohn.verify(network)`` is easily written, and every object is true by default."""
+    assert krohn.verify(folder / "net", length=3)
+    assert not krohn.verify(folder / "net", "bfloat16", largest=False)
+
+
+@pytest.mark.parametrize("length", [2.5, True, "3", 0, -1, float("nan")])
+def test_a_length_is_a_whole_number(length: object, folder: Path) -> None:
+    for given in ({}, {"certificate": folder / "all.json"}):
+        with pytest.raises(InvalidInput, match="the length must be a whole number from 1 on"):
+            krohn.verify(folder / "net", length=length, **given)
+    assert krohn.verify(folder / "net", length=np.int64(3)).certified
+
+
+def test_an_unknown_type_is_refused_beside_a_certificate(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match="dtype must be one of"):
+        krohn.verify(folder / "net", "tf32", certificate=folder / "all.json")
+
+
+@pytest.mark.parametrize("spec", ["C2", "regex:(a|b)*b"])
+def test_an_explanation_names_the_words_and_the_target(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    regex = spec != "C2"
+    network = (
+        krohn.compile(spec, length=3, target="observation")
+        if regex
+        else krohn.compile(spec, architecture="deltaproduct")
+    )
+    krohn.save(network, tmp_path / "net")
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "net"), "--explain"]) == 0
+    text = capsys.readouterr().out
+    assert ("every word of length ≤ 3" if regex else "words of every length") in text
+    assert ("outputs at every position the observation of" if regex else "the state of") in text
+
+
+def test_a_run_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof was about the tensors read first, the claim about those read last."""
+    folder = Path(shutil.copytree(PROVED, tmp_path / "run"))
+    examine = proving.examine_run
+
+    def meanwhile(*given: object, **named: object) -> object:
+        held = load_file(folder / "weights.safetensors")
+        save_file({name: -tensor for name, tensor in held.items()}, folder / "weights.safetensors")
+        return examine(*given, **named)  # type: ignore[arg-type]
+
+    before = read_net(folder).digest
+    monkeypatch.setattr(proving, "examine_run", meanwhile)
+    with pytest.raises(InvalidFile, match="must not change while it is verified"):
+        krohn.verify(folder, effort=0.01)
+    assert read_net(folder).digest != before
