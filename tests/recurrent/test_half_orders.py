@@ -1,8 +1,10 @@
-"""GRUs that are right in bfloat16 in some orders of adding alone: claims say any order, fused or not.
+"""Networks that are right in bfloat16 in some orders of adding alone, or with memories in float32 alone.
 
-Both were certified by an earlier version, which allowed for one sum of all terms and for the input's part
-with its bias first.
+Claims say any order, fused or not. Two GRUs were certified by an earlier version, which allowed for one sum
+of all terms and for the input's part with its bias first; and no claim named the type of memories.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +12,12 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.check.cells import Gru
-from krohn.recurrent.recurrent_verdict import close
-from recurrent.judge import gated_logits, right
+from krohn.check.rules import check_certificate
+from krohn.check.stacks import DiagonalStack
+from krohn.models.architectures import diagonal
+from krohn.recurrent.recurrent_network import RecurrentNetwork
+from krohn.recurrent.recurrent_verdict import close, net_of, verify_recurrent
+from recurrent.judge import gated_logits, right, stack_logits
 
 FLIPFLOP = parse_spec("FlipFlop")
 """Letters: one that keeps the state, one that leads to each."""
@@ -88,3 +94,52 @@ def test_a_fused_cell_does_not_store_its_sums(one: float, holds: bool) -> None:
     assert right(gated_logits("gru", tensors, WORD, "bfloat16"), FLIPFLOP, WORD)
     assert right(logits(tensors, fused=True), FLIPFLOP, WORD) == holds
     assert close(Gru(tensors), FLIPFLOP, limit=200, dtype="bfloat16").every_length == holds
+
+
+def memory_beyond_eight_bits() -> DiagonalStack:
+    """Under letter 0 a ← 512 − a, p ← 512 − p and q ← 1 − q, while b stays; others set a and b to 0 or 1,
+    p and q to 0. The state is 1 where 2a − 2p + b + 2q is 3; 511 is 512 in bfloat16.
+    """
+    quiet = 0
+    gate, write, out, head = np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 4)), np.zeros((4, 2))
+    gate[quiet], write[quiet] = (-200.0, -200.0, -200.0, 200.0), (512.0, 512.0, 1.0, 0.0)
+    for letter, images in enumerate(FLIPFLOP.letters):
+        if letter != quiet:
+            write[letter, [0, 3]] = images[0]
+    out[:, 3], head[3, 1] = (2.0, -2.0, 2.0, 1.0), 1.0
+    tensors = {
+        "wte": np.eye(3, 4),
+        "h.0.mix.gate.weight": gate,
+        "h.0.mix.gate.bias": np.zeros(4),
+        "h.0.mix.write": write,
+        "h.0.mix.out": out,
+        "head.weight": head,
+        "head.bias": np.array([2.5, 0.0]),
+    }
+    return DiagonalStack({name: value.astype(np.float32) for name, value in tensors.items()}, gate="signed")
+
+
+def in_half(gate: torch.Tensor, write: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    """``linear_scan`` with a memory that is stored in bfloat16 after each letter."""
+    states = []
+    for t in range(gate.shape[2]):
+        memory = (gate[:, :, t] * memory + write[:, :, t]).to(HALF).to(gate.dtype)
+        states.append(memory)
+    return torch.stack(states, 2)
+
+
+def test_a_claim_in_a_half_type_says_where_memories_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No claim said that memories are float32; in bfloat16 this one is lost after a letter and two pauses."""
+    cell = memory_beyond_eight_bits()
+    word = [2, 0, 0]
+    assert right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
+    monkeypatch.setattr(diagonal, "linear_scan", in_half)
+    assert right(stack_logits(cell, word[:2], "bfloat16"), FLIPFLOP, word[:2])
+    assert not right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
+    network = RecurrentNetwork(cell, FLIPFLOP)
+    certificate = verify_recurrent(network, "bfloat16").certificate
+    assert certificate is not None
+    assert "memory" in certificate.claim.assumptions
+    less = tuple(name for name in certificate.claim.assumptions if name != "memory")
+    silent = replace(certificate, claim=replace(certificate.claim, assumptions=less))
+    assert not check_certificate(net_of(network), silent).certified

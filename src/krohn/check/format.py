@@ -42,6 +42,8 @@ ASSUMPTIONS = {
     "left": "sums are added by index, each product rounded before, and a bias or what is written comes last",
     "half": "every tensor of a half type is rounded to it, a product with a matrix before it is added to the "
     "stream; scores and softmax are computed in float32",
+    "memory": "beside a half type the memory of a linear recurrence is kept in float32, and gates, rates and "
+    "updates are computed in it; what is read of the memory is rounded to the half type",
     "exp": f"exp is off by at most {EXP:.0f} units in the last place; exp(0) is 1, and exp(-x) is 0 from "
     "x = 746 (float64) or 104 (float32) on",
     "softmax": "softmax is exp(s - m) over the sum of these, m being the largest score that is seen",

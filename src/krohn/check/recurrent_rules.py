@@ -52,10 +52,11 @@ def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
     cell, coarse = cell_of(net, claim), FORMATS[claim.dtype].coarse if claim.dtype in FORMATS else False
     bent = any(name in ("sigmoid", "tanh") for name in cell.assumptions)
     own = (*(("saturation",) if bent else ()), *cell.assumptions)
+    half = ("half",) if isinstance(cell, Gated) else ("half", "memory")
     return (
         "rounding",
         "sum" if claim.order in (ANY, CHUNKS) else "left",
-        *(("half",) if coarse else ()),
+        *(half if coarse else ()),
         *own,
     )
 
