@@ -20,11 +20,12 @@ from krohn.check.__main__ import main
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.folder import read_net
 from krohn.check.format import ASSUMPTIONS
-from krohn.check.sums import CHUNK, CHUNKS, LEFT
+from krohn.check.sums import ANY, CHUNK, CHUNKS, LEFT
 from krohn.cli.app import run
 from krohn.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
 from krohn.models.kernels.plain import one_hot
 from krohn.training.trained_network import read_run
+from recurrent.judge import stack_logits
 
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm-proved"
 
@@ -164,6 +165,32 @@ def test_the_size_of_a_chunk_is_part_of_the_claim() -> None:
     assert certificate is not None
     assert certificate.claim.order == CHUNKS
     assert f"in chunks of at most {CHUNK} steps" in certificate.claim.sentence()
+
+
+@pytest.mark.parametrize(("steps", "order"), [(CHUNK, CHUNKS), (CHUNK + 1, ANY)])
+def test_a_letter_of_more_steps_than_a_chunk_has_none(steps: int, order: str) -> None:
+    """The training architecture never splits a letter: its chunk would be larger than the claim says."""
+    network = krohn.compile("C2", architecture="deltaproduct")
+    heads, _, keys, values = network.cell.sizes_of_heads
+    tensors = dict(network.cell.tensors)
+    for name, width in (("key", keys), ("value", values), ("beta.weight", 1), ("beta.bias", 1)):
+        held = tensors[f"h.0.mix.{name}"].reshape(-1, heads, width)
+        more = np.full((len(held), heads, (steps - 1) * width), -200.0 if name == "beta.bias" else 0.0)
+        wider = np.concatenate([held, more.astype(np.float32)], axis=2)
+        tensors[f"h.0.mix.{name}"] = (
+            wider.reshape(-1) if name == "beta.bias" else wider.reshape(len(held), -1)
+        )
+    report = krohn.verify(replace(network, cell=replace(network.cell, tensors=tensors)))
+    assert report.certified
+    assert report.claim.order == order
+    used = []
+    solve = torch.linalg.solve_triangular
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            torch.linalg, "solve_triangular", lambda a, b, **k: used.append(a.shape[-1]) or solve(a, b, **k)
+        )
+        stack_logits(replace(network.cell, tensors=tensors), [0, 1, 1])
+    assert (max(used) <= CHUNK) == (order == CHUNKS)
 
 
 def test_a_certificate_from_before_is_refused_with_the_command_that_renews_it(

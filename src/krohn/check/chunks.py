@@ -50,7 +50,7 @@ def _diagonal(gates: Array, top: float, unit: float) -> bool:
 def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
     _, count, dk, _ = cell.sizes_of_heads
     gate, query, key, look, value = np.split(steps, np.cumsum([1, dk, count * dk, count * dk]), axis=1)
-    if not np.isin(gate, (0.0, 1.0)).all():
+    if count > CHUNK or not np.isin(gate, (0.0, 1.0)).all():  # a letter is never split
         return False
     keys, looks = (part.reshape(len(steps), count, dk) for part in (key, look))
     rows = carried_back(gate[:, 0], keys, looks)
