@@ -11,6 +11,7 @@ from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.network.forward import logits
 from krohn.network.storage import tensors_of, transformer_from
+from krohn.study.stages import Past, stages_of_transformer
 from network.naive_transformer import naive_logits, random_transformer
 
 
@@ -111,6 +112,42 @@ def test_empty_words_have_no_states() -> None:
     assert module.states(torch.zeros((3, 0), dtype=torch.long)).shape == (3, 0)
     run = states_on_device(compile(zoo("C2"), 4), "float32", "cpu")
     assert run(np.array([[1, 1, 1]])).tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [("Grid4", {"mask": "strict"}), ("C3", {"activation": "sin"}), ("D6", {"method": "paper"})],
+)
+def test_an_opened_network_has_the_logits_of_the_module(spec: str, options: dict[str, str]) -> None:
+    network = compile(zoo(spec), 6, **options)  # type: ignore[arg-type]
+    sample = np.random.default_rng(0).integers(network.automaton.num_letters, size=(40, 6))
+    stages, module = stages_of_transformer(network.transformer), to_torch(network)
+    expected = module(torch.from_numpy(sample))
+    assert torch.equal(stages.logits(sample), expected)
+    passed = stages.run(sample)
+    for layer, stream in enumerate(passed.streams):
+        assert torch.allclose(stages.logits_from(layer, stream), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_hook_on_a_head_acts_in_every_pass() -> None:
+    """A head whose output a hook replaces by 0 is a head whose W_C is 0."""
+    network = compile(zoo("Grid4"), 6)
+    sample = np.random.default_rng(0).integers(2, size=(40, 6))
+    at = torch.full((40,), 5 + network.transformer.num_padding)
+    hooked, zeroed = (stages_of_transformer(network.transformer) for _ in range(2))
+    hooked.blocks[-1].heads[0].register_forward_hook(lambda module, given, output: 0 * output)
+    zeroed.blocks[-1].heads[0].W_C.zero_()
+    expected = zeroed.logits(sample)
+    assert (expected.argmax(-1).numpy() != network.run(sample)).any()
+    assert torch.allclose(hooked.logits(sample), expected)
+    module = to_torch(network)
+    module.layers[-1].heads[0].register_forward_hook(lambda module, given, output: 0 * output)
+    assert torch.allclose(module(torch.from_numpy(sample)), expected)
+    passed = hooked.run(sample)
+    assert (passed.answers == expected.argmax(-1).numpy()).all()
+    past = Past.of(passed, torch.arange(40), at)
+    resumed = hooked.resume(0, passed.streams[0][torch.arange(40), at][:, None], past)[:, 0]
+    assert (resumed.numpy() == passed.answers[:, -1]).all()
 
 
 @pytest.mark.gpu

@@ -3,7 +3,11 @@
 The names in ``state_dict()`` are the names in ``model.safetensors``, so weights travel both ways.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +17,18 @@ from torch import Tensor, nn
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import caster, float_name
-from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
+from krohn.network.transformer import SIN, Head, Layer, Transformer
 
-Matrices = Sequence[tuple[Tensor, Tensor]]
+W = TypeVar("W", bound="Walk")
 # Score matrix entries held at once: long words are attended to in blocks of rows.
 SCORE_ENTRIES = 1 << 26
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
     """``left @ right``; half types accumulate in float32, however a device treats subnormal numbers."""
-    wide = torch.promote_types(left.dtype, torch.float32)
-    return (left.to(wide) @ right.to(wide)).to(left.dtype)
+    if left.dtype.itemsize >= 4:
+        return left @ right
+    return (left.float() @ right.float()).to(left.dtype)
 
 
 def hidden_from(at: Tensor, count: int, *, strict: bool) -> Tensor:
@@ -39,23 +44,33 @@ def attention(query: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
     return (query.to(wide) @ keys.to(wide).mT).masked_fill(hidden, float("-inf")).softmax(-1)
 
 
-def transformed(x: Tensor, matrices: Matrices, activations: Sequence[str | Tensor]) -> Tensor:
-    """``x W + b`` and the activations, matrix after matrix; one matrix more than activations ends an MLP."""
-    for index, (weight, bias) in enumerate(matrices):
-        x = product(x, weight) + bias
-        if index < len(activations):
-            x = _activated(x, activations[index])
-    return x
+def mix(query: Tensor, keys: Tensor, values: Tensor, *, strict: bool) -> Tensor:
+    """Values [word, head, t, width], weighted by attention over the visible positions."""
+    words, heads, length, _ = query.shape
+    rows = max(1, SCORE_ENTRIES // max(1, words * heads * length))
+    places = torch.arange(length, device=query.device)
+    parts = []
+    for first in range(0, max(1, length), rows):
+        here = slice(first, first + rows)
+        weights = attention(query[:, :, here], keys, hidden_from(places[here], length, strict=strict))
+        parts.append(product(weights.to(values.dtype), values))
+    return torch.cat(parts, dim=2)
 
 
-def _activated(x: Tensor, activation: str | Tensor) -> Tensor:
-    """ReLU, ``gelu_new``, or the sine of the units in a mask and ReLU of the others."""
-    if isinstance(activation, Tensor):
-        return torch.where(activation, x.sin(), x.relu())
-    return x.relu() if activation == "relu" else nn.functional.gelu(x, approximate="tanh")
+class Heads(nn.Module, ABC):
+    """Attention heads that run side by side; a call gives what they add to the stream, of what they mix."""
+
+    @abstractmethod
+    def offers(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values [word, head, n, width] at ``x`` [word, n, d]."""
+
+    @property
+    @abstractmethod
+    def matrices(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Views of the matrices of queries, keys, values [head, d, width] and outputs [head, width, d]."""
 
 
-class TorchHead(nn.Module):
+class TorchHead(Heads):
     """One attention head, without scale and bias, as in the paper."""
 
     def __init__(self, head: Head, dtype: torch.dtype) -> None:
@@ -63,64 +78,145 @@ class TorchHead(nn.Module):
         self.W_Q, self.W_K = _parameter(head.query, dtype), _parameter(head.key, dtype)
         self.W_V, self.W_C = _parameter(head.value, dtype), _parameter(head.output, dtype)
 
-    def forward(self, stream: Tensor, strict: bool) -> Tensor:
-        """Mixes values over the visible positions of ``stream [batch, position, channel]``."""
-        query, key, value = (product(stream, matrix) for matrix in (self.W_Q, self.W_K, self.W_V))
-        batch, length, _ = stream.shape
-        rows = max(1, SCORE_ENTRIES // max(1, batch * length))
-        places = torch.arange(length, device=stream.device)
-        mixed = []
-        for first in range(0, length, rows):
-            here = places[first : first + rows]
-            weights = attention(query[:, first : first + rows], key, hidden_from(here, length, strict=strict))
-            mixed.append(product(weights.to(stream.dtype), value))
-        return product(torch.cat(mixed, dim=1), self.W_C) if mixed else stream
+    def offers(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Three products, each rounded once."""
+        return tuple(product(x, matrix)[:, None] for matrix in (self.W_Q, self.W_K, self.W_V))
 
-
-class TorchLinear(nn.Module):
-    """``x W + b`` and the activation of each unit."""
-
-    def __init__(self, mlp: Mlp, index: int, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.W, self.b = _parameter(mlp.weights[index], dtype), _parameter(mlp.biases[index], dtype)
-        self.is_hidden = index < len(mlp.activations)
-        if self.is_hidden:
-            self.register_buffer("activation", torch.tensor(np.array(mlp.activations[index])))
-            self.has_sine = bool((mlp.activations[index] == SIN).any())
+    def forward(self, mixed: Tensor) -> Tensor:
+        """Times W_C, rounded once."""
+        return product(mixed[:, 0], self.W_C)
 
     @property
-    def activations(self) -> tuple[str | Tensor, ...]:
-        """What follows the matrix: nothing after the last one."""
-        if not self.is_hidden:
-            return ()
-        return (self.get_buffer("activation") == SIN if self.has_sine else "relu",)
-
-    def forward(self, stream: Tensor) -> Tensor:
-        """One layer of the MLP."""
-        return transformed(stream, ((self.W, self.b),), self.activations)
+    def matrices(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Those of the paper."""
+        return self.W_Q[None], self.W_K[None], self.W_V[None], self.W_C[None]
 
 
-class TorchLayer(nn.Module):
-    """One block: attention, then the MLP, each with its residual channels."""
+class Linear(nn.Module):
+    """``x W + b``, then nothing, ``relu`` or ``gelu_new``, or for each unit the sine or ReLU."""
 
-    def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
+    W: Tensor
+    b: Tensor
+
+    def __init__(self, weight: Tensor, bias: Tensor, activation: str | Tensor | None) -> None:
         super().__init__()
-        self.heads = nn.ModuleList(TorchHead(head, dtype) for head in layer.heads)
-        self.mlp = nn.ModuleList(
-            TorchLinear(layer.mlp, index, dtype) for index in range(len(layer.mlp.weights))
-        )
-        for name in ("keep_attention", "keep_mlp"):
-            self.register_buffer(name, torch.tensor(np.array(getattr(layer, name)), dtype=dtype))
+        hold(self, W=weight, b=bias)
+        if isinstance(activation, Tensor):
+            hold(self, activation=activation)
+            activation = "sin" if bool((activation == SIN).any()) else "relu"
+        self.kind = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One layer of the MLP."""
+        x = product(x, self.W) + self.b
+        if self.kind == "sin":
+            return torch.where(self.get_buffer("activation") == SIN, x.sin(), x.relu())
+        if self.kind == "gelu_new":
+            return nn.functional.gelu(x, approximate="tanh")
+        return x.relu() if self.kind == "relu" else x
+
+
+class Block(nn.Module):
+    """Attention, then the MLP, each with its residual channels and what it reads of the stream."""
+
+    keep_attention: Tensor  # 1 on the channels with a residual connection
+    keep_mlp: Tensor
+
+    def __init__(
+        self,
+        heads: Iterable[Heads],
+        mlp: Iterable[Linear],
+        keeps: Sequence[Tensor],
+        norms: Sequence[nn.Module] = (),
+    ) -> None:
+        super().__init__()
+        given = list(heads)
+        alike = groupby(given, lambda one: [matrix.shape for matrix in one.matrices])
+        self.sizes = [len(list(group)) for _, group in alike]
+        self.heads, self.mlp = nn.ModuleList(given), nn.ModuleList(mlp)
+        self.norms = nn.ModuleList(norms or (nn.Identity(), nn.Identity()))
+        hold(self, keep_attention=keeps[0], keep_mlp=keeps[1])
+
+    @property
+    def sides(self) -> list[list[Heads]]:
+        """Its heads, neighbours of equal shapes together."""
+        heads = (one for one in self.heads if isinstance(one, Heads))
+        return [list(islice(heads, size)) for size in self.sizes]
+
+    def offers(self, x: Tensor) -> list[tuple[Tensor, ...]]:
+        """Queries, keys and values at ``x``, of neighbours of equal shapes together."""
+        x = self.norms[0](x)
+        given = [[heads.offers(x) for heads in same] for same in self.sides]
+        return [
+            one[0] if len(one) == 1 else tuple(torch.cat(parts, dim=1) for parts in zip(*one, strict=True))
+            for one in given
+        ]
 
     def forward(self, stream: Tensor, strict: bool) -> Tensor:
         """The stream after the block."""
-        mixed = stream * self.get_buffer("keep_attention")
-        for head in self.heads:
-            mixed = mixed + head(stream, strict)
-        hidden = mixed
+        return self.advance(stream, [mix(*one, strict=strict) for one in self.offers(stream)])
+
+    def advance(self, x: Tensor, mixed: Sequence[Tensor]) -> Tensor:
+        """``x`` after the block, given the values that its heads mix."""
+        out = x * self.keep_attention
+        for same, values in zip(self.sides, mixed, strict=True):
+            for heads, own in zip(same, values.chunk(len(same), dim=1), strict=True):
+                out = out + heads(own)
+        return out * self.keep_mlp + self.transformed(out)
+
+    def transformed(self, x: Tensor) -> Tensor:
+        """The output of the MLP at ``x``."""
+        x = self.norms[1](x)
         for linear in self.mlp:
-            hidden = linear(hidden)
-        return mixed * self.get_buffer("keep_mlp") + hidden
+            x = linear(x)
+        return x
+
+    @property
+    def matrices(self) -> list[Tensor]:
+        """Views of all matrices: those of heads, then those of the MLP."""
+        own = [one for heads in self.heads if isinstance(heads, Heads) for one in heads.matrices]
+        return own + [linear.W for linear in self.mlp if isinstance(linear, Linear)]
+
+
+def _block(layer: Layer, dtype: torch.dtype) -> Block:
+    """One layer of the paper's network."""
+    kinds = [torch.tensor(np.array(kind)) for kind in layer.mlp.activations]
+    given = zip(layer.mlp.weights, layer.mlp.biases, [*kinds, None], strict=True)
+    return Block(
+        (TorchHead(head, dtype) for head in layer.heads),
+        (Linear(_parameter(w, dtype), _parameter(b, dtype), kind) for w, b, kind in given),
+        [torch.tensor(np.array(keep), dtype=dtype) for keep in (layer.keep_attention, layer.keep_mlp)],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Embedding, blocks, read-out; words are letters [word, t], streams include the prompt before them."""
+
+    embedding: Tensor  # letters × d
+    prompt: Tensor  # τ × d
+    positions: Tensor  # (τ + T) × d
+    blocks: tuple[Block, ...]
+    readout: Tensor  # d × states
+    readout_bias: Tensor
+    strict: bool = False
+    last_norm: nn.Module = field(default_factory=nn.Identity)
+
+    def embed(self, words: Tensor | npt.NDArray[np.integer]) -> Tensor:
+        """The stream before the first block."""
+        letters = self.embedding[torch.as_tensor(words).long()]
+        stream = torch.cat([self.prompt.expand(len(words), *self.prompt.shape), letters], dim=1)
+        return stream + self.positions[: stream.shape[1]]
+
+    def logits_from(self, layer: int, stream: Tensor) -> Tensor:
+        """Logits of the states at every letter, from the stream after ``layer`` blocks."""
+        for block in self.blocks[layer:]:
+            stream = block(stream, self.strict)
+        return self.read(stream[:, len(self.prompt) :])
+
+    def read(self, x: Tensor) -> Tensor:
+        """Logits of the states."""
+        return product(self.last_norm(x), self.readout) + self.readout_bias
 
 
 class TorchNetwork(nn.Module):
@@ -130,9 +226,16 @@ class TorchNetwork(nn.Module):
         super().__init__()
         for name in ("embedding", "padding", "positions", "readout", "readout_bias"):
             setattr(self, name, _parameter(getattr(network, name), dtype))
-        self.layers = nn.ModuleList(TorchLayer(layer, dtype) for layer in network.layers)
+        self.layers = nn.ModuleList(_block(layer, dtype) for layer in network.layers)
         self.strict = network.mask == "strict"
         self.max_length = network.max_length
+
+    def walk(self, kind: type[W]) -> W:
+        """The module's own tensors and layers, to be run from any of them on."""
+        names = ("embedding", "padding", "positions", "readout", "readout_bias")
+        embedding, prompt, positions, readout, bias = map(self.get_parameter, names)
+        layers = tuple(layer for layer in self.layers if isinstance(layer, Block))
+        return kind(embedding, prompt, positions, layers, readout, bias, self.strict)
 
     def forward(self, words: Tensor) -> Tensor:
         """Logits ``[batch, length, states]`` of words ``[batch, length]``."""
@@ -140,17 +243,11 @@ class TorchNetwork(nn.Module):
             raise InvalidInput(
                 f"words must be [batch, length] with length ≤ {self.max_length}; got {tuple(words.shape)}"
             )
-        embedding, padding, positions = (self.get_parameter(n) for n in ("embedding", "padding", "positions"))
+        walk = self.walk(Walk)
         least, most = (int(words.min()), int(words.max())) if words.numel() else (0, 0)
-        if least < 0 or most >= len(embedding):
-            raise InvalidInput(f"letters must lie in [0, {len(embedding)}); got {least} to {most}")
-        pads = padding.expand(len(words), *padding.shape)
-        stream = torch.cat([pads, embedding[words]], dim=1)
-        stream = stream + positions[: stream.shape[1]]
-        for layer in self.layers:
-            stream = layer(stream, self.strict)
-        out = product(stream[:, len(padding) :], self.get_parameter("readout"))
-        return out + self.get_parameter("readout_bias")
+        if least < 0 or most >= len(walk.embedding):
+            raise InvalidInput(f"letters must lie in [0, {len(walk.embedding)}); got {least} to {most}")
+        return walk.logits_from(0, walk.embed(words))
 
     @torch.no_grad()
     def states(self, words: Tensor) -> Tensor:
@@ -190,6 +287,15 @@ def states_on_device(
         return result
 
     return run
+
+
+def hold(module: nn.Module, **tensors: Tensor) -> None:
+    """Parameters as such; tensors that were computed, with or without gradients, as buffers."""
+    for name, value in tensors.items():
+        if isinstance(value, nn.Parameter):
+            module.register_parameter(name, value)
+        else:
+            module.register_buffer(name, value)
 
 
 def _parameter(matrix: np.ndarray, dtype: torch.dtype) -> nn.Parameter:

@@ -9,7 +9,8 @@ from beyond import SEED, SHIFTS, WORDS, beyond
 
 import krohn
 from krohn.automata.sampling import sample
-from krohn.study.stages import Block, Stages
+from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.study.stages import Stages, stages_of_decoder
 from krohn.study.subject import Subject, subject_of_compiled
 
 
@@ -71,15 +72,18 @@ def test_a_shorter_subject_is_the_same_network() -> None:
 def test_every_tensor_moves() -> None:
     """A device without numbers, so that one tensor left behind would be seen."""
 
-    def devices(value: object) -> set[str]:
-        if isinstance(value, torch.Tensor):
-            return {value.device.type}
-        if isinstance(value, tuple):
-            return set().union(*map(devices, value))
-        if isinstance(value, Stages | Block):
-            return set().union(*(devices(getattr(value, one.name)) for one in fields(value)))
-        return set()
+    def devices(stages: Stages) -> set[str]:
+        modules = torch.nn.ModuleList([*stages.blocks, stages.last_norm])
+        own = [
+            value for one in fields(stages) if isinstance(value := getattr(stages, one.name), torch.Tensor)
+        ]
+        return {value.device.type for value in [*own, *modules.state_dict().values()]}
 
-    stages = scan_of(8).stages
-    assert devices(stages) == {"cpu"}
-    assert devices(stages.to("meta")) == {"meta"}
+    network = krohn.compile("C3", length=4)
+    for stages in (
+        scan_of(8).stages,
+        stages_of_decoder(decoder_of_compiled(network, normalized=True), torch.float32),
+    ):
+        moved = stages.to("meta")
+        assert devices(stages) == {"cpu"}
+        assert devices(moved) == {"meta"}

@@ -30,22 +30,10 @@ def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str])
     assert (stages_of_transformer(network.transformer).run(sample).answers == network.run(sample)).all()
 
 
-@pytest.mark.parametrize(
-    ("spec", "options"),
-    [("Grid4", {"mask": "strict"}), ("C3", {"activation": "sin"}), ("D6", {"method": "paper"})],
-)
-def test_logits_are_those_of_the_module(spec: str, options: dict[str, str]) -> None:
-    """The module computes head by head, the stages all heads of a layer at once."""
-    network = krohn.compile(spec, length=6, **options)
-    sample = words(network.automaton.num_letters, 6)
-    stages, module = stages_of_transformer(network.transformer), network.to_torch()
-    assert torch.allclose(stages.logits(sample), module(torch.from_numpy(sample)), rtol=1e-9, atol=1e-9)
-
-
 def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> None:
     network = krohn.compile("D6", length=6, method="paper")
     stages = stages_of_transformer(network.transformer)
-    assert any(not len(block.query) for block in stages.blocks)
+    assert any(not len(block.heads) for block in stages.blocks)
     sample, at = words(2, 6, 6), torch.arange(6) + len(stages.prompt)
     passed = stages.run(sample)
     for layer in range(len(stages.blocks) + 1):
@@ -75,7 +63,7 @@ def test_a_disguise_changes_no_state(hidden: tuple[krohn.CompiledNetwork, Stages
     assert (stages.run(sample).answers == network.run(sample)).all()
     plain = stages_of_transformer(network.transformer)
     assert stages.dim > plain.dim
-    assert len(stages.blocks[0].query) > len(plain.blocks[0].query)
+    assert len(stages.blocks[0].matrices[0]) > len(plain.blocks[0].heads)
 
 
 def test_running_on_from_the_middle_is_the_pass_itself(hidden: tuple[krohn.CompiledNetwork, Stages]) -> None:

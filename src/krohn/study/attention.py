@@ -309,8 +309,9 @@ def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadR
     ideals = list(patterns(readings))
     out = []
     for layer, (block, weights) in enumerate(zip(stages.blocks, passed.attention, strict=True), start=1):
-        for head, idle in enumerate(block.idle_heads, start=1):
-            if not idle:
+        outputs = [one for same in block.sides for heads in same for one in heads.matrices[3]]
+        for head, output in enumerate(outputs, start=1):
+            if output.any():
                 out.append(report_of(layer, head, weights[:, head - 1], len(stages.prompt), ideals))
     return out
 

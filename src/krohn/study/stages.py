@@ -1,118 +1,31 @@
 """A network as stages: the stream between any two blocks can be read, edited, and run from there.
 
-Compiled networks, trained GPTs and GPT-2 exports all become the same matrices, so that the same measurements
-apply to each of them.
+Compiled networks, trained GPTs and GPT-2 exports all become blocks of the same torch module, so that the same
+measurements apply to each of them.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from itertools import pairwise
-from typing import cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from krohn.bridge import TorchHead, TorchLayer, TorchLinear, attention, hidden_from, to_torch, transformed
+from krohn.bridge import Block, Heads, Linear, Walk, attention, hidden_from, hold, product, to_torch
 from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.transformer import Transformer
 
-Norm = tuple[Tensor, Tensor] | None
 Tensors = dict[str, Tensor]
+Offered = list[tuple[Tensor, Tensor]]
+"""Keys and values [word, head, t, width] in a block, of heads that run side by side together."""
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Attention and MLP; ``query``, ``key``, ``value`` are [head, d, width], ``output`` [head, width, d]."""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    output: Tensor
-    biases: tuple[Tensor, Tensor, Tensor]  # [head, width] each
-    output_bias: Tensor
-    norms: tuple[Norm, Norm]
-    keeps: tuple[Tensor, Tensor]  # 1 on the channels with a residual connection
-    mlp: tuple[tuple[Tensor, Tensor], ...]
-    activations: tuple[str | Tensor, ...]  # relu, gelu_new, or a mask of the units that take the sine
-
-    def keys_values(self, stream: Tensor) -> tuple[Tensor, Tensor]:
-        """What each position [word, t, d] offers: keys and values [word, head, t, width]."""
-        x = normed(stream, self.norms[0])
-        return _heads(x, self.key, self.biases[1]), _heads(x, self.value, self.biases[2])
-
-    def attend(self, x: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
-        """Attention weights [word, head, n, t] of the queries at ``x`` [word, n, d]."""
-        query = _heads(normed(x, self.norms[0]), self.query, self.biases[0])
-        return attention(query, keys, hidden)
-
-    def advance_at(self, x: Tensor, others: tuple[Tensor, Tensor], hidden: Tensor, unseen: Tensor) -> Tensor:
-        """``x`` [word, n, d] after the block: n alternatives for one position, each of which sees itself.
-
-        ``others`` are the keys [word, head, width, t] and values [word, head, t, width] of the word, of which
-        ``hidden`` are not seen; ``unseen`` are the words where the position does not see itself.
-        """
-        keys, values = others
-        query, key, value = self.offered(x)
-        scores = _small_product(query, keys).masked_fill(hidden, float("-inf"))
-        own = (query * key).sum(-1, keepdim=True).masked_fill(unseen[:, None, None, None], float("-inf"))
-        weights = torch.cat([scores, own], dim=-1).softmax(-1)
-        return self._written(x, _small_product(weights[..., :-1], values) + weights[..., -1:] * value)
-
-    @cached_property
-    def _side_by_side(self) -> tuple[Tensor, Tensor]:
-        """The matrices of queries, keys and values as one [d, all], and their biases."""
-        with torch.inference_mode(False):  # they are kept, and a later pass may need gradients
-            parts = zip((self.query, self.key, self.value), self.biases, strict=True)
-            flat = [(matrix.transpose(0, 1).flatten(1), bias.flatten()) for matrix, bias in parts]
-            return torch.cat([matrix for matrix, _ in flat], dim=1), torch.cat([bias for _, bias in flat])
-
-    def offered(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values [word, head, n, width] at ``x``, in one product."""
-        matrix, bias = self._side_by_side
-        heads, _, width = self.query.shape
-        flat = torch.addmm(bias, normed(x, self.norms[0]).flatten(0, 1), matrix)
-        ends = (0, heads * width, 2 * heads * width, len(bias))
-        parts = zip(pairwise(ends), (width, width, self.value.shape[2]), strict=True)
-        return tuple(
-            flat[:, first:last].view(*x.shape[:2], heads, size).transpose(1, 2)
-            for (first, last), size in parts
-        )
-
-    def advance(self, x: Tensor, weights: Tensor, values: Tensor) -> Tensor:
-        """``x`` [word, n, d] after the block, given what its queries attend to."""
-        return self._written(x, weights @ values)
-
-    def _written(self, x: Tensor, mixed: Tensor) -> Tensor:
-        written = mixed.transpose(1, 2).flatten(2) @ self.output.flatten(0, 1) + self.output_bias
-        x = x * self.keeps[0] + written
-        return x * self.keeps[1] + self.transformed(x)
-
-    def transformed(self, x: Tensor) -> Tensor:
-        """The output of the MLP at ``x``."""
-        return transformed(normed(x, self.norms[1]), self.mlp, self.activations)
-
-    @property
-    def idle_heads(self) -> list[bool]:
-        """Which heads write nothing."""
-        return [not bool(head.any()) for head in self.output]
-
-
-@dataclass(frozen=True, eq=False)
-class Stages:
-    """Embedding, blocks, read-out; words are letters [word, t], streams include the prompt before them."""
-
-    embedding: Tensor  # letters × d
-    prompt: Tensor  # τ × d
-    positions: Tensor  # (τ + T) × d
-    blocks: tuple[Block, ...]
-    last_norm: Norm
-    readout: Tensor  # d × states
-    readout_bias: Tensor
-    strict: bool = False
+class Stages(Walk):
+    """The network with stops between its blocks."""
 
     @property
     def dim(self) -> int:
@@ -124,41 +37,52 @@ class Stages:
         """The longest word."""
         return len(self.positions) - len(self.prompt)
 
-    def embed(self, letters: npt.NDArray[np.integer]) -> Tensor:
-        """The stream before the first block."""
-        words = self.embedding[torch.from_numpy(np.asarray(letters, dtype=np.int64))]
-        stream = torch.cat([self.prompt.expand(len(words), *self.prompt.shape), words], dim=1)
-        return stream + self.positions[: stream.shape[1]]
-
-    def hidden(self, at: Tensor, count: int) -> Tensor:
-        """[…, key]: the positions that queries at ``at`` must not see."""
-        return hidden_from(at, count, strict=self.strict)
-
-    def _hidden_from(self, first: int, stream: Tensor) -> Tensor:
-        """[query, key], for the queries from ``first`` on."""
-        count = stream.shape[1]
-        return self.hidden(torch.arange(first, count, device=stream.device), count)
-
     def to(self, device: str) -> "Stages":
         """The same network on another device."""
-        return cast(Stages, _on(device, self))
+
+        def moved(value: Any) -> Any:
+            return tuple(map(moved, value)) if isinstance(value, tuple) else deepcopy(value).to(device)
+
+        names = [one.name for one in fields(self) if one.name != "strict"]
+        return replace(self, **{name: moved(getattr(self, name)) for name in names})
 
     @torch.inference_mode()
     def run(self, letters: npt.NDArray[np.integer], *, attention: bool = False) -> "Passed":
         """A whole pass that keeps the stream before the first block and after each."""
-        stream = self.embed(letters)
-        hidden = self._hidden_from(0, stream)
-        streams, offered, seen = [stream], [], []
-        for block in self.blocks:
-            keys, values = block.keys_values(stream)
-            weights = block.attend(stream, keys, hidden)
-            stream = block.advance(stream, weights, values)
+        streams, offered, seen = [self.embed(letters)], [], []
+        for stream, own, weights in self._walked(0, streams[0]):
             streams.append(stream)
-            offered.append((keys, values))
+            offered.append(own)
             if attention:
-                seen.append(weights)
-        logits = self.read(stream[:, len(self.prompt) :])
+                none = stream.new_zeros(len(stream), 0, stream.shape[1], stream.shape[1])
+                seen.append(torch.cat([none, *weights], dim=1))
+        logits = self.read(streams[-1][:, len(self.prompt) :])
         return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).cpu().numpy())
+
+    def _walked(
+        self, layer: int, x: Tensor, first: int = 0, before: Sequence[Offered] = ()
+    ) -> Iterator[tuple[Tensor, Offered, list[Tensor]]]:
+        """Block by block: the stream after it, keys and values in it, attention.
+
+        ``x`` is the stream after ``layer`` blocks at the positions from ``first`` on; those before it offer
+        the first part of what they did in a pass.
+        """
+        count = first + x.shape[1]
+        hidden = hidden_from(torch.arange(first, count, device=x.device), count, strict=self.strict)
+        for number, block in enumerate(self.blocks[layer:], start=layer):
+            offered, weights, mixed = [], [], []
+            for side, (query, keys, values) in enumerate(block.offers(x)):
+                if first:
+                    old = before[number][side]
+                    keys, values = (
+                        torch.cat([one[:, :, :first], new], dim=2)
+                        for one, new in zip(old, (keys, values), strict=True)
+                    )
+                offered.append((keys, values))
+                weights.append(attention(query, keys, hidden))
+                mixed.append(product(weights[-1].to(values.dtype), values))
+            x = block.advance(x, mixed)
+            yield x, offered, weights
 
     @torch.inference_mode()
     def resume(self, layer: int, x: Tensor, past: "Past") -> Tensor:
@@ -168,8 +92,15 @@ class Stages:
         nothing after it is visible.
         """
         alone = torch.full_like(past.at, not self.strict, dtype=torch.bool) | (past.at == 0)
+        unseen = ~alone[:, None, None, None]
         for block, offered in zip(self.blocks[layer:], past.offered[layer:], strict=True):
-            x = block.advance_at(x, offered, past.hidden, ~alone)
+            mixed = []
+            for (query, key, value), (keys, values) in zip(block.offers(x), offered, strict=True):
+                scores = _small_product(query, keys).masked_fill(past.hidden, float("-inf"))
+                own = (query * key).sum(-1, keepdim=True).masked_fill(unseen, float("-inf"))
+                weights = torch.cat([scores, own], dim=-1).softmax(-1)
+                mixed.append(_small_product(weights[..., :-1], values) + weights[..., -1:] * value)
+            x = block.advance(x, mixed)
         return self.read(x).argmax(-1)
 
     @torch.inference_mode()
@@ -183,34 +114,18 @@ class Stages:
         ``suffix`` is the stream after ``layer`` blocks; all positions before it are as in the pass. They do
         not see the suffix, so only its own positions are recomputed.
         """
-        x, first = suffix, passed.streams[0].shape[1] - suffix.shape[1]
-        hidden = self._hidden_from(first, passed.streams[0])
-        for block, (keys, values) in zip(self.blocks[layer:], passed.offered[layer:], strict=True):
-            key, value = block.keys_values(x)
-            keys = torch.cat([keys[:, :, :first], key], dim=2)
-            values = torch.cat([values[:, :, :first], value], dim=2)
-            x = block.advance(x, block.attend(x, keys, hidden), values)
-        return self.read(x[:, -1])
+        first = passed.streams[0].shape[1] - suffix.shape[1]
+        walked = self._walked(layer, suffix, first, passed.offered)
+        return self.read([suffix, *(x for x, _, _ in walked)][-1][:, -1])
 
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:
         """Predicted states at every letter, from ``stream`` after ``layer`` blocks."""
-        return self._logits_from(layer, stream).argmax(-1)
+        return self.logits_from(layer, stream).argmax(-1)
 
     def logits(self, letters: npt.NDArray[np.integer]) -> Tensor:
         """Logits of the states at every letter, with gradients."""
-        return self._logits_from(0, self.embed(letters))
-
-    def _logits_from(self, layer: int, stream: Tensor) -> Tensor:
-        hidden = self._hidden_from(0, stream)
-        for block in self.blocks[layer:]:
-            keys, values = block.keys_values(stream)
-            stream = block.advance(stream, block.attend(stream, keys, hidden), values)
-        return self.read(stream[:, len(self.prompt) :])
-
-    def read(self, x: Tensor) -> Tensor:
-        """Logits of the states."""
-        return normed(x, self.last_norm) @ self.readout + self.readout_bias
+        return self.logits_from(0, self.embed(letters))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +133,7 @@ class Passed:
     """A pass: streams [word, τ + t, d] by layer, keys and values, attention, predicted states [word, t]."""
 
     streams: tuple[Tensor, ...]
-    offered: tuple[tuple[Tensor, Tensor], ...]
+    offered: tuple[Offered, ...]
     attention: tuple[Tensor, ...]
     answers: npt.NDArray[np.int64]
 
@@ -227,7 +142,7 @@ class Passed:
 class Past:
     """What positions ``at`` of some words can see of a pass: keys and values by block, and what is hidden."""
 
-    offered: tuple[tuple[Tensor, Tensor], ...]
+    offered: tuple[Offered, ...]
     hidden: Tensor
     at: Tensor
 
@@ -236,8 +151,11 @@ class Past:
         """Copies nothing at or after the last of the positions."""
         count = max(1, int(at.max()))
         offered = tuple(
-            (keys[rows, :, :count].mT.contiguous(), values[rows, :, :count].contiguous())
-            for keys, values in passed.offered
+            [
+                (keys[rows, :, :count].mT.contiguous(), values[rows, :, :count].contiguous())
+                for keys, values in block
+            ]
+            for block in passed.offered
         )
         return cls(offered, (torch.arange(count) >= at[:, None])[:, None, None], at)
 
@@ -268,102 +186,74 @@ def stages_of_tensors(decoder: Decoder, tensors: Tensors) -> Stages:
 
 
 def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float64) -> Stages:
-    """A compiled network as the paper writes it: its module, with the heads of a layer side by side."""
-    module = to_torch(network, dtype=dtype).requires_grad_(False)
-    return Stages(
-        embedding=module.get_parameter("embedding"),
-        prompt=module.get_parameter("padding"),
-        positions=module.get_parameter("positions"),
-        blocks=tuple(_paper_block(layer) for layer in module.layers if isinstance(layer, TorchLayer)),
-        last_norm=None,
-        readout=module.get_parameter("readout"),
-        readout_bias=module.get_parameter("readout_bias"),
-        strict=module.strict,
-    )
+    """A compiled network as the paper writes it: its module."""
+    return to_torch(network, dtype=dtype).requires_grad_(False).walk(Stages)
 
 
 def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> Block:
     prefix = f"transformer.h.{index}"
     own = {name.removeprefix(f"{prefix}."): value for name, value in tensors.items()}
-    d, heads, width = decoder.dim, decoder.heads, decoder.width
-    together = own["attn.c_attn.weight"].view(d, 3, heads, width).permute(1, 2, 0, 3)
-    bias = own["attn.c_attn.bias"].view(3, heads, width)
-    scale = 1.0 / math.sqrt(width)
     everywhere = torch.ones_like(own["attn.c_proj.bias"])
+    kinds = {"c_fc": decoder.activation, "c_proj": None}
     return Block(
-        query=together[0] * scale,
-        key=together[1],
-        value=together[2],
-        output=own["attn.c_proj.weight"].view(heads, width, d),
-        biases=(bias[0] * scale, bias[1], bias[2]),
-        output_bias=own["attn.c_proj.bias"],
-        norms=(_norm(tensors, f"{prefix}.ln_1"), _norm(tensors, f"{prefix}.ln_2")),
+        heads=[DecoderHeads(decoder, own)],
+        mlp=[
+            Linear(own[f"mlp.{part}.weight"], own[f"mlp.{part}.bias"], kind) for part, kind in kinds.items()
+        ],
         keeps=(everywhere, everywhere),
-        mlp=tuple((own[f"mlp.{part}.weight"], own[f"mlp.{part}.bias"]) for part in ("c_fc", "c_proj")),
-        activations=(decoder.activation,),
+        norms=[_norm(tensors, f"{prefix}.{name}") for name in ("ln_1", "ln_2")],
     )
 
 
-def _paper_block(layer: TorchLayer) -> Block:
-    keeps = layer.get_buffer("keep_attention"), layer.get_buffer("keep_mlp")
-    heads = [head for head in layer.heads if isinstance(head, TorchHead)]
-    linears = [linear for linear in layer.mlp if isinstance(linear, TorchLinear)]
-    query, key, value = (
-        _stacked([getattr(head, name) for head in heads], keeps[0], 1) for name in ("W_Q", "W_K", "W_V")
-    )
-    none = query.new_zeros(len(heads), query.shape[2])
-    return Block(
-        query=query,
-        key=key,
-        value=value,
-        output=_stacked([head.W_C for head in heads], keeps[0], 0),
-        biases=(none, none, value.new_zeros(len(heads), value.shape[2])),
-        output_bias=torch.zeros_like(keeps[0]),
-        norms=(None, None),
-        keeps=keeps,
-        mlp=tuple((linear.W, linear.b) for linear in linears),
-        activations=tuple(one for linear in linears for one in linear.activations),
-    )
+class DecoderHeads(Heads):
+    """All heads of a block of GPT-2: one matrix gives their queries, keys and values."""
+
+    matrix: Tensor  # d × (part, head, width), queries scaled
+    bias: Tensor
+    output: Tensor  # (head, width) × d
+    output_bias: Tensor
+
+    def __init__(self, decoder: Decoder, own: Tensors) -> None:
+        super().__init__()
+        self.shape = (3, decoder.heads, decoder.width)
+        scale = torch.ones_like(own["attn.c_attn.bias"])
+        scale[: decoder.heads * decoder.width] = 1.0 / math.sqrt(decoder.width)
+        hold(self, matrix=own["attn.c_attn.weight"] * scale, bias=own["attn.c_attn.bias"] * scale)
+        hold(self, output=own["attn.c_proj.weight"], output_bias=own["attn.c_proj.bias"])
+
+    def offers(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values in one product."""
+        flat = torch.addmm(self.bias, x.flatten(0, 1), self.matrix)
+        return flat.view(*x.shape[:2], *self.shape).permute(2, 0, 3, 1, 4).unbind()
+
+    def forward(self, mixed: Tensor) -> Tensor:
+        """All heads in one product, and the bias."""
+        return mixed.transpose(1, 2).flatten(2) @ self.output + self.output_bias
+
+    @property
+    def matrices(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Head by head."""
+        query, key, value = self.matrix.view(-1, *self.shape).permute(1, 2, 0, 3)
+        return query, key, value, self.output.view(*self.shape[1:], -1)
 
 
-def _stacked(matrices: Sequence[Tensor], channels: Tensor, axis: int) -> Tensor:
-    """Heads of different widths side by side, the narrow ones padded with zeros along ``axis``."""
-    width = max((matrix.shape[axis] for matrix in matrices), default=1)
-    shape = (len(channels), width) if axis else (width, len(channels))
-    made = channels.new_zeros(len(matrices), *shape)
-    for number, matrix in enumerate(matrices):
-        made[number, : matrix.shape[0], : matrix.shape[1]] = matrix
-    return made
+class _Norm(nn.Module):
+    """LayerNorm."""
+
+    gain: Tensor
+    shift: Tensor
+
+    def __init__(self, gain: Tensor, shift: Tensor) -> None:
+        super().__init__()
+        hold(self, gain=gain, shift=shift)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.layer_norm(x, x.shape[-1:], self.gain, self.shift, eps=LAYER_NORM_EPSILON)
 
 
-def _on(device: str, value: object) -> object:
-    """Every tensor inside, moved."""
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, tuple):
-        return tuple(_on(device, one) for one in value)
-    if isinstance(value, Stages | Block):
-        return replace(value, **{one.name: _on(device, getattr(value, one.name)) for one in fields(value)})  # type: ignore[arg-type]
-    return value
-
-
-def _norm(tensors: Tensors, name: str) -> Norm:
+def _norm(tensors: Tensors, name: str) -> nn.Module:
     gain = tensors.get(f"{name}.weight")
-    return None if gain is None else (gain, tensors[f"{name}.bias"])
-
-
-def normed(x: Tensor, norm: Norm) -> Tensor:
-    """LayerNorm; nothing where there is none."""
-    if norm is None:
-        return x
-    return torch.nn.functional.layer_norm(x, x.shape[-1:], *norm, eps=LAYER_NORM_EPSILON)
-
-
-def _heads(x: Tensor, matrix: Tensor, bias: Tensor) -> Tensor:
-    """[word, head, n, width]."""
-    heads, dim, width = matrix.shape
-    flat = x @ matrix.transpose(0, 1).reshape(dim, heads * width)
-    return flat.view(*x.shape[:2], heads, width).transpose(1, 2) + bias[:, None]
+    return nn.Identity() if gain is None else _Norm(gain, tensors[f"{name}.bias"])
 
 
 def _small_product(one: Tensor, other: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ letter would give). Controls are an untrained network, the other directions and 
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from krohn.study.findings import Share
 from krohn.study.readings import Numbers, Pairs, Predict, Readings, draw_pairs
-from krohn.study.stages import Block, Passed, Past, Stages
+from krohn.study.stages import Passed, Past, Stages
 from krohn.study.variables import Variable, letter_variable, state_variable
 
 DRAWN = 24
@@ -123,22 +124,10 @@ def untrained(stages: Stages, seed: int) -> Stages:
     def mixed(value: Tensor) -> Tensor:
         return value.flatten()[torch.randperm(value.numel(), generator=generator)].view(value.shape)
 
-    def block(given: Block) -> Block:
-        return replace(
-            given,
-            query=mixed(given.query),
-            key=mixed(given.key),
-            value=mixed(given.value),
-            output=mixed(given.output),
-            mlp=tuple((mixed(weight), bias) for weight, bias in given.mlp),
-        )
-
-    return replace(
-        stages,
-        embedding=mixed(stages.embedding),
-        readout=mixed(stages.readout),
-        blocks=tuple(map(block, stages.blocks)),
-    )
+    embedding, readout, blocks = mixed(stages.embedding), mixed(stages.readout), deepcopy(stages.blocks)
+    for matrix in (matrix for block in blocks for matrix in block.matrices):
+        matrix.copy_(mixed(matrix))
+    return replace(stages, embedding=embedding, readout=readout, blocks=blocks)
 
 
 def dealt(answers: Numbers, predicted: Numbers, before: Numbers) -> float:

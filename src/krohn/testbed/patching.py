@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.bridge import attention, hidden_from
+from krohn.bridge import Block, attention, hidden_from
 from krohn.exporting.decoder import Decoder
-from krohn.study.stages import Block, normed, stages_of_decoder
+from krohn.study.stages import DecoderHeads, stages_of_decoder
 from krohn.testbed.graph import Flags, Graph
 
 Words = npt.NDArray[np.int64]
@@ -76,12 +76,13 @@ class EdgeModel:
         change = (lambda place, stream: stream) if edit is None else edit
         readers.stream = change("blocks.0.hook_resid_pre", readers.stream)
         for layer, block in enumerate(self.stages.blocks):
+            bias = _heads(block).output_bias
             if clean is not None and other is not None and self._unpatched(layer, other.kept):
-                readers.replay(clean, block.output_bias)
+                readers.replay(clean, bias)
                 continue
             for output in self._attention(block, readers):
                 readers.write(output)
-            readers.add(block.output_bias)
+            readers.add(bias)
             readers.stream = change(f"blocks.{layer}.hook_resid_mid", readers.stream)
             readers.write(block.transformed(readers.read()))
             readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
@@ -95,18 +96,24 @@ class EdgeModel:
     def _attention(self, block: Block, readers: "_Readers") -> Tensor:
         """The output of each head: [head, word, position, d]."""
         heads = self.graph.heads
+        own = _heads(block)
         if readers.alike:
-            query, key, value = (part.transpose(0, 1) for part in block.offered(readers.read(3 * heads)))
+            query, key, value = (part.transpose(0, 1) for part in block.offers(readers.read(3 * heads))[0])
         else:
             seen = torch.stack([readers.read() for _ in range(3 * heads)])
-            seen = normed(seen, block.norms[0]).view(3, heads, *seen.shape[1:])
-            split = torch.stack([block.query, block.key, block.value])
-            bias = torch.stack(block.biases)[:, :, None, None]
-            query, key, value = torch.einsum("chbtd,chdw->chbtw", seen, split) + bias
+            seen = block.norms[0](seen).view(3, heads, *seen.shape[1:])
+            bias = own.bias.view(own.shape)[:, :, None, None]
+            query, key, value = torch.einsum("chbtd,chdw->chbtw", seen, torch.stack(own.matrices[:3])) + bias
         places = torch.arange(key.shape[2])
         weights = attention(query, key, hidden_from(places, len(places), strict=False))
-        mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", weights @ value, block.output)
+        mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", weights @ value, own.matrices[3])
         return mixed
+
+
+def _heads(block: Block) -> DecoderHeads:
+    (heads,) = block.heads
+    assert isinstance(heads, DecoderHeads)
+    return heads
 
 
 class _Readers:
