@@ -113,3 +113,12 @@ def test_a_run_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: py
     with pytest.raises(InvalidFile, match="must not change while it is verified"):
         krohn.verify(folder, effort=0.01)
     assert read_net(folder).digest != before
+
+
+def test_an_order_of_sums_is_in_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Proved from left to right alone: so said the first verdict, and not that of a recheck."""
+    krohn.save(krohn.compile("C3", architecture="diagonal"), tmp_path / "net")
+    for options in (["--out", str(tmp_path / "own.json")], ["--recheck", str(tmp_path / "own.json")]):
+        capsys.readouterr()
+        assert run(["verify", str(tmp_path / "net"), *options]) == 0
+        assert "sums added from left to right, not fused" in capsys.readouterr().out.splitlines()[0]

@@ -8,6 +8,7 @@ from click.core import ParameterSource
 
 from krohn.automata.zoo import parse_spec
 from krohn.certify.certificate import Verification, explain, place
+from krohn.check.claim import ANY
 from krohn.check.folder import weight_files
 from krohn.check.format import FORMATS
 from krohn.check.net import COMPILED, RECURRENT, TRAINED
@@ -209,7 +210,12 @@ def _verdict(verdict: Verification, name: str) -> str:
     checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
-    return f"certified: {name}, {verdict.words}, {verdict.dtype}\n{assumed}\n{margin}"
+    return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}\n{assumed}\n{margin}"
+
+
+def _ordered(verdict: Verification) -> str:
+    """The order of sums, where the claim is not about all of them."""
+    return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
 
 
 OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device")
@@ -253,7 +259,7 @@ def recurrent_text(verdict: Verification, name: str) -> str:
             f"{_CHUNKS[known['chunked']]}"
         )
     if verdict.certified:
-        return f"certified: {name}, {verdict.words}, {verdict.dtype}"
+        return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}"
     if verdict.counterexample is not None:
         return "not certified: a wrong word was found"
     if verdict.largest:
