@@ -5,7 +5,7 @@ from construct_paper.test_grid_recognition import CASES, renamed_grid
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.certify.certificate import Record
-from krohn.certify.verification import check_hints
+from krohn.certify.description import check_hints
 from krohn.construct.paper.theorem1 import build_scan
 from krohn.construct.paper.theorem2 import build_paper
 from krohn.construct.paper.theorem3 import VARIANTS, build_grid
