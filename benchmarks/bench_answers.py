@@ -4,7 +4,7 @@ Limit: each must end with a result or with one line that names the limit and the
 of processor time and 2 GB. A command that takes six times as long is ended: by processor time, so a busy
 machine changes nothing.
 
-Run: python benchmarks/bench_answers.py [--only WORD] [--out docs/generated/answers.md]
+Run: python benchmarks/bench_answers.py [--only WORD] [--out results/tables/answers.md]
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 SECONDS, MEGABYTES, GIVEN_UP = 10.0, 2048, 60
 PAGE = """# Does every command answer?
 
-Written by `python benchmarks/bench_answers.py --out docs/generated/answers.md`: hard inputs, the processor
+Written by `python benchmarks/bench_answers.py --out results/tables/answers.md`: hard inputs, the processor
 time and peak memory they take, and what they answer. Limit: 10 seconds and 2 GB, with a result (exit
 status 0) or one line that names the limit and the option (exit status 2). Automata without a name are made by
 the script.

@@ -7,6 +7,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from command_reference import write_reference  # noqa: E402  (beside this file)
+from records import relinked, write_records  # noqa: E402
 
 from krohn import __version__  # noqa: E402
 
@@ -27,3 +28,15 @@ myst_heading_anchors = 3
 suppress_warnings = ["toc.not_included"]  # a new page is no error; the index lists it in time
 
 write_reference(HERE / "reference" / "commands.md")
+write_records()
+
+
+def setup(app):
+    """Links from a page to a record lead to the site's page of it."""
+
+    def relink(app, name, source):
+        page = HERE / f"{name}.md"
+        if page.parent.name not in {"records", "reference"}:
+            source[0] = relinked(source[0], page, page)
+
+    app.connect("source-read", relink)

@@ -2,7 +2,7 @@
 
     python research/checker_ablation.py [--longer] [--jobs 1] [--only TEXT] [--parts PART …] [--log FILE] …
 
-``--out docs/generated/ablation.md`` writes the page, and with ``--longer`` adds its second table. With
+``--out research/ablation.md`` writes the page, and with ``--longer`` adds its second table. With
 ``--log`` a run continues where it was stopped.
 A part is disabled by replacing its function: a bound by a weaker one, a rule by a refusal. Nothing wrong can
 be proved that way; the count is of proofs lost. A part whose removal loses no proof should be deleted.

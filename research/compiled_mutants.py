@@ -2,7 +2,7 @@
 
     python research/compiled_mutants.py [--times 1] [--kinds KIND …] [--jobs 1] [--log FILE] [--out FILE]
 
-`--out docs/generated/mutants.md` writes the page.
+`--out research/mutants.md` writes the page.
 
 The target is 0: no mutant that is wrong on some tested word may be certified. Only the proof runs: no second
 opinion, no hints. The judge (tests/check/judge.py) shares no code with the package; it runs all short

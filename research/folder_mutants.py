@@ -2,7 +2,7 @@
 
     python research/folder_mutants.py [--count 4] [--seed 0] [--jobs 1] [--log FILE] [--out FILE]
 
-`--out docs/generated/mutants.md` writes the second part of that page. The limit is 0, as for compiled
+`--out research/mutants.md` writes the second part of that page. The limit is 0, as for compiled
 networks: no mutant that answers a word wrongly may be proved. The proof is asked alone, with the witness of
 the network without the change and with a new search. An export is judged by the stock class
 ``GPT2LMHeadModel`` or, for TransformerLens, by its computation written out in torch; a recurrent network by

@@ -17,9 +17,7 @@ import krohn
 from krohn.cli.app import COMMANDS, run
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(
-    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "generated").glob("*.md")]
-)
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "results").glob("*.md")])
 
 
 def blocks(language: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Writes docs/generated/atlas.md and atlas.json: small automata, the layers built and proved, lower bounds.
+"""Writes results/tables/atlas.md and atlas.json: small automata, the layers built and proved, lower bounds.
 
 Every automaton is compiled, certified, and run on all short words against a naive simulation. One run writes
 both files; the page says how many minutes of processor time it took.
@@ -21,7 +21,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata, small_automata
 from krohn.construct.depth_bounds import USUAL, bounded
 
-DOCS = Path(__file__).parents[1] / "docs" / "generated"
+DOCS = Path(__file__).parents[1] / "results" / "tables"
 SEED = 1
 SHORT = 600
 INTRODUCTION = """# The atlas of small automata

@@ -20,7 +20,7 @@ NOT_RUN = {
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "cards" / "cards.jsonl"
 KERNELS = ROOT / "results" / "cards" / "kernels.jsonl"
-DOCS = ROOT / "docs" / "generated" / "card-table.md"
+DOCS = ROOT / "results" / "tables" / "card-table.md"
 
 _DELTA = "stock_layers:gated_delta"
 PAIRS = (

@@ -9,7 +9,7 @@ hold is not run again, so a run can be continued. First every cell (layer, autom
 AdamW; then, with Muon, cells that no seed learned although no theorem is against it; then ten with AdamW
 where three disagree. Layers of flash-linear-attention are those of `stock_layers.py`, so its package must be
 on the path. `gather` adds networks to results/cards/cards.jsonl, a line for each cell and optimiser; `page`
-writes docs/generated/card-table.md from it.
+writes results/tables/card-table.md from it.
 """
 
 import argparse

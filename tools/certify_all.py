@@ -134,7 +134,7 @@ def main() -> int:
 
 def page(path: Path, name: str, table: str) -> str:
     """The text of the page with this part, and the command that writes it, replaced."""
-    command = f"python tools/certify_all.py --parts {name} --out docs/generated/certified.md"
+    command = f"python tools/certify_all.py --parts {name} --out results/tables/certified.md"
     text = path.read_text(encoding="utf-8") if path.exists() else "# What is certified\n"
     block = f"<!-- {name} -->\n{table}\n\nWritten by `{command}`.\n<!-- end -->"
     match = re.search(rf"<!-- {name} -->.*?<!-- end -->", text, flags=re.DOTALL)

@@ -1,9 +1,9 @@
 """What the lines of the checker are for: those of each part, and how many networks are not proved without it.
 
     python tools/checker_lines.py            # both tables
-    python tools/checker_lines.py --write    # into docs/generated/house.md
+    python tools/checker_lines.py --write    # into research/house.md
 
-The lines are counted from the sources. The networks are those of docs/generated/ablation.md, which
+The lines are counted from the sources. The networks are those of research/ablation.md, which
 ``research/checker_ablation.py`` writes; a part that is listed in both of its tables has the sum.
 """
 
@@ -32,7 +32,7 @@ from krohn.check.format import Format
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKER = ROOT / "src" / "krohn" / "check"
-ABLATION, PAGE = (ROOT / "docs" / "generated" / name for name in ("ablation.md", "house.md"))
+ABLATION, PAGE = (ROOT / "research" / name for name in ("ablation.md", "house.md"))
 USES = {
     "a cascade": "checker finite machine head_rules strands mlp affine readout",
     "one arithmetic, for all": "verdict real format",
@@ -98,7 +98,7 @@ def part_table() -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="into docs/generated/house.md")
+    parser.add_argument("--write", action="store_true", help="into research/house.md")
     tables = {"uses": "\n".join(use_table()), "parts": "\n".join(part_table())}
     if not parser.parse_args().write:
         print("\n\n".join(tables.values()))

@@ -3,7 +3,7 @@
     python tools/house.py                # everything
     python tools/house.py --no-trace     # only what can be read from the sources, in a second
     python tools/house.py --names        # also the files behind each number
-    python tools/house.py --write        # the table of docs/generated/house.md, in a clone with its history
+    python tools/house.py --write        # the table of research/house.md, in a clone with its history
 
 The aims first: 50,000 lines in 290 modules, capabilities that came later apart; a reader who follows
 `compile S4` meets at most 30 files, `verify` and `train` at most 25; the
@@ -218,7 +218,7 @@ def written_since(revision: str, sources: dict[str, str]) -> int:
 
 
 def page_table(traces: dict[str, set[str]], sources: dict[str, str], hidden: int) -> str:
-    """The rows of docs/generated/house.md."""
+    """The rows of research/house.md."""
     parts, later = by_folder(sources), later_lines(sources)
     tests, total = test_lines(parts), sum(parts.values())
     rest = {n: text for n, text in sources.items() if not any(belongs(n, p) for p in LATER.values())}
@@ -258,7 +258,7 @@ def room_table(sources: dict[str, str]) -> str:
 
 def write_page(table: str, mark: str) -> None:
     """Replaces the table between the page's marks."""
-    page = ROOT / "docs" / "generated" / "house.md"
+    page = ROOT / "research" / "house.md"
     text, count = re.subn(
         rf"(<!-- {mark} -->\n).*?(\n<!-- end -->)",
         lambda match: match[1] + table + match[2],
@@ -323,7 +323,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--no-trace", action="store_true", help="read the sources only")
     parser.add_argument("--names", action="store_true", help="list the files behind each number")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/generated/house.md")
+    parser.add_argument("--write", action="store_true", help="write the table of research/house.md")
     parser.add_argument("--trace-one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trace_one:

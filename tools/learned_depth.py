@@ -56,7 +56,7 @@ def compiled_depths() -> dict[str, tuple[int, int, int]]:
     """Layers, lower bound and fewest blocks of the paper's automata."""
     rows = [
         line
-        for line in (ROOT / "docs" / "generated" / "sizes.md").read_text().splitlines()
+        for line in (ROOT / "results" / "tables" / "sizes.md").read_text().splitlines()
         if line.startswith("| ")
     ]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
@@ -83,7 +83,7 @@ def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
 
 def atlas_depths() -> dict[str, tuple[int, int]]:
     """Layers and lower bound of the sample's automata, by their tables."""
-    atlas = json.loads((ROOT / "docs" / "generated" / "atlas.json").read_text())
+    atlas = json.loads((ROOT / "results" / "tables" / "atlas.json").read_text())
     return {
         "table:" + ".".join("".join(map(str, row)) for row in one["table"]): (one["depth"], one["lower"])
         for part in atlas.values()

@@ -47,9 +47,9 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 def sizes() -> str:
-    """For some automata: the size built, the size by the paper's recipe, and the proof (docs/generated)."""
-    built = first_rows("docs/generated/sizes.md", "automaton")
-    proved = first_rows("docs/generated/certified.md", "small checker")
+    """For some automata: the size built, the size by the paper's recipe, and the proof (results/tables)."""
+    built = first_rows("results/tables/sizes.md", "automaton")
+    proved = first_rows("results/tables/certified.md", "small checker")
     rows = []
     for name in SHOWN:
         own, proof = built[name], proved[name]

@@ -1,4 +1,4 @@
-"""Writes docs/generated/width.md and its figure: how wide one layer must be for words of a length.
+"""Writes results/tables/width.md and its figure: how wide one layer must be for words of a length.
 
 Run: python tools/width_table.py certify [NAME …]   builds and certifies what results/proofs/width.jsonl lacks
      python tools/width_table.py page [--check]     writes the page and the figure from these (seconds)
@@ -20,11 +20,11 @@ from krohn.depth.lower_bound import Witness, find_witness
 from krohn.nearest_float import FLOATS
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "generated" / "width.md"
-FIGURE = ROOT / "docs" / "generated" / "width"
+PAGE = ROOT / "results" / "tables" / "width.md"
+FIGURE = ROOT / "results" / "tables" / "width"
 POINTS = ROOT / "results" / "proofs" / "width.jsonl"
 CONSTANT = (*(f"C{n}" for n in range(2, 9)), "C2xC2", "C2xC2xC2", "D8")
-"""Automata that one layer of constant width does at every length (docs/generated/sizes.md)."""
+"""Automata that one layer of constant width does at every length (results/tables/sizes.md)."""
 OTHERS = tuple(name for name in PAPER_AUTOMATA if name not in CONSTANT)
 LENGTHS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PRECISIONS = (8, 24, 53)

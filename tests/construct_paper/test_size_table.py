@@ -38,7 +38,7 @@ def test_large_numbers_are_shown_as_powers_of_ten() -> None:
 
 
 def test_the_page_holds_what_is_built_today() -> None:
-    page_text = (Path(__file__).parents[2] / "docs" / "generated" / "sizes.md").read_text()
+    page_text = (Path(__file__).parents[2] / "results" / "tables" / "sizes.md").read_text()
     table = faithful_table([parse_spec(name) for name in ("C2", "S4", "Grid9", "Dyck4,2")], 100)
     for line in table.markdown().splitlines():
         assert line in page_text, "run python tools/size_table.py"

@@ -26,7 +26,7 @@ from krohn.depth.lower_bound import (
     find_witness,
 )
 
-ATLAS = json.loads((Path(__file__).parents[2] / "docs" / "generated" / "atlas.json").read_text())
+ATLAS = json.loads((Path(__file__).parents[2] / "results" / "tables" / "atlas.json").read_text())
 LAST_RUN = ((0, 1), (0, 2), (2, 1))
 """a keeps 0 and 2 and takes 1 to 0, b leads to 1 after an odd run and to 2 after an even one."""
 

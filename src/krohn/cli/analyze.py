@@ -166,7 +166,7 @@ def _text(
         lines.append(
             f"one layer    of that size, if its embedding may be any function of letter and position and its "
             f"MLP any function, can do all words of up to "
-            f"{depth.one_layer_up_to:,} letters (docs/generated/width.md)"
+            f"{depth.one_layer_up_to:,} letters (results/tables/width.md)"
         )
     if depth.witness is not None:
         lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")

@@ -1,6 +1,6 @@
 """Small random automata: how many layers training needs, beside how many they compile to.
 
-The automata are the first of the atlas's sample (4 states, 2 letters, seed 1); `docs/generated/atlas.json`
+The automata are the first of the atlas's sample (4 states, 2 letters, seed 1); `results/tables/atlas.json`
 has their compiled depths and lower bounds. Predictions are in `docs/learned-depth.md`.
 """
 
