@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from bench_training import build, paper_run, print_table, seconds_per_step
 
-from krohn.training.config import OptimizerConfig, model_config
-from krohn.training.device import choose_device
+from krohn.lab.training.config import OptimizerConfig, model_config
+from krohn.lab.training.device import choose_device
 
 SIZES = ((16, 20, 16), (8, 6, 64), (8, 12, 16), (2, 6, 64))  # layers, replicates, batch
 RATES = {"without": 0.0, "attention dropout": 0.1}

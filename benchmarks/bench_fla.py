@@ -27,8 +27,8 @@ from bench_recurrent import delta_loop
 from stock_deltaproduct import take_the_first_configuration
 from torch import Tensor
 
-from krohn.models.architectures import deltaproduct
-from krohn.models.kernels.delta_scan import delta_scan
+from krohn.lab.models.architectures import deltaproduct
+from krohn.lab.models.kernels.delta_scan import delta_scan
 
 HEADS = 4
 OURS, LOOP, THEIRS = "ours", "loop", "flash-linear-attention"

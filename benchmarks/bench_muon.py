@@ -17,9 +17,9 @@ import torch
 from bench_training import build, paper_run, print_table, seconds_per_step
 from step_parts import milliseconds
 
-from krohn.training import muon
-from krohn.training.config import OptimizerConfig
-from krohn.training.device import choose_device
+from krohn.lab.training import muon
+from krohn.lab.training.config import OptimizerConfig
+from krohn.lab.training.device import choose_device
 
 SIZES = ((16, 20, 16), (8, 6, 64), (8, 12, 16), (2, 6, 64))  # layers, replicates, batch
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from krohn.models.kernels.delta_scan import chunked, delta_scan
-from krohn.models.kernels.linear_scan import linear_scan
+from krohn.lab.models.kernels.delta_scan import chunked, delta_scan
+from krohn.lab.models.kernels.linear_scan import linear_scan
 
 CHANNELS, KEY, VALUE = 64, 16, 16
 

@@ -12,14 +12,14 @@ import json
 import subprocess
 import sys
 
-from krohn.construct.paper.theorem1 import composition_width
+from krohn.paper.theorem1 import composition_width
 
 CASES = (("S4", 24), ("A5", 60), ("S5", 120))
 GADGETS = ("plateau", "hat", "direct")
 MEASURE = """
 import json, resource, sys, time
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.theorem1 import build_scan
+from krohn.paper.theorem1 import build_scan
 automaton = parse_spec(sys.argv[1])
 before = time.perf_counter()
 net = build_scan(automaton, int(sys.argv[3]), sys.argv[2])

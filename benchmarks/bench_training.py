@@ -20,12 +20,12 @@ from step_profile import profile_step
 from stock_loop import StockLoop
 
 from krohn.automata.zoo import parse_spec
-from krohn.tasks.batches import Task
-from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
-from krohn.training.device import choose_device, choose_precision
-from krohn.training.loop import train
-from krohn.training.state import TrainState, ema_window
-from krohn.training.step import Stepper
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
+from krohn.lab.training.device import choose_device, choose_precision
+from krohn.lab.training.loop import train
+from krohn.lab.training.state import TrainState, ema_window
+from krohn.lab.training.step import Stepper
 
 
 def paper_run(layers: int, replicates: int, **changes: Any) -> RunConfig:

@@ -28,12 +28,12 @@ import torch
 import transformers
 from plain_loop import PlainLoop, plain_module, task_of
 
-from krohn import random_streams
-from krohn.models.architectures.gpt import GptConfig
-from krohn.models.stock import gpt_to_stock
-from krohn.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
-from krohn.training.state import TrainState
-from krohn.training.step import Stepper
+from krohn.lab import random_streams
+from krohn.lab.models.architectures.gpt import GptConfig
+from krohn.lab.models.stock import gpt_to_stock
+from krohn.lab.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
+from krohn.lab.training.state import TrainState
+from krohn.lab.training.step import Stepper
 
 CPU = torch.device("cpu")
 TURN = 16  # steps

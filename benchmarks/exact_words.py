@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from krohn.study.exact import count
-from krohn.training.trained_network import read_run
+from krohn.lab.provable.exact import count
+from krohn.lab.training.trained_network import read_run
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 NETWORKS = Path(__file__).parents[1] / "results" / "networks"

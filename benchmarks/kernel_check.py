@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from krohn import random_streams
-from krohn.models.kernels import operations, plain
-from krohn.models.registry import model_config
-from krohn.training.adamw import plain_update
-from krohn.training.config import OptimizerConfig
-from krohn.training.muon import Muon
-from krohn.training.state import TrainState
+from krohn.lab import random_streams
+from krohn.lab.models.kernels import operations, plain
+from krohn.lab.models.registry import model_config
+from krohn.lab.training.adamw import plain_update
+from krohn.lab.training.config import OptimizerConfig
+from krohn.lab.training.muon import Muon
+from krohn.lab.training.state import TrainState
 
 Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ...]]
 
@@ -111,7 +111,7 @@ def compare(
 
 
 def compare_adamw() -> dict[str, Any]:
-    from krohn.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
+    from krohn.lab.training.kernels import adamw  # Triton exists only beside CUDA builds of torch
 
     replicates, size = 3, 100_003
     make = lambda: torch.randn(replicates, size, device="cuda")  # noqa: E731

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.kernel.exploring import LayersOnStates
-from krohn.kernel.stored import stored_network
+from krohn.coq.exploring import LayersOnStates
+from krohn.coq.stored import stored_network
+from krohn.lab.cards.recurrent_modules import in_training
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
-from krohn.study.recurrent_modules import in_training
 
 NAMES = ("C3", "C6", "D6", "A4", "S3", "T3", "S4")
 LETTERS = 200

@@ -8,14 +8,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from krohn.automata.zoo import parse_spec
-from krohn.models import position_encodings
-from krohn.models.architectures.gpt import GptConfig
-from krohn.models.architectures.lstm import LstmConfig
-from krohn.models.kernels.plain import alibi_slopes, recency_mask
-from krohn.models.stock import StockLstm
-from krohn.tasks.batches import Task
-from krohn.training.config import RunConfig
-from krohn.training.state import replicate_keys
+from krohn.lab.models import position_encodings
+from krohn.lab.models.architectures.gpt import GptConfig
+from krohn.lab.models.architectures.lstm import LstmConfig
+from krohn.lab.models.kernels.plain import alibi_slopes, recency_mask
+from krohn.lab.models.stock import StockLstm
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.config import RunConfig
+from krohn.lab.training.state import replicate_keys
 
 _BATCHES = 64
 _NOTHING = -100  # the index that cross_entropy ignores

@@ -26,9 +26,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from triton import language as tl
 
-from krohn.models.kernels import bias_gelu, operations, plain
-from krohn.training.device import choose_device
-from krohn.training.kernels import adamw
+from krohn.lab.models.kernels import bias_gelu, operations, plain
+from krohn.lab.training.device import choose_device
+from krohn.lab.training.kernels import adamw
 
 LAYERS, REPLICATES, ROWS, WIDTH = 16, 20, 1600, 512
 # Products of one layer, forward and backward: rows of x, columns of x, columns of the weight.

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from krohn.training.step import Stepper
+from krohn.lab.training.step import Stepper
 
 _STEPS = 8
 _KINDS = (

@@ -7,13 +7,13 @@ import transformers
 from torch import Tensor, nn
 
 from krohn.automata.zoo import parse_spec
-from krohn.models.architectures.gpt import GptConfig
-from krohn.models.network import Weights
-from krohn.models.stock import gpt_to_stock
-from krohn.tasks.batches import Task
-from krohn.training.config import RunConfig
-from krohn.training.state import replicate_keys, shape
-from krohn.training.step import Stepper
+from krohn.lab.models.architectures.gpt import GptConfig
+from krohn.lab.models.network import Weights
+from krohn.lab.models.stock import gpt_to_stock
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.config import RunConfig
+from krohn.lab.training.state import replicate_keys, shape
+from krohn.lab.training.step import Stepper
 
 
 class StockLoop:

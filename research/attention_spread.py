@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from krohn.automata.sampling import sample
-from krohn.study.attention import classified, nearness
-from krohn.study.readings import Readings
-from krohn.study.subject import subject_of_run
-from krohn.training.directory import read_config
+from krohn.lab.interpret.attention import classified, nearness
+from krohn.lab.interpret.readings import Readings
+from krohn.lab.interpret.subject import subject_of_run
+from krohn.lab.training.directory import read_config
 
 WORDS, SEED, NEAR = 16, 1 << 20, 4
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from krohn.automata.sampling import sample
-from krohn.study.readings import Readings
-from krohn.study.subject import subject_of_run
-from krohn.training.directory import read_config
+from krohn.lab.interpret.readings import Readings
+from krohn.lab.interpret.subject import subject_of_run
+from krohn.lab.training.directory import read_config
 
 SHARES = (0.0, 1.0, 1.1, 1.25, 1.5, 2.0)
 WORDS, AT_ONCE, SEED = 64, 8, 1 << 20

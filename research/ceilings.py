@@ -13,8 +13,8 @@ from fractions import Fraction
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
-from krohn.experiments.settings import TASKS
-from krohn.tasks.batches import feasible_letters, parse_distribution
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.tasks.batches import feasible_letters, parse_distribution
 
 
 def position_free_ceiling(automaton: Semiautomaton, length: int, distribution: str = "auto") -> Fraction:

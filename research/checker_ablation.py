@@ -24,15 +24,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import krohn
-from krohn.certify import witness_search
-from krohn.certify.proof import attempt
-from krohn.certify.verification import arithmetic
-from krohn.check import affine, checker, chunks, closure, composition, head_rules, layer_norm, mlp, race, scan
-from krohn.check import format as formats
+from krohn.check.arithmetic import affine
+from krohn.check.arithmetic import format as formats
+from krohn.check.recurrent import chunks, closure
+from krohn.check.transformer import checker, composition, head_rules, layer_norm, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
-from krohn.exporting.export_proof import prove
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.proving.compiled import arithmetic
+from krohn.proving.export import prove
+from krohn.proving.proof import attempt
+from krohn.proving.witness import search as witness_search
 
 PAPER = (
     *("C2", "C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"),

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import krohn
-from krohn.certify.proof import attempt
-from krohn.certify.verification import arithmetic
 from krohn.errors import KrohnError
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from check.changes import CHANGES, changed

@@ -22,17 +22,17 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.engines import Job
-from krohn.experiments.experiment import PlannedRun
-from krohn.experiments.names import Scale, parse_scale
-from krohn.experiments.recipes.networks import folder_of
-from krohn.experiments.record import Member, Record
-from krohn.experiments.single_run import work
-from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED, best_of
-from krohn.experiments.sweep import is_done
-from krohn.experiments.text_form import import_text
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.engines import Job
+from krohn.lab.experiments.experiment import PlannedRun
+from krohn.lab.experiments.names import Scale, parse_scale
+from krohn.lab.experiments.recipes.networks import folder_of
+from krohn.lab.experiments.record import Member, Record
+from krohn.lab.experiments.single_run import work
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.summary import SOLVED, best_of
+from krohn.lab.experiments.sweep import is_done
+from krohn.lab.experiments.text_form import import_text
 
 KEPT = ("networks", "depth")
 LEAST_SECONDS = 45.0  # for a cell that may be stopped early

@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 
 import krohn
-from krohn.certify.proof import furthest
-from krohn.certify.search import all_words
 from krohn.check.claim import Certificate, read_certificate
-from krohn.check.folder import read_net
-from krohn.check.net import Net
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
-from krohn.exporting.export_proof import claim_about, without_norms
+from krohn.proving.export import claim_about, without_norms
+from krohn.proving.proof import furthest
+from krohn.proving.word_search import all_words
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]
 from compiled_mutants import OTHERS, OUTCOMES, Row, read_log, table  # noqa: E402
@@ -303,8 +303,8 @@ def of_exports(name: str, kind: str, seed: int, count: int) -> Row:
 
 def of_recurrent(name: str, kind: str, seed: int, count: int) -> Row:
     """Some mutants of one kind of one recurrent network, in both float types."""
-    from krohn.check.cells import Gated
-    from krohn.recurrent.recurrent_verdict import close
+    from krohn.check.recurrent.cells import Gated
+    from krohn.proving.recurrent import close
     from krohn.recurrent.recurrent_weights import WEIGHTS
     from recurrent.judge import gated_logits, right, stack_logits
     from recurrent.test_lacking import KINDS_OF_MUTANTS, with_more

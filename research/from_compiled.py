@@ -19,12 +19,12 @@ from returning import Training, disturbed, trained
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.exporting.decoder import Decoder
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.study.findings import Amount
-from krohn.study.stages import stages_of_decoder
-from krohn.study.subject import subject_of_decoder
-from krohn.study.understand import Study
+from krohn.lab.interpret.findings import Amount
+from krohn.lab.interpret.stages import stages_of_decoder
+from krohn.lab.interpret.subject import subject_of_decoder
+from krohn.lab.interpret.understand import Study
+from krohn.network.gpt2.decoder import Decoder
 
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "C2, cascade": ("C2", {"method": "cascade", "objective": "blocks"}),

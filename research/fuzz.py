@@ -178,9 +178,9 @@ def load_everything() -> None:
         import_module(f"krohn.cli.{module}")
     for module in (
         "torch",
-        "krohn.training.loop",
+        "krohn.lab.training.loop",
         "krohn.exporting.driver",
-        "krohn.experiments.reproduction",
+        "krohn.lab.experiments.reproduction",
     ):
         import_module(module)
 

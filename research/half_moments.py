@@ -14,15 +14,15 @@ from unittest.mock import patch
 
 from torch import Tensor
 
-from krohn.experiments.engines import Job
-from krohn.experiments.experiment import PlannedRun
-from krohn.experiments.names import Scale, parse_scale
-from krohn.experiments.recipes import stability
-from krohn.experiments.record import Record
-from krohn.experiments.single_run import work
-from krohn.experiments.summary import mean_and_error
-from krohn.experiments.text_form import parse_text
-from krohn.training.adamw import AdamW
+from krohn.lab.experiments.engines import Job
+from krohn.lab.experiments.experiment import PlannedRun
+from krohn.lab.experiments.names import Scale, parse_scale
+from krohn.lab.experiments.recipes import stability
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.single_run import work
+from krohn.lab.experiments.summary import mean_and_error
+from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.training.adamw import AdamW
 
 RESULTS = Path(__file__).parents[1] / "results"
 _step = AdamW.step

@@ -38,7 +38,7 @@ from torch.nn import functional
 
 from krohn.automata.simulation import simulate
 from krohn.automata.zoo import parse_spec
-from krohn.study.layers import Alone, find_layer
+from krohn.lab.cards.layers import Alone, find_layer
 
 ROOT = Path(__file__).parents[1]
 RECORDS, PAGE = ROOT / "results" / "cards" / "margins.jsonl", ROOT / "docs" / "proofs.md"

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from krohn.testbed.graph import Graph
+from krohn.lab.suite.graph import Graph
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
 LAYERS, HEADS, DIM = 2, 3, 12

@@ -17,13 +17,13 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.construct.paper.theorem1 import build_scan
-from krohn.construct.paper.theorem2 import build_paper
-from krohn.construct.paper.theorem3 import build_grid
 from krohn.network.compiled import CompiledNetwork
+from krohn.paper.theorem1 import build_scan
+from krohn.paper.theorem2 import build_paper
+from krohn.paper.theorem3 import build_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from construct_paper.lemma_networks import build_counter, build_memory
+from paper.lemma_networks import build_counter, build_memory
 
 LENGTHS = (4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 2048, 4096)
 Build = Callable[[int], CompiledNetwork]

@@ -8,9 +8,9 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.exporting.decoder import Decoder, Tensor
-from krohn.study.readings import Numbers
-from krohn.study.stages import decoder_tensors, stages_of_tensors
+from krohn.lab.interpret.readings import Numbers
+from krohn.lab.interpret.stages import decoder_tensors, stages_of_tensors
+from krohn.network.gpt2.decoder import Decoder, Tensor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ MUTANTS = [
         "study/findings.py",
         "square / (2 * trials)",
         "square / (3 * trials)",
-        "tests/study/test_intervals.py",
+        "tests/lab/interpret/test_intervals.py",
     ),
     (
         "network/forward.py",
@@ -97,13 +97,13 @@ MUTANTS = [
         "construct/paper/lemmas.py",
         "waves * (2 * start + 1)",
         "waves * (2 * start - 1)",
-        "tests/construct_paper/test_counter_and_memory.py",
+        "tests/paper/test_counter_and_memory.py",
     ),
     (
         "construct/paper/lemmas.py",
         "0.5, 1.0) / each(sin",
         "1.0, 1.0) / each(sin",
-        "tests/construct_paper/test_counter_and_memory.py",
+        "tests/paper/test_counter_and_memory.py",
     ),
     (
         "construct/lowering/attention_gadgets.py",
@@ -124,8 +124,8 @@ MUTANTS = [
         "2.0 * (scale * seen.logit + LEAD)",
         "tests/exporting/test_from_compiled.py",
     ),
-    ("tasks/batches.py", "< self.config.reveal", "<= 1 - self.config.reveal", "tests/tasks"),
-    ("tasks/batches.py", "states + self.automaton.num_letters", "states", "tests/tasks"),
+    ("tasks/batches.py", "< self.config.reveal", "<= 1 - self.config.reveal", "tests/lab/tasks"),
+    ("tasks/batches.py", "states + self.automaton.num_letters", "states", "tests/lab/tasks"),
     ("atomic.py", "os.replace(temporary, target)", "target.write_bytes(b'')", "tests/test_atomic.py"),
     ("check/readout.py", "~(margins > 0)", "~(margins > -1)", "tests/check/test_readout.py"),
     (
@@ -162,13 +162,13 @@ MUTANTS = [
         "check/boxes.py",
         "if not (leads > 0).all():",
         "if not (leads > -9).all():",
-        "tests/study/test_checker_inside.py",
+        "tests/lab/interpret/test_checker_inside.py",
     ),
     (
         "check/boxes.py",
         "(low[0] <= 0) & (high[0] >= 0)",
         "(low[0] <= 0) | (high[0] >= 0)",
-        "tests/study/test_checker_inside.py",
+        "tests/lab/interpret/test_checker_inside.py",
     ),
     (
         "check/balls.py",
@@ -187,7 +187,7 @@ MUTANTS = [
         "certify/witness_heads.py",
         "np.maximum(place - distance, 0)",
         "np.maximum(place - distance - 1, 0)",
-        "tests/certify/test_completeness.py",
+        "tests/proving/test_completeness.py",
     ),
     (
         "certify/certificate.py",
@@ -225,12 +225,17 @@ MUTANTS = [
         "(got != right).all(axis=1)",
         "tests/exporting/test_half_types.py",
     ),
-    ("experiments/store.py", "OR scale = :scale", "OR scale <> :scale", "tests/experiments/test_store.py"),
+    (
+        "experiments/store.py",
+        "OR scale = :scale",
+        "OR scale <> :scale",
+        "tests/lab/experiments/test_store.py",
+    ),
     (
         "experiments/experiment.py",
         "_extent(records) > _extent(best",
         "_extent(records) < _extent(best",
-        "tests/experiments/test_sweep.py tests/experiments/test_published_records.py",
+        "tests/lab/experiments/test_sweep.py tests/lab/experiments/test_published_records.py",
     ),
     (
         "cascade/congruences.py",

@@ -1,6 +1,6 @@
 """Where the processor time of the tests goes: by test, commands that it starts included, and by function.
 
-    python research/time_of_tests.py tests/experiments
+    python research/time_of_tests.py tests/lab/experiments
     python research/time_of_tests.py tests --top 60 --profile suite.prof
 
 Times are processor seconds, so that other work on the machine does not count; the profiler itself makes

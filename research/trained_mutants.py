@@ -23,12 +23,12 @@ import numpy as np
 import torch
 
 from krohn.automata.simulation import simulate
-from krohn.check.boxes import Boxes, Words, boxes_from, check
 from krohn.check.claim import read_certificate
-from krohn.study.box_search import Contexts, contexts, search
-from krohn.study.examined import habitual, uniform
-from krohn.study.proving import NAME, cell_of, claimed_words, tensors_of
-from krohn.training.trained_network import TrainedNetwork, read_run
+from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
+from krohn.lab.provable.examined import habitual, uniform
+from krohn.lab.provable.trained import NAME, cell_of, claimed_words, tensors_of
+from krohn.lab.training.trained_network import TrainedNetwork, read_run
+from krohn.proving.box_search import Contexts, contexts, search
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 LONG, SHORT = 200, 30

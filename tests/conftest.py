@@ -56,7 +56,7 @@ NEEDED_BY_TESTS = {
         "automata-lib",
         ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_invalid_accepting_states"),
     ),
-    "krohn explore as a server": ("uvicorn", ("krohn.web.server:serve", "place_in_python[explore]")),
+    "krohn explore as a server": ("uvicorn", ("krohn.explorer.server:serve", "place_in_python[explore]")),
     "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
 }
 """What single tests call, the package that it needs, and parts of the names of those tests."""

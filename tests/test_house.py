@@ -2,7 +2,6 @@
 
 from fnmatch import fnmatch
 
-import checker_lines
 import house
 import pytest
 import reachable
@@ -88,20 +87,6 @@ def test_a_trace_counts_files_whose_functions_ran() -> None:
 
 
 def test_what_belongs_to_a_later_capability_is_a_module_or_what_lies_in_it() -> None:
-    assert house.belongs("krohn.check.real", "check certify.proof")
-    assert house.belongs("krohn.certify.witness_heads", "certify.witness_*")
+    assert house.belongs("krohn.check.arithmetic.real", "check certify.proof")
+    assert house.belongs("krohn.proving.witness.heads", "certify.witness_*")
     assert not house.belongs("krohn.checker", "check")
-
-
-def test_every_file_of_the_checker_and_every_part_of_the_ablation_is_in_the_tables_of_lines() -> None:
-    files = {path.stem for path in checker_lines.CHECKER.glob("*.py")}
-    assert sorted(name for names in checker_lines.USES.values() for name in names.split()) == sorted(files)
-    parts = checker_lines.lost(checker_lines.ABLATION.read_text())
-    assert set(parts) - set(checker_lines.PARTS) == {"depth of the terms of softmax"}
-    assert set(checker_lines.PARTS) <= set(parts)
-
-
-def test_lines_and_lost_networks_are_counted() -> None:
-    assert checker_lines.lines_of(checker_lines.lost) == 6
-    page = "| races | 1 | 0.96 | one |\n| chunks | 11 | 1.00 | some |\n\n| races | 2 | 0.9 |  |\n"
-    assert checker_lines.lost(page) == {"races": 3, "chunks": 11}

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from krohn.cli.app import COMMANDS
-from krohn.web.trained_results import GALLERY
+from krohn.explorer.trained_results import GALLERY
 
 DOCS = Path(__file__).parents[1] / "docs"
 

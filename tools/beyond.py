@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from krohn.automata.sampling import sample
-from krohn.study.readings import Numbers, Readings
-from krohn.study.subject import Subject
+from krohn.lab.interpret.readings import Numbers, Readings
+from krohn.lab.interpret.subject import Subject
 
 LENGTHS = (1.0, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Lengths of words, as multiples of those of training."""

@@ -43,7 +43,7 @@ def rows(task: tuple[str, argparse.Namespace]) -> list[dict[str, Any]]:
         from stock_deltaproduct import take_the_first_configuration
 
         take_the_first_configuration()
-    from krohn.study.card import card
+    from krohn.lab.cards.card import card
 
     for automaton in TASKS:
         begin = time.monotonic()

@@ -159,8 +159,8 @@ def joined(networks: list[dict[str, Any]]) -> dict[str, Any]:
 def can(layer: str, task: str) -> str:
     """The verdict of the theorems: yes, no or open."""
     from krohn.automata.zoo import parse_spec
-    from krohn.study.card import theorem
-    from krohn.study.layers import find_layer
+    from krohn.lab.cards.card import theorem
+    from krohn.lab.cards.layers import find_layer
 
     sys.path.insert(0, str(Path(__file__).parent))
     return str(theorem(parse_spec(task), find_layer(layer, 32))["can"])

@@ -31,7 +31,7 @@ def work(task: tuple[Cell, int, dict[str, Any]]) -> dict[str, Any]:
     import torch
     from recorded_steps import record_steps
 
-    from krohn.study.card import card
+    from krohn.lab.cards.card import card
 
     torch.set_num_threads(1)
     sys.path.insert(0, str(Path(__file__).parent))
@@ -93,8 +93,8 @@ def affordable(rows: Rows, seconds: float, layers: list[str] | None) -> Iterator
 def gather(arguments: argparse.Namespace) -> None:
     """Merges the files into the results, with the current verdicts of the theorems."""
     from krohn.automata.zoo import parse_spec
-    from krohn.study.card import conflict, theorem
-    from krohn.study.layers import find_layer
+    from krohn.lab.cards.card import conflict, theorem
+    from krohn.lab.cards.layers import find_layer
 
     sys.path.insert(0, str(Path(__file__).parent))
     lines = []

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.experiment import Cell, Row, cells_of
-from krohn.experiments.names import Scale
-from krohn.experiments.recipes import stability
-from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTIONS, WHOLE
-from krohn.experiments.settings import TASKS
-from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED, mean_and_error
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.experiment import Cell, Row, cells_of
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.recipes import stability
+from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTIONS, WHOLE
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.summary import SOLVED, mean_and_error
 
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
 ABELIAN = tuple(task for task in TASKS if task.startswith("C"))

@@ -31,9 +31,9 @@ from depth_claims import (
     s5_needs_most,
 )
 
-from krohn.experiments.experiment import Row
-from krohn.experiments.recipes import stability
-from krohn.experiments.recipes.generalization import (
+from krohn.lab.experiments.experiment import Row
+from krohn.lab.experiments.recipes import stability
+from krohn.lab.experiments.recipes.generalization import (
     GPT,
     LSTM,
     NO_POSITIONS_BOS,
@@ -41,10 +41,10 @@ from krohn.experiments.recipes.generalization import (
     SCRATCHPAD,
     SHIFTED_BOS,
 )
-from krohn.experiments.recipes.incomplete import MUON
-from krohn.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
-from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED
+from krohn.lab.experiments.recipes.incomplete import MUON
+from krohn.lab.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.summary import SOLVED
 
 
 def best_and_median_differ(records: Records) -> Verdict:

@@ -19,10 +19,10 @@ from claim_evidence import (
     weigh,
 )
 
-from krohn.experiments.experiment import Row
-from krohn.experiments.recipes.depth import COLUMN, NON_ABELIAN
-from krohn.experiments.recipes.depth import MEMORIES as APERIODIC
-from krohn.experiments.settings import TASKS
+from krohn.lab.experiments.experiment import Row
+from krohn.lab.experiments.recipes.depth import COLUMN, NON_ABELIAN
+from krohn.lab.experiments.recipes.depth import MEMORIES as APERIODIC
+from krohn.lab.experiments.settings import TASKS
 
 
 def everything_is_learned(records: Records) -> Verdict:

@@ -18,11 +18,11 @@ from certify_all import PAPER
 from published_tables import markdown
 
 import krohn
-from krohn.exporting.decoder import Decoder, write_files
 from krohn.exporting.driver import FORMATS
-from krohn.exporting.export_proof import prove
 from krohn.exporting.from_compiled import check, check_rounding, decoder_of_compiled
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Decoder, write_files
+from krohn.proving.export import prove
 
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
 LENGTH = 128

@@ -18,8 +18,8 @@ import numpy as np
 from learned_depth import ROOT, Fit, Line, atlas_depths, called, fit, interval, line_of, markdown, rows_of
 from numpy.typing import NDArray
 
-from krohn.experiments.experiment import Row
-from krohn.experiments.recipes.sample import FITTED, specs
+from krohn.lab.experiments.experiment import Row
+from krohn.lab.experiments.recipes.sample import FITTED, specs
 
 FILE = ROOT / "results" / "sample-predictions.json"
 MODELS: dict[str, tuple[str, ...]] = {

@@ -74,7 +74,7 @@ WAYS = {
     "verify": (25, "import krohn; krohn.verify(krohn.load('net'))"),
     "train": (
         25,
-        "from krohn.training.config import RunConfig, TaskConfig, model_config; import krohn; "
+        "from krohn.lab.training.config import RunConfig, TaskConfig, model_config; import krohn; "
         "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
         "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",
     ),

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import krohn
 from krohn.automata.zoo import parse_spec
+from krohn.coq.coqc import development
+from krohn.coq.stored import stored_network, stored_transformer
 from krohn.errors import KrohnError
-from krohn.kernel.coq import development
-from krohn.kernel.stored import stored_network, stored_transformer
-from krohn.kernel.verdict import kernel_verdict
 from krohn.network.storage import save as save_compiled
+from krohn.proving.kernel import kernel_verdict
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 

@@ -20,14 +20,14 @@ import torch
 
 import krohn
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.lab.interpret.findings import Amount, Finding
+from krohn.lab.interpret.readings import Numbers, Readings
+from krohn.lab.interpret.stages import stages_of_decoder
+from krohn.lab.interpret.subject import subject_of_decoder
+from krohn.lab.interpret.understand import Study
+from krohn.lab.interpret.variables import candidates
+from krohn.lab.suite.disguise import ROTATED, disguise
 from krohn.network.compiled import CompiledNetwork
-from krohn.study.findings import Amount, Finding
-from krohn.study.readings import Numbers, Readings
-from krohn.study.stages import stages_of_decoder
-from krohn.study.subject import subject_of_decoder
-from krohn.study.understand import Study
-from krohn.study.variables import candidates
-from krohn.testbed.disguise import ROTATED, disguise
 
 LENGTH = {"Grid5": 8, "D6": 6}
 RIGHT, NEAR = 0.99, 0.25

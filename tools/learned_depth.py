@@ -18,14 +18,14 @@ from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.experiment import Row, cells_of
-from krohn.experiments.names import Scale
-from krohn.experiments.recipes.depth import MUON, WHOLE
-from krohn.experiments.recipes.sample import FITTED, specs
-from krohn.experiments.settings import TASKS
-from krohn.experiments.store import Store
-from krohn.experiments.text_form import import_text
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.experiment import Row, cells_of
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.recipes.depth import MUON, WHOLE
+from krohn.lab.experiments.recipes.sample import FITTED, specs
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 VERDICTS = ("AC0", "ACC0", "NC1-complete")

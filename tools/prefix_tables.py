@@ -29,7 +29,7 @@ from beyond import LENGTHS, beyond
 from understand_tables import ROOT, STORE, markdown, rounded
 
 import krohn
-from krohn.study.carrying import (
+from krohn.lab.interpret.carrying import (
     AT_ONCE,
     FROM_THE_LEFT,
     STEP_BY_STEP,
@@ -39,13 +39,13 @@ from krohn.study.carrying import (
     places_of,
     signature,
 )
-from krohn.study.hybrids import ONE_STEP
-from krohn.study.learned import state_moved
-from krohn.study.prefixes import PAIRS, patch_prefixes
-from krohn.study.subject import subject_of, subject_of_decoder, subject_of_run
-from krohn.testbed.catalogue import NETWORKS
-from krohn.testbed.disguise import NONE, ROTATED, disguise
-from krohn.training.directory import read_config
+from krohn.lab.interpret.hybrids import ONE_STEP
+from krohn.lab.interpret.learned import state_moved
+from krohn.lab.interpret.prefixes import PAIRS, patch_prefixes
+from krohn.lab.interpret.subject import subject_of, subject_of_decoder, subject_of_run
+from krohn.lab.suite.catalogue import NETWORKS
+from krohn.lab.suite.disguise import NONE, ROTATED, disguise
+from krohn.lab.training.directory import read_config
 
 KNOWN, TRAINED = STORE / "prefixes-known.jsonl", STORE / "prefixes-trained.jsonl"
 LEARNED = STORE / "learned.jsonl"

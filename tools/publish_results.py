@@ -12,12 +12,12 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.names import Scale
-from krohn.experiments.record import Member, conflict_lines
-from krohn.experiments.reproduction import reproduce
-from krohn.experiments.store import Store
-from krohn.experiments.text_form import export_text, import_text
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.record import Member, conflict_lines
+from krohn.lab.experiments.reproduction import reproduce
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.text_form import export_text, import_text
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -26,16 +26,16 @@ from two_optimisers import table as optimisers
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
-from krohn.experiments.all_experiments import EXPERIMENTS
-from krohn.experiments.experiment import Row, cells_of
-from krohn.experiments.names import Scale
-from krohn.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
-from krohn.experiments.record import Record
-from krohn.experiments.settings import TASKS
-from krohn.experiments.store import Store
-from krohn.experiments.summary import best_of, marks_of, success_text
-from krohn.experiments.text_form import import_text
-from krohn.web.plain_words import head_words, register_words
+from krohn.explorer.plain_words import head_words, register_words
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.experiment import Row, cells_of
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.summary import best_of, marks_of, success_text
+from krohn.lab.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")

@@ -77,7 +77,7 @@ def entrances() -> set[Definition]:
         result.add((module, name))
     # The registry of models finds these by listing the folder.
     result |= {
-        (f"krohn.models.architectures.{path.stem}", "ARCHITECTURE")
+        (f"krohn.lab.models.architectures.{path.stem}", "ARCHITECTURE")
         for path in (PACKAGE / "models" / "architectures").glob("*.py")
         if "ARCHITECTURE" in path.read_text()
     }

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from krohn.study import harness
+from krohn.lab.cards import harness
 
 
 def record_steps() -> None:

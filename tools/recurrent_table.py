@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
+from krohn.lab.cards.recurrent_modules import in_training
+from krohn.proving.recurrent import close, horizon_of
 from krohn.recurrent.recurrent_network import logits_of
-from krohn.recurrent.recurrent_verdict import close, horizon_of
 from krohn.recurrent.recurrent_weights import WEIGHTS
-from krohn.study.recurrent_modules import in_training
 
 PROVED = [
     *(("deltaproduct", name) for name in ("S5", "T3", "Dyck4,2")),

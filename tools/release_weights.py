@@ -14,15 +14,15 @@ from pathlib import Path
 
 import torch
 
-from krohn import atomic
 from krohn.automata.zoo import parse_spec
+from krohn.base import atomic
+from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, KrohnError
-from krohn.experiments.record import Record
-from krohn.experiments.text_form import parse_text
-from krohn.strict_json import read_json
-from krohn.tasks.batches import Task
-from krohn.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
-from krohn.training.trained_network import best_replicate
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
+from krohn.lab.training.trained_network import best_replicate
 
 RESULTS = Path(__file__).parents[1] / "results"
 MOST_BYTES = 16_000_000

@@ -28,11 +28,11 @@ from beyond import LENGTHS, SEED, beyond, later_positions
 from understand_tables import ROOT, STORE, markdown, rounded
 
 from krohn.automata.sampling import sample
-from krohn.study.carrying import LetterPath, follow_letter, places_of, signature
-from krohn.study.learned import state_moved
-from krohn.study.prefixes import SOME_CUT, patch_prefixes
-from krohn.study.subject import Subject, subject_of_run
-from krohn.training.directory import read_config
+from krohn.lab.interpret.carrying import LetterPath, follow_letter, places_of, signature
+from krohn.lab.interpret.learned import state_moved
+from krohn.lab.interpret.prefixes import SOME_CUT, patch_prefixes
+from krohn.lab.interpret.subject import Subject, subject_of_run
+from krohn.lab.training.directory import read_config
 
 RECORDS, SHIFTED = STORE / "replicates.jsonl", STORE / "shifts.jsonl"
 FEW_SHIFTS, FEW_WORDS = (1, 2, 4, 8), 12

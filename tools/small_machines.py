@@ -1,8 +1,8 @@
 """All automata with up to three states and two letters, compiled and proved, for pages without a server.
 
-``python tools/small_machines.py`` writes them into ``src/krohn/web/assets/small.txt``, compressed; a page
-without a server looks up drawn automata there. The key of an automaton is its table, with states numbered in
-the order in which words reach them; of two that differ only by the names of letters one is kept.
+``python tools/small_machines.py`` writes them into ``src/krohn/explorer/assets/small.txt``, compressed; a
+page without a server looks up drawn automata there. The key of an automaton is its table, with states
+numbered in the order in which words reach them; of two that differ only by the names of letters one is kept.
 """
 
 import base64
@@ -20,8 +20,8 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import compile
 from krohn.construct.request import Method
-from krohn.verification import verify
-from krohn.web.page_data import describe
+from krohn.explorer.page_data import describe
+from krohn.proving.verification import verify
 
 MOST_STATES, LETTERS, LENGTH = 3, 2, 12
 LETTER_SIGNS, STATE_SIGNS = "\ue000\ue001", "\ue010\ue011\ue012"
@@ -86,4 +86,4 @@ if __name__ == "__main__":
     for each in tables():
         machines[key_of(each)] = machine(each)
         sys.stderr.write(f"{len(machines)} {key_of(each)}\n")
-    Path(str(files("krohn.web") / "assets" / ASSET)).write_text(packed(machines))
+    Path(str(files("krohn.explorer") / "assets" / ASSET)).write_text(packed(machines))

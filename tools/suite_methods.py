@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from krohn.testbed.catalogue import entries
-from krohn.testbed.causal import TEST, TRAIN
-from krohn.testbed.disguise import DISGUISES
-from krohn.testbed.methods import CIRCUIT_METHODS, aligned, most_variance
-from krohn.testbed.scoring import Known, interchange_accuracy, scored
+from krohn.lab.suite.catalogue import entries
+from krohn.lab.suite.causal import TEST, TRAIN
+from krohn.lab.suite.disguise import DISGUISES
+from krohn.lab.suite.methods import CIRCUIT_METHODS, aligned, most_variance
+from krohn.lab.suite.scoring import Known, interchange_accuracy, scored
 
 PAIRS = 48
 VARIABLES = 3

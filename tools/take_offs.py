@@ -10,10 +10,10 @@ from statistics import median
 
 from two_optimisers import published, rate
 
-from krohn.experiments.recipes.depth import MUON
-from krohn.experiments.record import Record
-from krohn.experiments.summary import SOLVED
-from krohn.study.findings import wilson
+from krohn.lab.experiments.recipes.depth import MUON
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.summary import SOLVED
+from krohn.lab.interpret.findings import wilson
 
 GROUPS = ("D6", "D8", "Q8", "A4", "S4", "A5", "S5")
 LAYERS = (6, 8)

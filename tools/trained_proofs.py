@@ -20,11 +20,11 @@ import torch
 from certify_all import PAPER
 
 from krohn.automata.zoo import parse_spec
-from krohn.study.box_search import contexts, words_of
-from krohn.study.code_training import code_of
-from krohn.study.provable_run import FOLDER, make_provable
-from krohn.study.proving import NAME
-from krohn.training.loop import train
+from krohn.lab.provable.code_training import code_of
+from krohn.lab.provable.provable_run import FOLDER, make_provable
+from krohn.lab.provable.trained import NAME
+from krohn.lab.training.loop import train
+from krohn.proving.box_search import contexts, words_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
 AUTOMATA = (*PAPER, "S3")

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
 
-from krohn.experiments.experiment import Cell, cells_of
-from krohn.experiments.names import Scale
-from krohn.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
-from krohn.experiments.record import Record
-from krohn.experiments.settings import TASKS
-from krohn.experiments.store import Store
-from krohn.experiments.summary import SOLVED
-from krohn.experiments.text_form import import_text
+from krohn.lab.experiments.experiment import Cell, cells_of
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.summary import SOLVED
+from krohn.lab.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 COMMON_STEP = 4000

@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from known_algorithms import ALGORITHMS, cells, variables_of
 
-from krohn.study.report import Report, write_page
-from krohn.study.understand import understand
+from krohn.lab.interpret.report import Report, write_page
+from krohn.lab.interpret.understand import understand
 
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / "results" / "understand"

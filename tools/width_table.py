@@ -14,10 +14,10 @@ from pathlib import Path
 from size_table import PAPER_AUTOMATA, SizeTable
 
 import krohn
+from krohn.base.nearest_float import FLOATS
 from krohn.depth.block_scheme import BlockScheme
 from krohn.depth.layer_size import LayerSize, heads_needed
 from krohn.depth.lower_bound import Witness, find_witness
-from krohn.nearest_float import FLOATS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "results" / "tables" / "width.md"
@@ -230,7 +230,7 @@ def draw(points: list[Point]) -> None:
     """Ten panels: nine automata whose width grows with the length, and one for those that count."""
     from matplotlib.figure import Figure
 
-    from krohn.figures.style import PALETTE, house_style, save
+    from krohn.lab.figures.style import PALETTE, house_style, save
 
     lengths = sorted({round(10 ** (k / 8)) for k in range(3, 49)})
     with house_style():

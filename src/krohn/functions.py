@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.atomic import check_output, write_text
 from krohn.automata.semiautomaton import Word
 from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.construct import barrington as formulas
+from krohn.base.atomic import check_output, write_text
+from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
+from krohn.base.notebook import Rows
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import atlas as atlas_of
-from krohn.construct.threshold_circuit import threshold_circuit
-from krohn.construct.threshold_gates import Circuit
 from krohn.errors import InvalidInput
-from krohn.folder import COMPILED, RECURRENT, TRAINED, Folder
+from krohn.explorer.page_data import LENGTH, build_machine, render_page
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
-from krohn.notebook import Rows
+from krohn.paper import barrington as formulas
+from krohn.paper.threshold_circuit import threshold_circuit
+from krohn.paper.threshold_gates import Circuit
 from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork
-from krohn.web.page_data import LENGTH, build_machine, render_page
 
 if TYPE_CHECKING:
-    from krohn.experiments.reproduction import Reproduction
-    from krohn.study.extraction import Extracted
-    from krohn.training.trained_network import TrainedNetwork
+    from krohn.lab.experiments.reproduction import Reproduction
+    from krohn.lab.interpret.extraction import Extracted
+    from krohn.lab.training.trained_network import TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -52,7 +52,7 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
     if kind == RECURRENT:
         return recurrent_network.load(directory)
     if kind == TRAINED:
-        from krohn.training.trained_network import read_run
+        from krohn.lab.training.trained_network import read_run
 
         return read_run(Path(directory))
     return storage.load(directory)
@@ -114,8 +114,8 @@ def extract(
     network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
 ) -> "Extracted":
     """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
-    from krohn.study.extraction import answers_of
-    from krohn.study.extraction import extract as extract_automaton
+    from krohn.lab.interpret.extraction import answers_of
+    from krohn.lab.interpret.extraction import extract as extract_automaton
 
     return extract_automaton(answers_of(Path(network), effort, device), length, max_states)
 
@@ -131,11 +131,11 @@ def reproduce(
 ) -> "Reproduction":
     """One experiment of the paper: runs what is missing in the store, then makes table and figures.
 
-    With ``show`` nothing is run. ``options`` are those of ``krohn.experiments.sweep.SweepOptions``.
+    With ``show`` nothing is run. ``options`` are those of ``krohn.lab.experiments.sweep.SweepOptions``.
     """
-    from krohn.experiments.reproduction import reproduce as run_experiment
-    from krohn.experiments.store import Store
-    from krohn.experiments.sweep import SweepOptions
+    from krohn.lab.experiments.reproduction import reproduce as run_experiment
+    from krohn.lab.experiments.store import Store
+    from krohn.lab.experiments.sweep import SweepOptions
 
     path = Path(store)
     with Store(path, writable=not show) as opened:

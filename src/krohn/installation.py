@@ -7,10 +7,10 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from krohn import __version__
-from krohn.notebook import Rows
+from krohn.base.notebook import Rows
 
 if TYPE_CHECKING:
-    from krohn.notebook import DataFrame
+    from krohn.base.notebook import DataFrame
 
 PURPOSES = {
     "": "krohn itself",
@@ -113,6 +113,6 @@ def _accelerator() -> str:
     """The GPU as training sees it; lazy import: torch takes seconds, and may be missing."""
     if _version("torch") is None:
         return "none: torch is missing"
-    from krohn.training.device import accelerator
+    from krohn.lab.training.device import accelerator
 
     return accelerator()

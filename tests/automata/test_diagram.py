@@ -14,8 +14,8 @@ from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo, zoo_names
+from krohn.base.svg import text_width
 from krohn.errors import LimitExceeded
-from krohn.svg import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = [name for name in zoo_names() if zoo(name).num_states <= MAX_DRAWN]

@@ -5,7 +5,7 @@ from random import Random
 
 from every import every
 from krohn.automata.semiautomaton import Transformation
-from krohn.budget import unlimited
+from krohn.base.budget import unlimited
 from krohn.cascade.congruences import (
     Partition,
     congruences,

@@ -8,7 +8,7 @@ import pytest
 
 from cascade.random_automata import golden, random_automaton
 from every import every
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.covering import PAIR_COST, check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton

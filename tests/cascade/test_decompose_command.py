@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 import krohn
 from every import every
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
+from krohn.base.svg import text_width
 from krohn.cascade.decomposition import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run
-from krohn.svg import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,7 +8,7 @@ import pytest
 from cascade.random_automata import GOLDEN, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.covering import check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton

@@ -12,7 +12,7 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.budget import UNITS, Budget, unlimited
+from krohn.base.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import (

@@ -9,7 +9,7 @@ from cascade.random_automata import GOLDEN, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade

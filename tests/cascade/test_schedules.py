@@ -9,7 +9,7 @@ import pytest
 from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, classes_below, holonomy_cascade, schedule
 from krohn.cascade.image_sets import image_sets
 from krohn.cascade.merging import mergeable, merged

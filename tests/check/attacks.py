@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from certify.built_networks import compiled
-from certify.test_attacks import DIM, LAST_LETTER, LENGTH, blank, chain, changed, layer
 from check.test_deceivers import Construction, of, recency, with_idle_channel
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
+from proving.built_networks import compiled
+from proving.test_attacks import DIM, LAST_LETTER, LENGTH, blank, chain, changed, layer
 
 Attack = Callable[[], Construction]
 NOTHING = Mlp((np.zeros((DIM, DIM)),), (np.zeros(DIM),))

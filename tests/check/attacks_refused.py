@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from certify.built_networks import compiled
-from certify.test_attacks import DIM, blank, chain, changed, layer
 from check.attacks import (
     COPY,
     NOTHING,
@@ -25,6 +23,8 @@ from check.attacks import (
 from check.test_deceivers import Construction, of
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.transformer import Layer, Mlp
+from proving.built_networks import compiled
+from proving.test_attacks import DIM, blank, chain, changed, layer
 
 # ------------------------------------------------------------------ positions, clocks, late letters
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from every import every
-from krohn.check.checker import embed, readings_of
-from krohn.check.format import FORMATS
-from krohn.check.reader import Network
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.files.reader import Network
+from krohn.check.transformer.checker import embed, readings_of
 
 
 @every("seed", range(20))

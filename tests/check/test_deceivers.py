@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.certify.proof import attempt
-from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt
+from proving.built_networks import compiled
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])
 Construction = tuple[Transformer, Semiautomaton, int]

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from krohn.check.format import FORMATS, Box, Format, whole
-from krohn.check.real import Array, Real, Rounding, between, point
+from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
+from krohn.check.arithmetic.real import Array, Real, Rounding, between, point
 from krohn.check.verdict import Refused
 
 SMALL = Rounding(4, 2.0**-3, 15 * 2.0**3)
@@ -314,7 +314,7 @@ def test_boxes_of_a_matrix_taken_in_parts_lie_between_the_exact_ones_and_those_o
     weight[[2, 3, 8]], weight[:, 4], bias[1], x = 0.0, 0.0, 0.0, dice.normal(size=(5, 12))
     box = Box(between(x - 0.25, x + 0.25), np.abs(dice.normal(size=12)))
     together, most = fmt.measured(box, weight, bias)
-    monkeypatch.setattr("krohn.check.format.LARGE", 8)
+    monkeypatch.setattr("krohn.check.arithmetic.format.LARGE", 8)
     out, off = fmt.measured(box, weight, bias)
     up, down = np.maximum(weight, 0), np.minimum(weight, 0)
     low, high = box.part.lo @ up + box.part.hi @ down + bias, box.part.hi @ up + box.part.lo @ down + bias

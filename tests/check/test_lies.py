@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from check.judge import hard_words, outputs, runs
 from every import every
-from krohn.certify.proof import attempt, checkable
-from krohn.certify.verification import arithmetic
-from krohn.check.checker import check
-from krohn.check.reader import Automaton
+from krohn.check.files.reader import Automaton
+from krohn.check.transformer.checker import check
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt, checkable
+from proving.built_networks import compiled
 
 LENGTH = 8
 MOST = 2

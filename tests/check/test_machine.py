@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from krohn.check.machine import every_choice
-from krohn.check.real import Real, hull
+from krohn.check.arithmetic.real import Real, hull
+from krohn.check.transformer.machine import every_choice
 from krohn.check.verdict import Refused
 
 

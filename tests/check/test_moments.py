@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.check.machine import (
+from krohn.check.arithmetic.real import point
+from krohn.check.transformer.machine import (
     Lifted,
     Machine,
     Moment,
@@ -19,9 +20,8 @@ from krohn.check.machine import (
     live_states,
     merge,
 )
-from krohn.check.real import point
+from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
 from krohn.check.verdict import Budget, Refused
-from krohn.check.witness import Fold, Lift, Merge, Tabulate
 
 LENGTH, LETTERS, CHANNELS = 5, 2, 2
 WORDS = list(product(range(LETTERS), repeat=LENGTH))

@@ -17,14 +17,14 @@ from transformers import AutoModelForCausalLM
 
 import krohn
 from krohn.check.__main__ import main
+from krohn.check.arithmetic.format import ASSUMPTIONS
+from krohn.check.arithmetic.sums import ANY, CHUNK, CHUNKS, LEFT
 from krohn.check.claim import Certificate, read_certificate
-from krohn.check.folder import read_net
-from krohn.check.format import ASSUMPTIONS
-from krohn.check.sums import ANY, CHUNK, CHUNKS, LEFT
+from krohn.check.files.folder import read_net
 from krohn.cli.app import run
-from krohn.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
-from krohn.models.kernels.plain import one_hot
-from krohn.training.trained_network import read_run
+from krohn.lab.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
+from krohn.lab.models.kernels.plain import one_hot
+from krohn.lab.training.trained_network import read_run
 from recurrent.judge import stack_logits
 
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm-proved"

@@ -13,16 +13,16 @@ import torch
 import krohn
 from check.judge import decoder_outputs, hard_words, runs
 from every import every
-from krohn.check import mlp
-from krohn.check.checker import check
-from krohn.check.format import FORMATS, whole
-from krohn.check.layer_norm import normed, spread
-from krohn.check.reader import Automaton, Network
-from krohn.check.real import Real, between, point
-from krohn.check.strands import untouched
+from krohn.check.arithmetic.format import FORMATS, whole
+from krohn.check.arithmetic.real import Real, between, point
+from krohn.check.files.reader import Automaton, Network
+from krohn.check.transformer import mlp
+from krohn.check.transformer.checker import check
+from krohn.check.transformer.layer_norm import normed, spread
+from krohn.check.transformer.strands import untouched
 from krohn.check.verdict import Refused
-from krohn.exporting.export_proof import checkable_decoder, prove, token_table
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.proving.export import checkable_decoder, prove, token_table
 
 SINGLE = FORMATS["float32"]
 EPSILON = 1e-5

@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from certify.test_attacks import LAST_LETTER
 from check.test_deceivers import certified
 from krohn.automata.files import automaton_payload
 from krohn.automata.simulation import simulate
-from krohn.certify.proof import furthest
 from krohn.check.claim import Certificate
-from krohn.check.gpt2 import export_net
-from krohn.check.net import Net
+from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate, transformer_of
-from krohn.exporting.export_proof import claim_about
+from krohn.check.transformer.gpt2 import export_net
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
+from krohn.proving.export import claim_about
+from krohn.proving.proof import furthest
+from proving.test_attacks import LAST_LETTER
 
 LENGTH, DIM, HELD = 6, 6, 256.0
 LETTER, KEPT, KEY, ONE, VALUE = range(5)

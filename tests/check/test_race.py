@@ -15,13 +15,13 @@ from check.judge import outputs
 from every import every
 from krohn import compile, from_regex, verify
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.proof import checkable
-from krohn.check.checker import check
-from krohn.check.race import AFTER, AT_FIRST, STATUS, hull_apart
-from krohn.check.reader import Automaton
-from krohn.check.real import between
+from krohn.check.arithmetic.real import between
+from krohn.check.files.reader import Automaton
+from krohn.check.transformer.checker import check
+from krohn.check.transformer.race import AFTER, AT_FIRST, STATUS, hull_apart
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
+from krohn.proving.proof import checkable
 
 LENGTH = 8
 BA = np.array([[0, 1], [2, 1], [2, 2]])

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.proof import checkable
-from krohn.check.files import read_json, read_tensors
-from krohn.check.folder import read_net
-from krohn.check.reader import Automaton, Network, names_of
+from krohn.check.files.bounded import read_json, read_tensors
+from krohn.check.files.folder import read_net
+from krohn.check.files.reader import Automaton, Network, names_of
 from krohn.check.rules import transformer_of
 from krohn.errors import InvalidFile, KrohnError
 from krohn.network.storage import save
 from krohn.network.transformer import Transformer
+from krohn.proving.proof import checkable
+from proving.built_networks import compiled
 
 
 @pytest.fixture

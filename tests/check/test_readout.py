@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import krohn
-from krohn.certify.proof import attempt
-from krohn.certify.verification import arithmetic
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt
 
 
 def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:

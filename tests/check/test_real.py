@@ -5,7 +5,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from krohn.check.real import OWN, Array, Real, affine_error, ample, hull, leak_of, point, rivals, summed_up
+from krohn.check.arithmetic.real import (
+    OWN,
+    Array,
+    Real,
+    affine_error,
+    ample,
+    hull,
+    leak_of,
+    point,
+    rivals,
+    summed_up,
+)
 from krohn.check.verdict import Refused
 
 

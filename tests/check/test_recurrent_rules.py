@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import krohn
+from krohn.check.arithmetic.format import ASSUMPTIONS
+from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.claim import Certificate, read_certificate
-from krohn.check.folder import read_net
-from krohn.check.format import ASSUMPTIONS
-from krohn.check.net import Net
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate
-from krohn.check.sums import ANY, CHUNKS, LEFT
 from krohn.recurrent.recurrent_network import save
 
 ARCHITECTURES = ["deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]

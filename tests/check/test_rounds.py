@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from check.torch_judge import outputs
 from krohn.automata.simulation import simulate
-from krohn.certify.proof import attempt
-from krohn.certify.verification import arithmetic
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Transformer
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt
+from proving.built_networks import compiled
 
 LENGTH = 6
 Change = Callable[[Layer], Layer]

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 import torch
 
-from krohn.check.format import ASSUMPTIONS, BEND, FORMATS, Format, whole
-from krohn.check.real import Array, Real, Rounding, between, point
-from krohn.check.sums import Sums
+from krohn.check.arithmetic.format import ASSUMPTIONS, BEND, FORMATS, Format, whole
+from krohn.check.arithmetic.real import Array, Real, Rounding, between, point
+from krohn.check.arithmetic.sums import Sums
 from krohn.check.verdict import Refused
 
 BITS = (4, 5, 6)

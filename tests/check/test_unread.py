@@ -11,13 +11,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from check.changes import changed
 from check.judge import hard_words, runs
 from check.test_deceivers import LAST_LETTER, Construction, certified, of, with_idle_channel
 from check.torch_judge import outputs
 from krohn.automata.simulation import simulate
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
+from proving.built_networks import compiled
 
 
 def right_in_torch(construction: Construction, dtype: str) -> bool:

@@ -12,10 +12,10 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import krohn
-from krohn.check.folder import read_net
+from krohn.check.files.folder import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.study import proving
+from krohn.lab.provable import trained as proving
 
 PROVED = Path(__file__).parents[2] / "results" / "networks" / "c2-lstm-proved"
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certify.built_networks import compiled
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.certify.proof import attempt, checkable
-from krohn.certify.verification import arithmetic
-from krohn.check.checker import check
-from krohn.check.reader import Automaton, Network
+from krohn.check.files.reader import Automaton, Network
+from krohn.check.transformer.checker import check
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import attempt, checkable
+from proving.built_networks import compiled
 
 LENGTH = 8
 

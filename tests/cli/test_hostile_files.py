@@ -18,11 +18,11 @@ from safetensors.numpy import load_file, save_file
 
 import krohn
 from check.test_forged import claim_about, forged, written
-from krohn.certify.proof import attempt
 from krohn.check.__main__ import main
 from krohn.cli.app import run
 from krohn.network.storage import save
 from krohn.network.transformer import Head, Layer, Transformer
+from krohn.proving.proof import attempt
 
 Change = Callable[[dict[str, Any]], object]
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import krohn
-from experiments.made_up_records import member, record
 from krohn.cli import circuit, demo, words_on_stdin
 from krohn.cli import run as run_module
 from krohn.cli.app import run
@@ -18,10 +17,11 @@ from krohn.cli.compile import merged_texts, number_text, shortened
 from krohn.cli.explain import WIDTH, first_items, item_lines
 from krohn.cli.output import MAX_ERROR, emit, error_line, table
 from krohn.cli.verify import proof_text
-from krohn.experiments.store import Store
+from krohn.lab.experiments.store import Store
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS
+from lab.experiments.made_up_records import member, record
 
 
 def output_of(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:

@@ -9,7 +9,7 @@ import torch
 from krohn.automata.zoo import zoo
 from krohn.cli.app import run
 from krohn.errors import Unsupported
-from krohn.training.trained_network import read_run
+from krohn.lab.training.trained_network import read_run
 
 SMALL = ["--length", "6", "--steps", "2", "--batch", "4", "--warmup", "1"]
 GPT = ["--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16"]

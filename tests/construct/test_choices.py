@@ -12,7 +12,7 @@ import pytest
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.construct.compiling import compile, cost, proposals
 from krohn.construct.request import CHOICES, Objective, Proposal, Request, Source
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported

@@ -13,7 +13,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sampled_automata
 from krohn.automata.zoo import zoo
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.construct.features.cheapest_set import annotate
 from krohn.construct.features.feature import Count, Feature, Latest, Place
 from krohn.construct.features.plans import (

@@ -12,7 +12,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,
@@ -27,8 +27,8 @@ from krohn.construct.features.cheapest_set import (
 from krohn.construct.features.feature import Count, Feature, Latest, Place, common_rhythm, folded
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
-from krohn.construct.threshold_gates import FALSE, TRUE, Gates
 from krohn.errors import InvalidInput
+from krohn.paper.threshold_gates import FALSE, TRUE, Gates
 
 
 @every("seed", range(40))
@@ -159,7 +159,7 @@ def test_moduli_are_the_lengths_of_cycles() -> None:
 def test_random_circuits_are_their_inequalities_gate_by_gate(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krohn.construct.threshold_gates.CHUNK", 8)
+    monkeypatch.setattr("krohn.paper.threshold_gates.CHUNK", 8)
     rng = Random(seed)
     gates = Gates(4)
     words = np.array(list(product((0, 1), repeat=4)), dtype=bool)

@@ -11,7 +11,7 @@ from every import every
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.construct.features.catalogue import LaterPlace, Mark, Order
 from krohn.construct.features.cheapest_set import Conflict, annotate, determine
 from krohn.construct.features.feature import (

@@ -11,7 +11,6 @@ from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, 
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.lowering.attention_gadgets import GADGETS
 from krohn.construct.lowering.map_gadgets import best_code
-from krohn.construct.lowering.mlp_builder import ramp_width
 from krohn.network.attention_operations import (
     AttentionOperation,
     EndWrite,
@@ -23,6 +22,7 @@ from krohn.network.attention_operations import (
     PrefixSum,
 )
 from krohn.network.forward import logits
+from krohn.network.mlp_builder import ramp_width
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Register, Source
 from krohn.network.storage import program_from_json, program_to_json

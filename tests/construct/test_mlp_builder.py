@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pytest
 
 from every import every
-from krohn.construct.lowering.mlp_builder import (
+from krohn.errors import LimitExceeded
+from krohn.network.mlp_builder import (
     SLACK,
     MlpBuilder,
     Signal,
@@ -17,7 +18,6 @@ from krohn.construct.lowering.mlp_builder import (
     require_positions,
     staircase,
 )
-from krohn.errors import LimitExceeded
 from krohn.network.transformer import Mlp
 
 Numbers = npt.NDArray[np.float64]
@@ -161,6 +161,6 @@ def test_matrices_that_are_too_large_are_refused_with_the_number(monkeypatch: py
         require_positions(4_000_001, 10)
     builder = MlpBuilder(DIM)
     signal = builder.positive(given(0).signal)
-    monkeypatch.setattr("krohn.construct.lowering.mlp_builder.MAX_ENTRIES", 14)
+    monkeypatch.setattr("krohn.network.mlp_builder.MAX_ENTRIES", 14)
     with pytest.raises(LimitExceeded, match="15 are needed"):
         builder.build({0: signal}, width=12)  # 3 × 1 and 1 × 12

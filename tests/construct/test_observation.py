@@ -9,15 +9,15 @@ import pytest
 
 from krohn.automata.semiautomaton import Observed, Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
-from krohn.certify.proof import checkable
-from krohn.certify.search import exhaustive
-from krohn.certify.verification import arithmetic
-from krohn.check.checker import check
+from krohn.check.transformer.checker import check
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load, save
-from krohn.verification import verify
+from krohn.proving.compiled import arithmetic
+from krohn.proving.proof import checkable
+from krohn.proving.verification import verify
+from krohn.proving.word_search import exhaustive
 
 LENGTH = 12
 CASES = {  # heads in the layer that has most of them

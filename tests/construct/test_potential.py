@@ -10,7 +10,7 @@ from krohn.automata.small import small_automata
 from krohn.construct.compiling import compile
 from krohn.construct.tight.cascade_level import potential
 from krohn.network.program import interpret
-from krohn.verification import verify
+from krohn.proving.verification import verify
 
 
 def test_the_sum_is_that_of_all_steps_on_every_path() -> None:

@@ -11,9 +11,9 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.construct.compiling import compile
-from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit
-from krohn.construct.threshold_gates import FALSE, TRUE, Gates
 from krohn.errors import InvalidInput, LimitExceeded
+from krohn.paper.threshold_circuit import letters_as_bits, threshold_circuit
+from krohn.paper.threshold_gates import FALSE, TRUE, Gates
 
 OPTIONS = [
     ("C2", {}),
@@ -101,7 +101,7 @@ def test_constants_need_no_gate_and_equal_gates_are_built_once() -> None:
 
 
 def test_a_circuit_that_is_too_large_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr("krohn.construct.threshold_gates.MAX_WIRES", 100)
+    monkeypatch.setattr("krohn.paper.threshold_gates.MAX_WIRES", 100)
     with pytest.raises(LimitExceeded, match=r"at most 100 wires.*choose shorter words"):
         threshold_circuit(compile(parse_spec("S4"), 8))
 

@@ -13,12 +13,12 @@ import krohn
 from every import every
 from exporting.unproved import without_proof
 from krohn.check.__main__ import main
-from krohn.check.folder import read_net
-from krohn.check.reader import Network
+from krohn.check.files.folder import read_net
+from krohn.check.files.reader import Network
 from krohn.cli.app import run
-from krohn.exporting.export_proof import checkable_decoder, prove
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.exporting.reference import logits
+from krohn.network.gpt2.reference import logits
+from krohn.proving.export import checkable_decoder, prove
 
 LENGTH = 12
 

@@ -15,16 +15,16 @@ import krohn
 from exporting.plain_transformer_lens import native_transformer_lens
 from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
-from krohn.exporting.decoder import Decoder, tensor_file, write_files
 from krohn.exporting.driver import FORMATS, export_compiled
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
-from krohn.exporting.reference import logits
 from krohn.exporting.standard_blocks import twinned
 from krohn.exporting.transformer_lens import transformer_lens_files
-from krohn.exporting.vocabulary import tokenizer_files, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder, tensor_file, write_files
+from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import tokenizer_files, vocabulary_of
 
 LENGTH = 12
 

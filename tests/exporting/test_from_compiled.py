@@ -10,10 +10,10 @@ import torch
 import transformers
 
 import krohn
-from krohn.exporting.decoder import Decoder, write_files
 from krohn.exporting.from_compiled import check, decoder_of_compiled
 from krohn.exporting.hugging_face import hugging_face_files
-from krohn.exporting.reference import logits
+from krohn.network.gpt2.decoder import Decoder, write_files
+from krohn.network.gpt2.reference import logits
 
 LENGTH = 20
 KINDS = ["C5", "C2xC2xC2", "S4", "A5", "Grid9", "Grid3x4", "Dyck4,2", "FlipFlop", "abab", "Add", "T3"]

@@ -11,15 +11,15 @@ from onnx.reference import ReferenceEvaluator
 
 from exporting.plain_transformer_lens import native_transformer_lens
 from krohn.errors import InvalidFile, Unsupported
-from krohn.exporting import from_run
-from krohn.exporting.decoder import write_files
 from krohn.exporting.driver import export_run
-from krohn.exporting.from_run import decoder_of_run, head_without_bias
-from krohn.exporting.reference import logits
-from krohn.exporting.vocabulary import vocabulary_of
-from krohn.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
-from krohn.training.directory import read_weights
-from krohn.training.loop import train
+from krohn.lab.training import run_decoder as from_run
+from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
+from krohn.lab.training.directory import read_weights
+from krohn.lab.training.loop import train
+from krohn.lab.training.run_decoder import decoder_of_run, head_without_bias
+from krohn.network.gpt2.decoder import write_files
+from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import vocabulary_of
 
 SMALL = {"layers": 2, "dim": 16, "heads": 2, "mlp": 24}
 
@@ -85,7 +85,7 @@ def test_the_other_formats_have_the_logits_of_the_replicate_too(tmp_path: Path) 
 
 def _own_logits(folder: Path, words: np.ndarray, classes: int) -> np.ndarray:
     from krohn.automata.zoo import parse_spec
-    from krohn.training.directory import read_config
+    from krohn.lab.training.directory import read_config
 
     config = read_config(folder)
     weights = {name: value[None] for name, value in read_weights(folder, 1).items()}

@@ -9,10 +9,10 @@ import transformers
 
 import krohn
 from krohn.errors import UnknownName, Unsupported
-from krohn.exporting.decoder import write_files
 from krohn.exporting.from_compiled import check_types, decoder_of_compiled
 from krohn.exporting.hugging_face import hugging_face_files
-from krohn.exporting.reference import logits
+from krohn.network.gpt2.decoder import write_files
+from krohn.network.gpt2.reference import logits
 
 
 # A processor without bfloat16 computes it by other means, and torch says so.

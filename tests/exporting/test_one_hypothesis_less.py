@@ -18,13 +18,13 @@ from safetensors.numpy import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 import krohn
-from krohn.certify.search import all_words
 from krohn.check.__main__ import main
 from krohn.check.claim import Certificate, read_certificate
-from krohn.check.folder import read_net
+from krohn.check.files.folder import read_net
 from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.errors import KrohnError
+from krohn.proving.word_search import all_words
 
 LENGTH = 6
 

@@ -3,9 +3,9 @@
 import pytest
 
 from krohn.exporting import driver
-from krohn.exporting.decoder import Decoder
-from krohn.exporting.export_proof import Proof, unproved
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Decoder
+from krohn.proving.export import Proof, unproved
 
 
 def without_proof(patch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,13 @@ import torch
 
 from every import every
 from krohn.automata.zoo import zoo
-from krohn.bridge import states_on_device
-from krohn.certify.search import outputs_below
-from krohn.certify.verification import ARITHMETICS, arithmetic
 from krohn.construct.compiling import compile
+from krohn.lab.bridge import states_on_device
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, caster
 from krohn.network.forward import run as run_in
+from krohn.proving.compiled import ARITHMETICS, arithmetic
+from krohn.proving.word_search import outputs_below
 
 LENGTH = 7
 States = npt.NDArray[np.int64]

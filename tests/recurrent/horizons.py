@@ -1,8 +1,8 @@
 """The number in a horizon, for tests that compare lengths."""
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.cells import Cell
-from krohn.recurrent.recurrent_verdict import horizon_of
+from krohn.check.recurrent.cells import Cell
+from krohn.proving.recurrent import horizon_of
 
 
 def certified_horizon(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> int | None:

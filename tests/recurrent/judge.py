@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.study.recurrent_modules import in_training
+from krohn.lab.cards.recurrent_modules import in_training
 
 Tensors = dict[str, np.ndarray]
 

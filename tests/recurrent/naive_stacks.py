@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from krohn.check.cells import Cell
-from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
+from krohn.check.recurrent.cells import Cell
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 
 DIM, LETTERS, STATES, LAYERS, MLP = 3, 2, 4, 2, 5
 HEADS, STEPS, KEYS, VALUES = 2, 2, 3, 2

@@ -5,11 +5,11 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.check.balls import Ball, DiagonalBalls, relu
-from krohn.check.chunks import carried_back
-from krohn.check.closure import UNKNOWN, Mealy
-from krohn.check.real import point
-from krohn.check.sums import Notes
+from krohn.check.arithmetic.real import point
+from krohn.check.arithmetic.sums import Notes
+from krohn.check.recurrent.balls import Ball, DiagonalBalls, relu
+from krohn.check.recurrent.chunks import carried_back
+from krohn.check.recurrent.closure import UNKNOWN, Mealy
 from krohn.check.verdict import Refused
 from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_weights import diagonal

@@ -12,13 +12,13 @@ import torch
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.check.balls import Ball, DiagonalBalls
-from krohn.check.cells import Cell, Gru, Lstm
-from krohn.check.closure import leads
-from krohn.check.format import FORMATS
-from krohn.check.real import Real, between, point
-from krohn.check.stacks import DeltaStack, DiagonalStack, RankOneStack
-from krohn.check.sums import ANY, LEFT, Sums
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Real, between, point
+from krohn.check.arithmetic.sums import ANY, LEFT, Sums
+from krohn.check.recurrent.balls import Ball, DiagonalBalls
+from krohn.check.recurrent.cells import Cell, Gru, Lstm
+from krohn.check.recurrent.closure import leads
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput
 from krohn.recurrent.recurrent_network import CELLS, logits_of

@@ -7,20 +7,20 @@ import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.certify.proof import checkable_table
-from krohn.check import closure
-from krohn.check.chunks import same_in_chunks
-from krohn.check.format import FORMATS
-from krohn.check.real import point
-from krohn.check.sums import Notes
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import point
+from krohn.check.arithmetic.sums import Notes
+from krohn.check.recurrent import closure
+from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.verdict import Budget
-from krohn.models.kernels import delta_scan
+from krohn.lab.cards.recurrent_modules import in_training
+from krohn.lab.models.kernels import delta_scan
+from krohn.proving.proof import checkable_table
+from krohn.proving.recurrent import close
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_network import PlainSums, RecurrentNetwork, logits_of
-from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal
-from krohn.study.recurrent_modules import in_training
 from recurrent.horizons import certified_horizon
 
 STACKS = [("deltaproduct", "T3"), ("diagonal", "D8"), ("diagonal", "D6")]

@@ -8,9 +8,9 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.check.cells import Gru, Lstm
-from krohn.check.stacks import DiagonalStack
-from krohn.recurrent.recurrent_verdict import close
+from krohn.check.recurrent.cells import Gru, Lstm
+from krohn.check.recurrent.stacks import DiagonalStack
+from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_weights import gru
 from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit

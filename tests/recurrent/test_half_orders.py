@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.check.cells import Gru
+from krohn.check.recurrent.cells import Gru
+from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate
-from krohn.check.stacks import DiagonalStack
-from krohn.models.architectures import diagonal
+from krohn.lab.models.architectures import diagonal
+from krohn.proving.recurrent import close, net_of, verify_recurrent
 from krohn.recurrent.recurrent_network import RecurrentNetwork
-from krohn.recurrent.recurrent_verdict import close, net_of, verify_recurrent
 from recurrent.judge import gated_logits, right, stack_logits
 
 FLIPFLOP = parse_spec("FlipFlop")

@@ -11,9 +11,9 @@ import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.check.cells import Cell, Gated
-from krohn.check.stacks import DeltaStack, DiagonalStack
-from krohn.recurrent.recurrent_verdict import close
+from krohn.check.recurrent.cells import Cell, Gated
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack
+from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_weights import WEIGHTS
 from recurrent.horizons import certified_horizon
 from recurrent.judge import gated_logits, right, stack_logits

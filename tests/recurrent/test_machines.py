@@ -12,19 +12,19 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.certify.proof import checkable_table
-from krohn.check import closure
-from krohn.check.balls import DiagonalBalls, horizon, joined, points
-from krohn.check.cells import Stage
-from krohn.check.closure import UNKNOWN, Mealy, beside_automaton, leads, numbered_rows
-from krohn.check.real import Real, between, point
-from krohn.check.sums import ANY, LEFT
+from krohn.base.folder import Folder
+from krohn.check.arithmetic.real import Real, between, point
+from krohn.check.arithmetic.sums import ANY, LEFT
+from krohn.check.recurrent import closure
+from krohn.check.recurrent.balls import DiagonalBalls, horizon, joined, points
+from krohn.check.recurrent.cells import Stage
+from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads, numbered_rows
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.folder import Folder
 from krohn.network.storage import MODEL
+from krohn.proving.proof import checkable_table
+from krohn.proving.recurrent import Closure, close, horizon_of, run_all
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
-from krohn.recurrent.recurrent_verdict import Closure, close, horizon_of, run_all
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon
 

@@ -14,8 +14,8 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.proving.recurrent import run_all
 from krohn.recurrent.recurrent_network import MEANING, MODEL, RecurrentNetwork, load, save
-from krohn.recurrent.recurrent_verdict import run_all
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 KINDS = sorted(WEIGHTS)

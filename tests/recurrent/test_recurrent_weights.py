@@ -9,15 +9,15 @@ import torch
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.certify.certificate import Counterexample
-from krohn.check.cells import Gru, Lstm
-from krohn.check.stacks import RankOneStack
+from krohn.check.recurrent.cells import Gru, Lstm
+from krohn.check.recurrent.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
+from krohn.lab.cards.recurrent_modules import in_training
+from krohn.proving.outcome import Counterexample
+from krohn.proving.recurrent import close
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, logits_of
-from krohn.recurrent.recurrent_verdict import close
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
-from krohn.study.recurrent_modules import in_training
 from recurrent.horizons import certified_horizon
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.

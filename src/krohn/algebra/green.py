@@ -20,8 +20,8 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.r_classes import RClasses
 from krohn.algebra.subgroups import Idempotent, idempotent_onto
 from krohn.algebra.transformation import Row
+from krohn.base.svg import Canvas
 from krohn.errors import LimitExceeded
-from krohn.svg import Canvas
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from typing import IO, Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from krohn.atomic import write_whole
 from krohn.automata.semiautomaton import Semiautomaton, whole
+from krohn.base.atomic import write_whole
 from krohn.errors import InvalidInput, MissingDependency
 
 _LOCAL = struct.Struct("<4s5H3I2H")

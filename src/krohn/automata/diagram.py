@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.diagram_layout import Drawable, Point, circle, circles, cycles_of, lattice, line, tree
+from krohn.base.svg import Canvas, fitted, text_width
 from krohn.errors import LimitExceeded
-from krohn.svg import Canvas, fitted, text_width
 
 MAX_DRAWN = 60
 _FILLS = ("#ffffff", "#d6e6f5", "#fbe3cc", "#d8ead2", "#f3d3d3", "#ddd6ec", "#fdf0c8", "#d2e4e6")

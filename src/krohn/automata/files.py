@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from krohn.atomic import write_json, write_text
 from krohn.automata.jflap import MAX_JFF_BYTES, jff_text, parse_jff
 from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
+from krohn.base.atomic import write_json, write_text
+from krohn.base.strict_json import read_bytes, read_json, short, shown
 from krohn.errors import InvalidAutomaton, LimitExceeded
-from krohn.strict_json import read_bytes, read_json, short, shown
 
 VERSION = 1
 MAX_BYTES = 32_000_000

@@ -14,8 +14,8 @@ import numpy as np
 
 from krohn.automata.diagram import MAX_DRAWN, places_of
 from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
+from krohn.base.strict_json import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
-from krohn.strict_json import shown
 
 MAX_JFF_BYTES = 4_000_000
 MAX_DEPTH, MAX_ELEMENTS = 16, 200_000

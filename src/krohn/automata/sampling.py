@@ -19,11 +19,11 @@ import numpy.typing as npt
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.notebook import frame
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.notebook import frame
 
 if TYPE_CHECKING:
-    from krohn.notebook import DataFrame
+    from krohn.base.notebook import DataFrame
 
 
 # Block codes from random bits, fair or weighted, with exact probabilities.

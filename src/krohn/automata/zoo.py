@@ -42,9 +42,9 @@ from krohn.automata.permutations import alternating, permutation_reset, symmetri
 from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.notebook import Rows
+from krohn.base.plugins import Plugins, instance_of
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
-from krohn.notebook import Rows
-from krohn.plugins import Plugins, instance_of
 
 Observation = Callable[[Semiautomaton], list[int]]
 

@@ -10,7 +10,7 @@ from itertools import combinations, islice
 from math import isqrt
 
 from krohn.automata.semiautomaton import Transformation
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 
 Partition = tuple[int, ...]
 Principal = dict[Partition, tuple[int, int]]

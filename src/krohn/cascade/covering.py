@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from krohn.budget import Budget, BudgetSpent, unlimited
+from krohn.base.budget import Budget, BudgetSpent, unlimited
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
+from krohn.base.svg import Canvas, fitted, text_width
 from krohn.cascade.cascade_data import edges_below, plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
 from krohn.cascade.skeleton import SetClass, Skeleton
 from krohn.errors import counted
-from krohn.svg import Canvas, fitted, text_width
 
 _ROW, _GAP, _LEFT, _TOP, _CHIP = 84.0, 22.0, 70.0, 46.0, 24.0
 _MAX_TILES, _MAX_NAMES, _MAX_DOTS = 12, 10, 12

@@ -24,7 +24,7 @@ from functools import cached_property
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import identity
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget, unlimited
+from krohn.base.budget import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton

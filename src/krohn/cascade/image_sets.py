@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.semiautomaton import Transformation
-from krohn.budget import Budget, BudgetSpent, unlimited
+from krohn.base.budget import Budget, BudgetSpent, unlimited
 from krohn.errors import LimitExceeded
 
 DEFAULT_MAX_SETS = 200_000

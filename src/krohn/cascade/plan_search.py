@@ -13,7 +13,7 @@ import numpy as np
 
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (
     Partition,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from krohn.algebra.components import strong_components
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget, unlimited
+from krohn.base.budget import Budget, unlimited
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
 
 # Below this many sets a list comprehension beats the fixed cost of array calls.

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files import need, read_json, short, shown, whole_numbers
-from krohn.check.net import TRAINED
-from krohn.check.reader import MAX_OUTPUT, Automaton
+from krohn.check.files.bounded import need, read_json, short, shown, whole_numbers
+from krohn.check.files.net import TRAINED
+from krohn.check.files.reader import MAX_OUTPUT, Automaton
 from krohn.errors import InvalidFile
 
 VERSION = 2

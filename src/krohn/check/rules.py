@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.claim import ANY, Certificate, Claim
-from krohn.check.files import shown
-from krohn.check.net import COMPILED, RECURRENT, TRAINED, Net
-from krohn.check.reader import Automaton, Network, network_of
+from krohn.check.files.bounded import shown
+from krohn.check.files.net import COMPILED, RECURRENT, TRAINED, Net
+from krohn.check.files.reader import Automaton, Network, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
 from krohn.errors import LimitExceeded
 
@@ -81,7 +81,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
 
 
 def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-    from krohn.check.checker import WORK, check
+    from krohn.check.transformer.checker import WORK, check
 
     require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
     require(claim.allowed is None, "these rules are for all words")
@@ -97,7 +97,7 @@ def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     """The network as the rules read it, and the automaton with the outputs it must show."""
     if net.kind == COMPILED:
         return network_of(net.tensors, net.configuration["shape"], net.configuration["mask"]), automaton
-    from krohn.check.gpt2 import export_network  # lazy import: only needed for exports
+    from krohn.check.transformer.gpt2 import export_network  # lazy import: only needed for exports
 
     return export_network(net, automaton)
 
@@ -126,12 +126,12 @@ def _recurrent(name: str) -> RuleSet:
     """A rule set for recurrent networks, loaded on first use."""
 
     def assumptions(net: Net, claim: Claim) -> tuple[str, ...]:
-        from krohn.check.recurrent_rules import assumed
+        from krohn.check.recurrent.rules import assumed
 
         return assumed(net, claim)
 
     def prove(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-        from krohn.check.recurrent_rules import RULES
+        from krohn.check.recurrent.rules import RULES
 
         return RULES[name](net, claim, witness, work)
 

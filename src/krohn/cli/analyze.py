@@ -9,9 +9,9 @@ from krohn.algebra.analysis import Analysis, analyze
 from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
-from krohn.atomic import check_output, write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.base.atomic import check_output, write_text
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds

@@ -8,11 +8,11 @@ import numpy as np
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option, table
-from krohn.construct.barrington import DEFAULT, BarringtonProgram, barrington
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run as run_network
+from krohn.paper.barrington import DEFAULT, BarringtonProgram, barrington
 
 SHOWN = 40
 """Letters listed for people; ``--json`` gives them all."""

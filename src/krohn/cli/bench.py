@@ -21,7 +21,7 @@ def command(layer: str, tasks: tuple[str, ...], seeds: int, out: Path | None, as
     \b
     Example:  krohn bench --module my_layer:make --task C2
     """
-    from krohn.study.card import TASKS, card
+    from krohn.lab.cards.card import TASKS, card
 
     note("krohn bench is now krohn card LAYER; this name will go")
     result = card(layer, tasks or TASKS, seeds=seeds, out=out, tell=note)

@@ -60,7 +60,7 @@ def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **op
     \b
     Example:  krohn card lstm --tasks C2,S3 --seeds 1
     """
-    from krohn.study.card import TASKS, card
+    from krohn.lab.cards.card import TASKS, card
 
     result = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
     if out is not None:

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.zoo import parse_spec
+from krohn.base.folder import COMPILED, Folder
 from krohn.cli.output import emit, json_option, table
 from krohn.construct.compiling import compile
-from krohn.construct.threshold_circuit import letters_as_bits, threshold_circuit
-from krohn.construct.threshold_gates import Circuit
 from krohn.errors import InvalidInput, counted
-from krohn.folder import COMPILED, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load
+from krohn.paper.threshold_circuit import letters_as_bits, threshold_circuit
+from krohn.paper.threshold_gates import Circuit
 
 ALL_WORDS = 4_096
 """All words up to the length for which there are no more than this are run."""

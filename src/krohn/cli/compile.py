@@ -10,19 +10,19 @@ from click.core import ParameterSource
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.base.folder import COMPILED, RECURRENT, Folder
+from krohn.base.nearest_float import FLOATS
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, limit, max_sets
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
-from krohn.construct.paper.bounds import SizeReport, size_report
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
 from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
-from krohn.folder import COMPILED, RECURRENT, Folder
-from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MEANING, MODEL, save
 from krohn.network.transformer import HeadMeaning
+from krohn.paper.bounds import SizeReport, size_report
 from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_weights import WEIGHTS
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from krohn.atomic import check_output, write_text
 from krohn.automata.zoo import parse_spec
+from krohn.base.atomic import check_output, write_text
 from krohn.cascade.cascade_data import plan_dot
 from krohn.cascade.decomposition import Decomposition, cascade_picture, skeleton_picture
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS

@@ -9,9 +9,9 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from krohn.base.folder import COMPILED, Folder
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
-from krohn.folder import COMPILED, Folder
 from krohn.network.meaning import meaning
 from krohn.network.storage import load
 from krohn.network.word_view import NOTHING, WordView, check_name, view_word, write_meaning, write_view

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from krohn.atomic import check_output, write_text
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.base.atomic import check_output, write_text
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.web.page_data import LENGTH, build_machine, render_page
-from krohn.web.trained_results import GALLERY
+from krohn.explorer.page_data import LENGTH, build_machine, render_page
+from krohn.explorer.trained_results import GALLERY
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -97,8 +97,8 @@ def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
     """The data of trained networks for the page, if --results was given."""
     if not paths:
         return {}
-    from krohn.experiments.text_form import parse_text
-    from krohn.web.trained_results import results_view
+    from krohn.explorer.trained_results import results_view
+    from krohn.lab.experiments.text_form import parse_text
 
     files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     parsed = [parse_text(file) for file in files]
@@ -120,7 +120,7 @@ def _machines(named: list[tuple[str, Semiautomaton]], length: int) -> list[dict[
 
 
 def _serve(page: str, host: str, port: int, opens: bool, as_json: bool) -> None:
-    from krohn.web.server import serve
+    from krohn.explorer.server import serve
 
     def announce(url: str) -> None:
         click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")

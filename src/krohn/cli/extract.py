@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from krohn.atomic import check_output
 from krohn.automata.files import dump_automaton
 from krohn.automata.zoo import FILES
+from krohn.base.atomic import check_output
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput, MissingDependency, counted
@@ -66,7 +66,7 @@ def command(
         check_output(out, *FILES)  # fail early
     if find_spec("aalpy") is None:
         raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
-    from krohn.study.extraction import answers_of, extract
+    from krohn.lab.interpret.extraction import answers_of, extract
 
     answers = answers_of(directory, effort, device)
     result = extract(answers, length, max_states)

@@ -11,10 +11,10 @@ from click.core import ParameterSource
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.search_options import Finite
 from krohn.errors import InvalidInput
-from krohn.experiments.names import check_engine, check_experiment, parse_scale
+from krohn.lab.experiments.names import check_engine, check_experiment, parse_scale
 
 if TYPE_CHECKING:
-    from krohn.experiments.reproduction import Reproduction
+    from krohn.lab.experiments.reproduction import Reproduction
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
 _HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
@@ -104,8 +104,8 @@ def _from_store(
     as_json: bool,
     options: dict[str, Any],
 ) -> "Reproduction":
-    from krohn.experiments.reproduction import reproduce
-    from krohn.experiments.store import Store
+    from krohn.lab.experiments.reproduction import reproduce
+    from krohn.lab.experiments.store import Store
 
     chosen = None if show else _sweep_options(name, scale, store_path, as_json, options)
     with Store(store_path, writable=not show) as store:
@@ -118,10 +118,10 @@ def _from_store(
 
 def _committed(name: str, scale: str, missing: Path, figures: Path | None) -> "Reproduction":
     """The committed results, unchanged; figures are redrawn only on request."""
-    from krohn.experiments.stored_runs import committed_figures, committed_results, store_of
+    from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
 
     file = committed_results(name, scale, missing)
-    from krohn.experiments.reproduction import reproduce
+    from krohn.lab.experiments.reproduction import reproduce
 
     note(f"from {file}; {missing} does not exist")
     with store_of(file) as store:
@@ -134,9 +134,9 @@ def _is_default(option: str) -> bool:
 
 
 def _sweep_options(name: str, scale: str, store_path: Path, as_json: bool, options: dict[str, Any]) -> Any:
-    from krohn.experiments.all_experiments import experiment
-    from krohn.experiments.experiment import Selection
-    from krohn.experiments.sweep import SweepOptions
+    from krohn.lab.experiments.all_experiments import experiment
+    from krohn.lab.experiments.experiment import Selection
+    from krohn.lab.experiments.sweep import SweepOptions
 
     planned = experiment(name).plan(parse_scale(scale))
     where = {"task": options["only"]} if options["only"] else {}
@@ -178,7 +178,7 @@ def _joined(pieces: list[str], known: set[str]) -> str:
 
 
 def _remarks(found: "Reproduction") -> list[str]:
-    from krohn.experiments.record import conflict_lines
+    from krohn.lab.experiments.record import conflict_lines
 
     report = found.report
     untested = f", {report.untested} trained but not scored on test words (‡)" if report.untested else ""
@@ -207,7 +207,7 @@ def _payload(found: "Reproduction", scale: str) -> dict[str, Any]:
 
 
 def _text(found: "Reproduction") -> str:
-    from krohn.experiments.summary import remarks_on
+    from krohn.lab.experiments.summary import remarks_on
 
     lines = [f"{found.title} ({found.caption})", f"the paper: {found.claim}"]
     lines += [f"departures: {found.departures}", ""]
@@ -227,7 +227,7 @@ def columns_of(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]
 
 def _markdown(result: "Reproduction") -> str:
     """The table for a README, with its caption; tasks by depth where the experiment has depths."""
-    from krohn.experiments.summary import remarks_on
+    from krohn.lab.experiments.summary import remarks_on
 
     if not result.table:
         return result.caption
@@ -255,8 +255,8 @@ def _intervals(rows: list[dict[str, Any]]) -> str:
 
 def depth_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Header and cells of the depth map: a row for each task, a column for each depth."""
-    from krohn.experiments.summary import marks_of
-    from krohn.figures.charts import percent
+    from krohn.lab.experiments.summary import marks_of
+    from krohn.lab.figures.charts import percent
 
     depths = sorted({row["depth"] for row in rows})
     tasks: dict[str, dict[int, str]] = {}
@@ -276,7 +276,7 @@ def depth_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object
 
 def cell_text(column: str, row: dict[str, Any]) -> object:
     """One cell as people read it."""
-    from krohn.experiments.summary import marks_of, success_text
+    from krohn.lab.experiments.summary import marks_of, success_text
 
     value = row.get(column, "")
     if column == "reached":

@@ -39,8 +39,8 @@ def list_runs(store_path: Path, as_json: bool) -> None:
     \b
     Example:  krohn results list --store runs/results.sqlite
     """
-    from krohn.experiments.store import Store
-    from krohn.experiments.stored_runs import results
+    from krohn.lab.experiments.store import Store
+    from krohn.lab.experiments.stored_runs import results
 
     rows = results.list(store_path)
     with Store(store_path, writable=False) as store:
@@ -75,7 +75,7 @@ def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
     \b
     Example:  krohn results show 3f2a --store runs/results.sqlite
     """
-    from krohn.experiments.stored_runs import results
+    from krohn.lab.experiments.stored_runs import results
 
     payload = results.show(run_id, store_path).to_json()
     emit(payload, as_json=as_json, text=lambda: _run_text(payload))
@@ -118,8 +118,8 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     \b
     Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
     """
-    from krohn.experiments.record import conflict_lines
-    from krohn.experiments.stored_runs import results
+    from krohn.lab.experiments.record import conflict_lines
+    from krohn.lab.experiments.stored_runs import results
 
     done = results.merge(others, store_path)
     for line in conflict_lines(done.conflicts):
@@ -144,7 +144,7 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
     \b
     Example:  krohn results export --experiment depth --scale small --out results/depth-small.jsonl
     """
-    from krohn.experiments.stored_runs import results
+    from krohn.lab.experiments.stored_runs import results
 
     count = results.export(out, store_path, experiment=name, scale=scale)
     emit(
@@ -164,8 +164,8 @@ def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> No
     \b
     Example:  krohn results import results/depth-small.jsonl --store runs/results.sqlite
     """
-    from krohn.experiments.record import conflict_lines
-    from krohn.experiments.stored_runs import results
+    from krohn.lab.experiments.record import conflict_lines
+    from krohn.lab.experiments.stored_runs import results
 
     done = results.import_(files, store_path)
     for line in conflict_lines(done.conflicts):

@@ -9,10 +9,10 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from krohn.base.folder import COMPILED, RECURRENT, Folder
 from krohn.cli.output import emit, json_option
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
-from krohn.folder import COMPILED, RECURRENT, Folder
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
 from krohn.network.storage import load
@@ -65,12 +65,12 @@ def _forward(network: CompiledNetwork | RecurrentNetwork, dtype: str, device: st
     if isinstance(network, RecurrentNetwork):
         if device == "numpy":
             return network.run
-        from krohn.study.recurrent_modules import states_in_training
+        from krohn.lab.cards.recurrent_modules import states_in_training
 
         return states_in_training(network.cell, device)
     if device == "numpy":
         return lambda words: network.run(words, dtype)
-    from krohn.bridge import states_on_device
+    from krohn.lab.bridge import states_on_device
 
     return states_on_device(network, dtype, device)
 

@@ -11,7 +11,7 @@ from krohn.automata.sampling import Sampler
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
 from krohn.errors import InvalidInput, counted
-from krohn.exporting.token_words import token_sampler
+from krohn.network.gpt2.token_words import token_sampler
 
 
 @click.command()

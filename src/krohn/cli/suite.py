@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.testbed.catalogue import entries
+from krohn.lab.suite.catalogue import entries
 
 
 @click.group()
@@ -47,7 +47,7 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
     \b
     Example:  krohn suite build --out suite --only c2-cascade-plain,d6-scan-rotated
     """
-    from krohn.testbed.building import build
+    from krohn.lab.suite.building import build
 
     done = build(out, only, lambda name, number, count: note(f"{number + 1}/{count} {name}"))
     keys = ("name", "blocks", "heads", "width", "edges", "in graph", "variables", "proof")
@@ -84,7 +84,7 @@ def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, 
     """
     if (circuit is None) == (subspace is None):
         raise click.UsageError("give --circuit FILE or --subspace FILE, one of the two")
-    from krohn.testbed.scoring import score_circuit, score_subspace
+    from krohn.lab.suite.scoring import score_circuit, score_subspace
 
     if circuit is not None:
         score = score_circuit(folder, circuit)

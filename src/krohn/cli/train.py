@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from krohn.base.strict_json import read_json
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.search_options import Finite
 from krohn.cli.train_settings import setting_options, typed_settings, without_effect, written_down
 from krohn.errors import KrohnError, Unsupported, counted
-from krohn.strict_json import read_json
 
 if TYPE_CHECKING:
     from krohn.automata.semiautomaton import Semiautomaton
-    from krohn.training.config import RunConfig
+    from krohn.lab.training.config import RunConfig
 
 CHECKPOINT_SECONDS = 120.0
 # Execution options, not part of the run's configuration.
@@ -63,8 +63,8 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     _refuse_early(spec, config, options)
     # Lazy import: torch takes seconds and is only needed for training.
     from krohn.automata.zoo import parse_spec
-    from krohn.training.device import start_reasons
-    from krohn.training.loop import train
+    from krohn.lab.training.device import start_reasons
+    from krohn.lab.training.loop import train
 
     run = _run_in(config) if config is not None else run_of(str(spec), options)
     automaton = parse_spec(run.task.spec)
@@ -96,14 +96,14 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
 
 
 def _provable_reasons(run: "RunConfig", automaton: "Semiautomaton") -> list[str]:
-    from krohn.study.provable_run import provable_reasons
+    from krohn.lab.provable.provable_run import provable_reasons
 
     return provable_reasons(run, automaton)
 
 
 def _made_provable(out: Path) -> dict[str, Any]:
     """Fine-tunes the trained network, and reports how far the boxes are from closing."""
-    from krohn.study.provable_run import make_provable
+    from krohn.lab.provable.provable_run import make_provable
 
     def tell(step: int, violation: float) -> None:
         if step % 500 == 0:
@@ -124,7 +124,7 @@ def _provable_text(proof: dict[str, Any]) -> str:
 
 def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
     """Reports all errors that can be detected before torch is imported."""
-    from krohn.training.sections import early_reasons
+    from krohn.lab.training.sections import early_reasons
 
     typed = typed_settings(options)
     if config is not None:
@@ -152,14 +152,14 @@ def _refuse_beside_config() -> None:
 
 def _run_in(file: Path) -> "RunConfig":
     """The run in a file."""
-    from krohn.training.config import RunConfig
+    from krohn.lab.training.config import RunConfig
 
     return RunConfig.from_dict(read_json(file))
 
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     """The run from the command line; if invalid, all errors at once."""
-    from krohn.training.config import RunConfig, examined, read_parts
+    from krohn.lab.training.config import RunConfig, examined, read_parts
 
     typed = typed_settings(options)
     model, result = _extra(options["extra"], typed)
@@ -173,8 +173,8 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The architecture's options given by --option NAME=VALUE."""
-    from krohn.models.registry import architecture
-    from krohn.training.field_types import Misfit, annotations, parsed
+    from krohn.lab.models.registry import architecture
+    from krohn.lab.training.field_types import Misfit, annotations, parsed
 
     model: dict[str, Any] = {}
     result: list[str] = []
@@ -202,8 +202,8 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
 def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
     """Reasons why this automaton or this machine cannot run it, whatever else is wrong."""
     from krohn.automata.zoo import parse_spec
-    from krohn.tasks.batches import task_reasons
-    from krohn.training.device import device_reasons
+    from krohn.lab.tasks.batches import task_reasons
+    from krohn.lab.training.device import device_reasons
 
     result = device_reasons(parts.get("precision", "auto"), options["device"])
     try:

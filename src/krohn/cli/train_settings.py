@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 
-from krohn.training.sections import SECTIONS
+from krohn.lab.training.sections import SECTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

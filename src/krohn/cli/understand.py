@@ -10,7 +10,7 @@ from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from krohn.study.prefixes import PrefixReport
+    from krohn.lab.interpret.prefixes import PrefixReport
 
 WIDTH = 98
 
@@ -68,8 +68,8 @@ def command(
         raise InvalidInput(
             f"variables are swapped on the CPU; --device {device} needs --prefixes: leave it out"
         )
-    from krohn.study.report import check_page, write_page
-    from krohn.study.understand import understand
+    from krohn.lab.interpret.report import check_page, write_page
+    from krohn.lab.interpret.understand import understand
 
     if out is not None:
         check_page(out)  # fail early
@@ -84,7 +84,7 @@ def command(
 def _prefixes(
     directory: Path, length: int | None, seed: int, effort: float, device: str, as_json: bool
 ) -> None:
-    from krohn.study.prefixes import PAIRS, patch_prefixes
+    from krohn.lab.interpret.prefixes import PAIRS, patch_prefixes
 
     pairs = round(PAIRS * effort)
     report = patch_prefixes(directory, length=length, seed=seed, pairs=pairs, device=device)

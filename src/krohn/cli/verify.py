@@ -7,15 +7,15 @@ import click
 from click.core import ParameterSource
 
 from krohn.automata.zoo import parse_spec
-from krohn.certify.certificate import Verification, explain, place
+from krohn.base.nearest_float import portable_bound
+from krohn.check.arithmetic.format import FORMATS
 from krohn.check.claim import ANY
-from krohn.check.folder import weight_files
-from krohn.check.format import FORMATS
-from krohn.check.net import COMPILED, RECURRENT, TRAINED
+from krohn.check.files.folder import weight_files
+from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.search_options import Finite
-from krohn.nearest_float import portable_bound
-from krohn.verification import verify
+from krohn.proving.outcome import Verification, explain, place
+from krohn.proving.verification import verify
 
 
 def trained_text(payload: dict[str, Any], name: str) -> str:
@@ -231,7 +231,7 @@ def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | N
             "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
             "--explain, --recheck, --effort and --device"
         )
-    from krohn.kernel.verdict import kernel_verdict
+    from krohn.proving.kernel import kernel_verdict
 
     verdict = kernel_verdict(directory, None if spec is None else parse_spec(spec), renamed=renamed, out=out)
     if out is not None and verdict.coq is not None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from krohn.atomic import check_output, write_text
 from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FILES, entry, families, parse_spec, zoo, zoo_names
+from krohn.base.atomic import check_output, write_text
 from krohn.cli.output import emit, json_option, note, table
 from krohn.errors import counted
 

@@ -12,7 +12,9 @@ from typing import Unpack
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.budget import Budget
+from krohn.base.budget import Budget
+from krohn.base.nearest_float import FLOATS
+from krohn.base.plugins import Plugins, instance_of
 from krohn.construct.features.source import (
     error_bit_proposals,
     one_layer_proposals,
@@ -20,7 +22,7 @@ from krohn.construct.features.source import (
     two_layer_proposals,
 )
 from krohn.construct.lowering.assembly import longest, lower, precision_faults
-from krohn.construct.paper_methods import grid_as_printed, paper_as_printed, scan_as_printed
+from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import (
     Objective,
     Proposal,
@@ -31,12 +33,10 @@ from krohn.construct.request import (
 from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
-from krohn.nearest_float import FLOATS
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
-from krohn.plugins import Plugins, instance_of
 
 MAX_OBSERVATIONS = 4_096
 

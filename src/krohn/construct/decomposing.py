@@ -1,7 +1,7 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS

@@ -12,15 +12,15 @@ from typing import Any, Literal, TypedDict, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
-from krohn.budget import UNITS, Budget
-from krohn.construct.lowering.mlp_builder import Activation
-from krohn.construct.paper.theorem1 import Gadget, Positions
-from krohn.construct.paper.theorem3 import Variant
+from krohn.base.budget import UNITS, Budget
+from krohn.base.nearest_float import FLOATS
 from krohn.errors import InvalidInput
-from krohn.nearest_float import FLOATS
 from krohn.network.forward import float_name
+from krohn.network.mlp_builder import Activation
 from krohn.network.program import Program
 from krohn.network.transformer import Mask
+from krohn.paper.theorem1 import Gadget, Positions
+from krohn.paper.theorem3 import Variant
 
 Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
@@ -63,7 +63,7 @@ class TransformerOptions(TypedDict, total=False):
             ``hat`` (the width Theorem 1 states, no tolerance).
         positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
-        variant: heads and second MLP of ``grid``; see ``krohn.construct.paper.theorem3.build_grid``.
+        variant: heads and second MLP of ``grid``; see ``krohn.paper.theorem3.build_grid``.
         effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
         time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from krohn.nearest_float import FLOATS
+from krohn.base.nearest_float import FLOATS
 
 
 @dataclass(frozen=True)

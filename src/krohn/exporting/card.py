@@ -8,7 +8,7 @@ from typing import Any
 from krohn import __version__
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import counted
-from krohn.exporting.decoder import Decoder
+from krohn.network.gpt2.decoder import Decoder
 
 LABELS = """## Losses and labels
 

@@ -6,14 +6,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from krohn.atomic import json_bytes
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.atomic import json_bytes
+from krohn.base.folder import EXPORT, TRAINED, Folder
+from krohn.base.nearest_float import at_least
+from krohn.base.plugins import Plugins, instance_of
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, Card
-from krohn.exporting.decoder import Decoder, Files, write_files
-from krohn.exporting.export_proof import DTYPE, Proof, certificate_of, net_of, prove, unproved
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
@@ -23,12 +24,11 @@ from krohn.exporting.from_compiled import (
     decoder_of_compiled,
 )
 from krohn.exporting.ground_truth import meaning_of
-from krohn.exporting.reference import SAFETY
-from krohn.folder import EXPORT, TRAINED, Folder
-from krohn.nearest_float import at_least
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Decoder, Files, write_files
+from krohn.network.gpt2.reference import SAFETY
 from krohn.network.storage import load
-from krohn.plugins import Plugins, instance_of
+from krohn.proving.export import DTYPE, Proof, certificate_of, net_of, prove, unproved
 
 NOISE = 2.0**-7
 """A generous bound on the lead of logits that another order of summation may cost in float32."""
@@ -268,7 +268,7 @@ def export_run(
     directory: Path, formats: Sequence[str], *, replicate: int | None = None, length: int | None = None
 ) -> dict[str, Exported]:
     """One replicate of a training run as files."""
-    from krohn.exporting.from_run import decoder_of_run
+    from krohn.lab.training.run_decoder import decoder_of_run
 
     trained = decoder_of_run(directory, replicate=replicate, length=length)
     findings = {

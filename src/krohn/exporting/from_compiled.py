@@ -8,18 +8,18 @@ from functools import partial
 import numpy as np
 
 from krohn.automata.simulation import right_outputs
-from krohn.certify.proof import one_thread
-from krohn.certify.search import all_words, candidates
-from krohn.exporting.decoder import Decoder
+from krohn.base.nearest_float import few_bits
 from krohn.exporting.lowering import Measured, lowered
-from krohn.exporting.reference import Words, logits, rounded_logits
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
-from krohn.exporting.vocabulary import vocabulary_of
-from krohn.nearest_float import few_bits
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import Activations
 from krohn.network.forward import logits as paper_logits
+from krohn.network.gpt2.decoder import Decoder
+from krohn.network.gpt2.reference import Words, logits, rounded_logits
+from krohn.network.gpt2.vocabulary import vocabulary_of
 from krohn.network.transformer import Layer, Mlp, Transformer
+from krohn.proving.proof import one_thread
+from krohn.proving.word_search import all_words, candidates
 
 SHORT_WORDS = 2000
 """Most words to run: all words of the greatest length that has no more, besides those of full length."""

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from krohn.exporting.decoder import Decoder
 from krohn.exporting.lowering import outer_channels
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks, twinned
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.meaning import meaning
 from krohn.network.transformer import Channel
 

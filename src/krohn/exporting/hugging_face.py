@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from krohn.atomic import json_bytes
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
-from krohn.exporting.vocabulary import tokenizer_files
+from krohn.base.atomic import json_bytes
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
+from krohn.network.gpt2.vocabulary import tokenizer_files
 
 LOADING = """```python
 import warnings

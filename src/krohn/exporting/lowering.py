@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks
-from krohn.exporting.vocabulary import Vocabulary
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.vocabulary import Vocabulary
 from krohn.network.transformer import Head, Matrix
 
 LEAD = 20.0

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.atomic import json_bytes
+from krohn.base.atomic import json_bytes
 from krohn.errors import MissingDependency
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files
 
 OPSET = 20
 

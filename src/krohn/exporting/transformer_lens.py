@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.atomic import json_bytes
-from krohn.exporting.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
-from krohn.exporting.vocabulary import tokenizer_files
+from krohn.base.atomic import json_bytes
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
+from krohn.network.gpt2.vocabulary import tokenizer_files
 
 LOADING = """```python
 import json

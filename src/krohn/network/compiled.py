@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
+from krohn.base.notebook import html_table
 from krohn.errors import InvalidInput, counted, missing
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
 from krohn.network.transformer import Layout, Transformer
-from krohn.notebook import html_table
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
 
@@ -85,7 +85,7 @@ class CompiledNetwork:
 
     def to_torch(self, dtype: Any = "float64", device: Any = "cpu") -> Any:
         """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``."""
-        return _part("krohn.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
+        return _part("krohn.lab.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
 
     def export(self, to: str, directory: str | Path, **options: Any) -> Any:
         """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.notebook import frame
+from krohn.base.svg import Canvas, fitted, text_width
 from krohn.errors import UnknownName, counted
 from krohn.network.forward import logits
 from krohn.network.transformer import Layout, Transformer
-from krohn.notebook import frame
-from krohn.svg import Canvas, fitted, text_width
 
 if TYPE_CHECKING:
-    from krohn.notebook import DataFrame
+    from krohn.base.notebook import DataFrame
 
 
 Array = npt.NDArray[np.float64]

@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save as save_tensors
 
-from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, Target, with_target
 from krohn.automata.zoo import true_name
+from krohn.base.atomic import json_bytes, write_folder
+from krohn.base.folder import COMPILED, KEYS, Folder
+from krohn.base.strict_json import read_json, read_tensors, require_keys, short, shown
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.folder import COMPILED, KEYS, Folder
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mask, Mlp, Transformer
-from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.atomic import check_output, write_json, write_text, write_whole
 from krohn.automata.semiautomaton import letter_numbers
+from krohn.base.atomic import check_output, write_json, write_text, write_whole
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Array, Explanation, word_picture

@@ -1,1 +1,1 @@
-"""Recurrent architectures: which can track an automaton, weights that do, proofs for every length."""
+"""Recurrent architectures: which can track an automaton, and weights that do, for words of every length."""

@@ -18,9 +18,9 @@ from krohn.algebra.permgroup import PermutationGroup, block_images, least_blocks
 from krohn.algebra.transformation import Permutation, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.check.stacks import DeltaStack
+from krohn.check.recurrent.stacks import DeltaStack
 from krohn.recurrent.stack_weights import (
     Action,
     Array,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.check.stacks import DeltaStack
+from krohn.check.recurrent.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved, swaps_and_merges
 from krohn.recurrent.stack_weights import Action, CountingMachine, Held, LayeredMachine, Values, all_actions

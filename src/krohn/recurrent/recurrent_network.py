@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save as save_tensors
 
-from krohn.atomic import json_bytes, write_folder
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import checked_words
-from krohn.check.cells import Cell, Tensors
-from krohn.check.format import FORMATS
-from krohn.check.real import Array, Real
-from krohn.check.recurrent_rules import CELLS
-from krohn.check.sums import Sums
+from krohn.base.atomic import json_bytes, write_folder
+from krohn.base.folder import KEYS, RECURRENT, Folder
+from krohn.base.strict_json import read_json, read_tensors, require_keys, short, shown
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Array, Real
+from krohn.check.arithmetic.sums import Sums
+from krohn.check.recurrent.cells import Cell, Tensors
+from krohn.check.recurrent.rules import CELLS
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.folder import KEYS, RECURRENT, Folder
 from krohn.network.storage import MAX_NAME, MODEL, stored_automaton
-from krohn.strict_json import read_json, read_tensors, require_keys, short, shown
 
 Floats = npt.NDArray[np.float32]
 

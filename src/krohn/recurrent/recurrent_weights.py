@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.check.cells import Cell, Gru, Lstm, Tensors
-from krohn.check.stacks import DiagonalStack, RankOneStack
+from krohn.check.recurrent.cells import Cell, Gru, Lstm, Tensors
+from krohn.check.recurrent.stacks import DiagonalStack, RankOneStack
 from krohn.errors import Unsupported
 from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct, swaps_and_merges
 from krohn.recurrent.one_step import deltanet

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from krohn.algebra.solvable import CounterTower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, Update
-from krohn.check.cells import Tensors
+from krohn.check.recurrent.cells import Tensors
 from krohn.errors import LimitExceeded
 
 Array = npt.NDArray[np.float64]

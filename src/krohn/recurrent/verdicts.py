@@ -19,7 +19,7 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from krohn.automata.quotients import word_along
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded, shown_by
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded

@@ -17,7 +17,7 @@ import numpy as np
 
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.splitting import sinks as sinks_of
 from krohn.construct.features.catalogue import (
     compared_positions,

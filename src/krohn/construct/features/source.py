@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.budget import Budget, BudgetSpent
+from krohn.base.budget import Budget, BudgetSpent
 from krohn.construct.features.cheapest_set import FeatureLayers
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.request import Proposal, Request

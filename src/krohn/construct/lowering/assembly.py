@@ -14,6 +14,7 @@ from typing import get_args
 
 import numpy as np
 
+from krohn.base.nearest_float import FLOATS
 from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
 from krohn.construct.lowering.map_gadgets import (
     composed_again,
@@ -22,17 +23,16 @@ from krohn.construct.lowering.map_gadgets import (
     lower_select,
     lower_table,
 )
-from krohn.construct.lowering.mlp_builder import (
+from krohn.errors import KrohnError
+from krohn.network.attention_operations import AttentionOperation
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.mlp_builder import (
     Activation,
     MapContext,
     MlpBuilder,
     Signal,
     require_positions,
 )
-from krohn.errors import KrohnError
-from krohn.nearest_float import FLOATS
-from krohn.network.attention_operations import AttentionOperation
-from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, Readout
 from krohn.network.storage import tensors_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.nearest_float import cos, each, exp, log, sin
+from krohn.base.nearest_float import cos, each, exp, log, sin
 from krohn.network.attention_operations import (
     EndWrite,
     LatestMatch,

@@ -8,8 +8,8 @@ from math import ceil, isqrt, pi
 import numpy as np
 import numpy.typing as npt
 
-from krohn.construct.lowering.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
-from krohn.nearest_float import cos, sin
+from krohn.base.nearest_float import cos, sin
+from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
 from krohn.network.position_maps import Clamp, Modulo, PositionMap, Select, Table
 from krohn.network.transformer import SIN, Channel
 

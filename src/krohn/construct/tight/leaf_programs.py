@@ -20,9 +20,9 @@ state, so the depth does not grow with the height, as that of the cascade does.
 from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan_leaves import POP, PUSH, REST, ClampedCounterPlan, Stack, StackPlan
-from krohn.construct.paper.theorem3 import padding_moves
 from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
+from krohn.paper.theorem3 import padding_moves
 
 MANY_PLACES = 4
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan

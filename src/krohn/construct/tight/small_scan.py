@@ -12,12 +12,12 @@ from itertools import combinations, islice
 
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.budget import Budget
+from krohn.base.budget import Budget
 from krohn.cascade.congruences import join, principal_congruence
-from krohn.construct.lowering.mlp_builder import require_entries
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
+from krohn.network.mlp_builder import require_entries
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.transformer import Mask

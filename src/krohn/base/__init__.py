@@ -1,0 +1,1 @@
+"""The ground: JSON, files written whole, folders, SVG, tables, budgets, elementary functions, plugins."""

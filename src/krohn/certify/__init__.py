@@ -1,1 +1,0 @@
-"""The certificate: from the weights alone, right on every word of length ≤ T in a given arithmetic."""

@@ -1,0 +1,1 @@
+"""Numbers that the checker trusts: formats, intervals, sums in any order, affine forms."""

@@ -1,0 +1,300 @@
+"""A length bound where the closure search does not end: how long rounding is harmless in a diagonal stack.
+
+Every number is a ball: a middle, and a radius that bounds its rounding error in any order of sums. Every
+state of the stack gets a few *references*, what short words leave. A letter takes a reference to within a
+drift of another one, and a ball around it to a ball whose radius F is a convex function of the radii
+before, as long as no unit and no gate is near its bend. With radii B (next to no error in the memories) and
+C (as large as allowed) they are, after t letters, at most (1 − λ)B + λC, where λ ← f + gλ, f = max F(B)/C
+and g = max (F(C) − F(B))/C over the memories. The read-out is right at C, so every word is run right while
+λ ≤ 1. One letter after the other: chunks multiply in another order.
+
+Hypotheses, and where they are asked for: every number is finite (``Format.any_sum`` and
+``Rounding.error``); no ball lies across a bend (``_relu``, ``gates``); references are followed by
+references of the right state, drift included (``_widest``); the right logit leads all over its ball
+(``_widest``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, log1p
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit, point
+from krohn.check.files.bounded import need, whole_numbers
+from krohn.check.files.reader import Automaton
+from krohn.check.recurrent.closure import leads
+from krohn.check.recurrent.stacks import DiagonalStack
+from krohn.check.verdict import Budget, require
+
+MAX_REFERENCES = 400
+LEAST = 1e18
+"""B is C divided by this: not 0, because at radius 0 more steps are exact."""
+GROWN = 1.000001
+"""Radii of the letter before are enlarged by this factor in each iteration, so that they settle."""
+ALMOST = 0.999999999
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Numbers, real or complex, each known up to its radius."""
+
+    middle: npt.NDArray[Any]
+    radius: Array
+
+    @property
+    def size(self) -> Array:
+        """The largest absolute value."""
+        return np.asarray(np.abs(self.middle) + self.radius)
+
+
+Carried = list[tuple[Ball, Ball, Ball]]
+"""For each block: its memory, and the stream before its mixer and before its MLP, all [N, ...]."""
+
+
+class DiagonalBalls:
+    """A diagonal stack on balls, in a format: the memories are float32, the rest is of the format."""
+
+    def __init__(self, cell: DiagonalStack, dtype: str) -> None:
+        self.cell, self.fmt = cell, FORMATS[dtype]
+        self.wide = FORMATS["float32"] if self.fmt.coarse else self.fmt
+        self.tensors = {
+            name: self.fmt.stores(array.astype(np.float64), name) for name, array in cell.tensors.items()
+        }
+
+    def start(self) -> Carried:
+        """One row of zeros."""
+        cell, none = self.cell, Ball(np.zeros((1, self.cell.dim)), np.zeros((1, self.cell.dim)))
+        zeros = np.zeros((1, cell.memory // 2 if cell.gate == "complex" else cell.memory))
+        memory = Ball(zeros + 0j if cell.gate == "complex" else zeros, zeros)
+        return [(memory, none, none)] * cell.layers
+
+    def step(self, states: Carried, letter: int) -> tuple[Carried, Ball]:
+        """The carried state after a letter, and the logits."""
+        row = np.repeat(self.tensors["wte"][letter : letter + 1], len(states[0][1].middle), axis=0)
+        x, after = Ball(row, np.zeros(row.shape)), []
+        for i, (memory, before_mixer, before_mlp) in enumerate(states):
+            near = x
+            memory, read = self.mix(f"h.{i}.mix.", self.window(x, before_mixer), memory)
+            x = self.plus(x, self.affine(read, f"h.{i}.mix.out"))
+            after.append((memory, near, x))
+            if self.cell.mlp:
+                window = self.window(x, before_mlp)
+                bent = relu(self.affine(window, f"h.{i}.mlp.in", f"h.{i}.mlp.in_bias"))
+                x = self.plus(x, self.affine(bent, f"h.{i}.mlp.out"))
+        return after, self.affine(x, "head.weight", "head.bias")
+
+    def window(self, x: Ball, before: Ball) -> Ball:
+        """The stream here and one letter before."""
+        if self.cell.conv == 1:
+            return x
+        return Ball(np.hstack([x.middle, before.middle]), np.hstack([x.radius, before.radius]))
+
+    def affine(self, x: Ball, weight: str, bias: str | None = None) -> Ball:
+        """x W + b, added in any order."""
+        w, b = self.tensors[weight], self.tensors[bias] if bias else np.zeros(1)
+        there = (w != 0).astype(np.float64)
+        size = x.size @ np.abs(w) + np.abs(b)
+        sure = np.where(x.radius == 0, lowest_bit(x.middle), np.inf).min(axis=1, initial=np.inf)[:, None]
+        unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
+        moving = (x.radius > 0).astype(np.float64) @ there > 0
+        terms = (x.size > 0).astype(np.float64) @ there + (b != 0)
+        lost = self.fmt.any_sum(size, terms, np.where(moving, 0.0, unit))
+        return Ball(x.middle @ w + b, ample(x.radius @ np.abs(w)) + lost)
+
+    def plus(self, x: Ball, y: Ball) -> Ball:
+        """x + y; where both are points that fit, nothing is rounded."""
+        unit = np.where(x.radius + y.radius > 0, 0.0, np.minimum(lowest_bit(x.middle), lowest_bit(y.middle)))
+        lost = self.fmt.any_sum(x.size + y.size, 2.0, unit)
+        return Ball(x.middle + y.middle, ample(x.radius + y.radius) + lost)
+
+    def mix(self, prefix: str, window: Ball, memory: Ball) -> tuple[Ball, Ball]:
+        """The memory a·h + b, and the real numbers that are read from it."""
+        gate = self.gates(self.affine(window, f"{prefix}gate.weight", f"{prefix}gate.bias"))
+        write = self.numbers(self.affine(window, f"{prefix}write"))
+        radius = np.abs(gate.middle) * memory.radius + memory.size * gate.radius + write.radius
+        alone = (write.size == 0) | (memory.size == 0) | (gate.size == 0)
+        turned = (gate.radius == 0) & np.isin(gate.middle, (0, 1, -1, 1j, -1j)) & alone
+        # Each part passes three roundings, and both parts together are off by √2 of that.
+        lost = self.wide.inner.error(gate.size * memory.size + write.size, 5.0, 6.0)
+        lost = np.where(turned, 0.0, lost)
+        after = Ball(gate.middle * memory.middle + write.middle, ample(radius) + lost)
+        parts, wide = after.middle, after.radius
+        if self.cell.gate == "complex":
+            parts, wide = np.hstack([parts.real, parts.imag]), np.hstack([wide, wide])
+        known = (wide == 0) & (self.fmt.outer.cast(parts) == parts)
+        rounded = np.where(known, 0.0, self.fmt.rounding(np.abs(parts) + wide))
+        return after, Ball(parts, wide + rounded)
+
+    def numbers(self, parts: Ball) -> Ball:
+        """Complex numbers from their parts, if the gates are complex."""
+        if self.cell.gate != "complex":
+            return parts
+        (real, imaginary), (one, other) = (np.split(side, 2, axis=1) for side in (parts.middle, parts.radius))
+        return Ball(real + 1j * imaginary, ample(np.hypot(one, other)))
+
+    def gates(self, parts: Ball) -> Ball:
+        """Gates from their inputs. z / max(1, |z|) moves by at most r / (|z| − r), and by r inside.
+
+        On an axis √(x² + 0) is |x| in every float format with correct rounding: quarter turns are exact.
+        """
+        z = self.numbers(parts)
+        if self.cell.gate != "complex":
+            return self._bent(z)
+        none = np.stack(np.split((parts.middle == 0) & (parts.radius == 0), 2, axis=1))
+        sure = np.stack(np.split(np.abs(parts.middle) - parts.radius >= 1, 2, axis=1))
+        quarter = none.all(axis=0) | (none & sure[::-1]).any(axis=0)
+        across = none.any(axis=0) & ~quarter & (np.abs(z.middle) >= 1)
+        require(~across, "a turn on an axis may lie inside the circle")
+        size = np.abs(z.middle)
+        self.wide.inner.error(2 * z.size * z.size, 2.0, 2.0)
+        least = np.maximum(1.0, size - z.radius)
+        off = self.wide.inner.error(np.ones(size.shape), 8.0, 8.0)
+        return Ball(z.middle / np.maximum(1.0, size), np.where(quarter, 0.0, ample(z.radius / least) + off))
+
+    def _bent(self, z: Ball) -> Ball:
+        """σ or tanh: slope at most 1; exact where the whole ball lies in the saturated range."""
+        function = self.wide.tanh if self.cell.gate == "signed" else self.wide.sigmoid
+        middle, whole = function(point(z.middle)), function(Real(z.middle - z.radius, z.middle + z.radius))
+        require(whole.known | ~middle.known | (z.middle == 0), "a gate may be far out, or not")
+        value, some = np.where(whole.known, whole.lo, (middle.lo + middle.hi) / 2), function(point(1.0))
+        off = np.maximum(
+            middle.hi - middle.lo, some.hi - some.lo
+        )  # at 0 the function is exact, beside it not
+        return Ball(value, np.where(whole.known, 0.0, ample(z.radius + off)))
+
+
+def relu(x: Ball) -> Ball:
+    """ReLU; each unit must be off all over its ball, or on in the middle, so that its radius is linear."""
+    on = x.middle > 0
+    require(on | (x.middle + x.radius <= 0), "a unit may be on, or off")
+    return Ball(np.where(on, x.middle, 0.0), np.where(on, x.radius, 0.0))
+
+
+@dataclass(frozen=True)
+class References:
+    """Reference states [N, ...], where each letter leads, and which state is right after it."""
+
+    states: Carried
+    follow: Integers
+    right: Integers
+
+
+def horizon(cell: DiagonalStack, automaton: Automaton, dtype: str, witness: Any, budget: Budget) -> int:
+    """The length up to which every word is run right, by the references and radii of a witness."""
+    need(
+        isinstance(witness, dict) and set(witness) == {"references", "follow", "allowed"},
+        "the witness of a horizon must have references, follow and allowed",
+    )
+    balls = DiagonalBalls(cell, dtype)
+    found = references_of(balls, automaton, witness["references"], witness["follow"], budget)
+    allowed = witness["allowed"]
+    fits = isinstance(allowed, list) and len(allowed) == cell.layers
+    fits = fits and all(type(size) in (int, float) and 0 <= size < 1e9 for size in allowed)
+    need(fits, "witness: allowed must have a radius for each layer")
+    return letters_within(balls, found, [float(size) for size in allowed], budget)
+
+
+def references_of(
+    balls: DiagonalBalls, automaton: Automaton, origins: Any, follow: Any, budget: Budget
+) -> References:
+    """The states that the witness names, each by a state before it and a letter; the first is the start."""
+    letters = automaton.table.shape[1]
+    need(
+        isinstance(origins, list) and len(origins) < MAX_REFERENCES,
+        "witness: references must be a short list",
+    )
+    states, right = [balls.start()], [automaton.start]
+    for origin in origins:
+        fits = whole_numbers(origin, len(states) + letters, 2) and origin[0] < len(states)
+        need(fits and origin[1] < letters, "witness: no such reference")
+        budget.spend(balls.cell.num_parameters, "references")
+        states.append(points(balls.step(states[origin[0]], origin[1])[0]))
+        right.append(int(automaton.table[right[origin[0]], origin[1]]))
+    fits = whole_numbers(follow, len(right), len(right), letters)
+    need(fits, "witness: follow must have a reference for each reference and letter")
+    targets, states_of = np.array(follow, dtype=np.int64).reshape(len(right), letters), np.array(right)
+    answers = automaton.table[states_of]
+    require(states_of[targets] == answers, "a reference is followed by one of another state")
+    return References(joined(states), targets, automaton.shows[answers])
+
+
+def points(state: Carried) -> Carried:
+    """The middles, without radii."""
+    return [tuple(Ball(ball.middle, np.zeros(ball.radius.shape)) for ball in block) for block in state]  # type: ignore[misc]
+
+
+def joined(states: Sequence[Carried]) -> Carried:
+    """The rows of all states, one after another."""
+
+    def whole(balls: Sequence[Ball]) -> Ball:
+        return Ball(np.concatenate([b.middle for b in balls]), np.concatenate([b.radius for b in balls]))
+
+    return [tuple(map(whole, zip(*blocks, strict=True))) for blocks in zip(*states, strict=True)]  # type: ignore[misc]
+
+
+def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Budget) -> int:
+    """How many letters keep the radii of the memories below ``allowed``, where the read-out is right."""
+    high, right = settled(balls, found, allowed, budget)
+    require(right, "the right logit does not lead as far out as memories may be")
+    for size, most in zip(high, allowed, strict=True):
+        require(most > 0 or size == 0, "a memory that must be exact is not")
+    low, _ = settled(balls, found, [most / LEAST for most in allowed], budget)
+    inexact = [(b / c, h / c) for b, h, c in zip(low, high, allowed, strict=True) if c > 0]
+    require(bool(inexact), "nothing is rounded: the closure decides")
+    first = max(start for start, _ in inexact)
+    growth = max(end - start for start, end in inexact) - 1
+    steps = 1 / first if growth <= 0 else log1p(growth / first) / log1p(growth)
+    return max(0, floor(steps * ALMOST))
+
+
+def settled(
+    balls: DiagonalBalls, found: References, memories: list[float], budget: Budget
+) -> tuple[list[float], bool]:
+    """Radii of the memories after any letter, and whether the read-out is right.
+
+    The radii of the streams that the next step looks back at are found first, by iterating until they settle.
+    """
+    near = [
+        (np.zeros(mixer.middle.shape[1]), np.zeros(mlp.middle.shape[1])) for _, mixer, mlp in found.states
+    ]
+    for _ in range(3 * len(memories) + 3):
+        budget.spend(found.follow.size * balls.cell.num_parameters, "radii")
+        after, right = _widest(balls, found, memories, near)
+        pairs = [pair for x, y in zip(after, near, strict=True) for pair in zip(x[1:], y, strict=True)]
+        if all((new <= old).all() for new, old in pairs):
+            return [memory for memory, _, _ in after], right
+        near = [(mixer * GROWN, mlp * GROWN) for _, mixer, mlp in after]
+    require(False, "radii of the letter before do not settle")
+    return [], False
+
+
+def _widest(
+    balls: DiagonalBalls, found: References, memories: list[float], near: list[tuple[Array, Array]]
+) -> tuple[list[tuple[float, Array, Array]], bool]:
+    """The greatest radii over all references and letters, drift to the next reference included."""
+    blown = [
+        (
+            Ball(memory.middle, np.full(memory.radius.shape, size)),
+            Ball(mixer.middle, mixer.radius + wide),
+            Ball(mlp.middle, mlp.radius + wider),
+        )
+        for (memory, mixer, mlp), size, (wide, wider) in zip(found.states, memories, near, strict=True)
+    ]
+    widest, right = [(0.0, 0.0 * wide, 0.0 * wider) for wide, wider in near], True
+    for letter in range(found.follow.shape[1]):
+        after, logits = balls.step(blown, letter)
+        interval = Real(logits.middle - logits.radius, logits.middle + logits.radius)
+        right &= bool((leads(interval, found.right[:, letter]) > 0).all())
+        for i, (block, targets) in enumerate(zip(after, found.states, strict=True)):
+            memory, mixer, mlp = (
+                ample(ball.radius + np.abs(ball.middle - target.middle[found.follow[:, letter]])).max(axis=0)
+                for ball, target in zip(block, targets, strict=True)
+            )
+            before = widest[i]
+            most = float(np.maximum(before[0], memory.max(initial=0)))
+            widest[i] = most, np.maximum(before[1], mixer), np.maximum(before[2], mlp)
+    return widest, right

@@ -1,0 +1,223 @@
+"""The proof for every length of a trained LSTM or GRU: boxes that every letter maps into each other.
+
+A witness names boxes of the hidden state. Box 0 holds the state before the first letter; each box belongs
+to a state of the automaton and names, for each letter, the box that follows. We prove that the follower
+belongs to the right state, that one step of the network from any point of a box ends inside the follower,
+and that on every follower the read-out answers its state. By induction the network is right on words of
+every length.
+
+Hypotheses, and where they are asked for: every number is finite (``Sums``, ``Rounding.error``); the start
+is in box 0, followers belong to the right states, every allowed letter has one (``require_well_formed``);
+steps end inside (``_mapped``); the right logit leads (``margins``).
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Array, Flags, Integers, Real, point, terms_of
+from krohn.check.arithmetic.sums import Sums
+from krohn.check.files.bounded import need, whole_numbers
+from krohn.check.files.reader import Automaton
+from krohn.check.recurrent.cells import Gated, Gru, Lstm
+from krohn.check.verdict import Budget, Refused, inside, require
+
+LARGEST = 1e12
+"""Sides of boxes must be smaller."""
+MAX_BOXES = 4096
+CELLS: dict[str, type[Gated]] = {"lstm": Lstm, "gru": Gru}
+SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
+"""Float types in which sides are stored; boxes are rounded outwards to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """``state`` [K], ``follower`` [K, A] (−1: the letter is not allowed), sides [K, D]."""
+
+    state: Integers
+    follower: Integers
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class BoxVerdict:
+    """``failure`` is empty if the boxes are a proof.
+
+    Attributes:
+        margin: least lead of the right answer over any other, on all boxes, all errors taken off.
+        steps: pairs of a box and a letter whose image was enclosed.
+        widest: the largest side of a box.
+        at: the box that fails, and the letter that leads out of it; −1 if it is the read-out.
+    """
+
+    failure: str
+    margin: float = 0.0
+    steps: int = 0
+    widest: float = 0.0
+    at: tuple[int, int] | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether every check passed."""
+        return not self.failure
+
+
+class BoxCell:
+    """A gated cell on boxes of its state, in any order of adding."""
+
+    def __init__(self, cell: Gated, dtype: str) -> None:
+        self.cell, self.sums = cell, Sums(FORMATS[dtype])
+        self.weights, self.rows = cell.stored(self.sums), cell.letters(self.sums)
+        self.hidden, self.size = cell.hidden, cell.size
+
+    def image(self, low: Array, high: Array, letter: int) -> tuple[Array, Array]:
+        """Boxes that hold every result of one step from the given boxes [N, D]."""
+        after = self.cell.after(self.sums, self.weights, self.rows[letter : letter + 1], Real(low, high))
+        return after.lo, after.hi
+
+    def margins(self, low: Array, high: Array, right: Integers) -> Array:
+        """The least lead of the answers ``right`` [N] over every other, on each box, errors taken off."""
+        h = Real(low[:, : self.hidden], high[:, : self.hidden])
+        weight, bias = self.weights["head.weight"], self.weights["head.bias"]
+        self.sums.product(h, weight, bias)
+        fmt, size = self.sums.fmt, h.size @ np.abs(weight) + np.abs(bias)
+        rounds, faint = terms_of(h.size, weight, bias)
+        error = fmt.inner.error(size, rounds, faint)
+        error = error + 2 * fmt.rounding(size + error)
+        least = np.full(len(low), np.inf)
+        for answer in np.unique(right):
+            rows, others = right == answer, np.arange(len(bias)) != answer
+            lead = (h[rows] @ (weight[:, [answer]] - weight[:, others])).lo
+            apart = (point(bias[answer]) - point(bias[others])).lo - error[rows, answer, None]
+            least[rows] = (lead + apart - error[rows][:, others]).min(axis=1, initial=np.inf)
+        return least
+
+
+def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
+    """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors.
+
+    Padding must be 0: a row is multiplied by 0, and 0 times infinity is NaN; a column is not an answer.
+    """
+    need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
+    used = dict(tensors)
+    names = {
+        "wte": (slice(letters),),
+        "head.weight": (slice(None), slice(states)),
+        "head.bias": (slice(states),),
+    }
+    for name, part in names.items():
+        need(name in used and used[name].ndim == len(part) + (name == "wte"), f"the cell must have {name}")
+        used[name] = used[name][part]
+        need(np.count_nonzero(tensors[name]) == np.count_nonzero(used[name]), f"padding of {name} must be 0")
+    return CELLS[kind](used)
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """An automaton, and the words of the claim: those whose letters are all allowed [state, letter]."""
+
+    automaton: Automaton
+    allowed: Flags
+
+    @property
+    def table(self) -> Integers:
+        """The state after each state and letter."""
+        return self.automaton.table
+
+
+def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = None) -> BoxVerdict:
+    """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
+    try:
+        require_well_formed(cell, boxes, words)
+        return _mapped(cell, boxes, words, budget)
+    except Refused as refusal:
+        return BoxVerdict(str(refusal))
+
+
+def _mapped(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None) -> BoxVerdict:
+    """The same for boxes that are well formed."""
+    automaton, allowed = words.automaton, words.allowed
+    state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
+    reached, steps = np.zeros(len(state), dtype=bool), 0
+    for letter in range(automaton.table.shape[1]):
+        source = np.flatnonzero(allowed[state, letter])
+        if not len(source):
+            continue
+        if budget is not None:
+            budget.spend(len(source) * cell.cell.num_parameters, "images of boxes")
+        target = follower[source, letter]
+        with inside(f"letter {letter}"):
+            image_low, image_high = cell.image(low[source], high[source], letter)
+        fits = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
+        if not fits.all():
+            row, unit = np.argwhere(~fits)[0]
+            return BoxVerdict(
+                f"letter {letter} must map box {source[row]} into box {target[row]}; "
+                f"coordinate {unit} leaves it",
+                at=(int(source[row]), letter),
+            )
+        reached[target] = True
+        steps += len(source)
+    shown = np.flatnonzero(reached)
+    leads = cell.margins(low[shown], high[shown], automaton.shows[state[shown]])
+    if not (leads > 0).all():
+        worst = int(shown[np.argmin(leads)])
+        failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
+        return BoxVerdict(failure, at=(worst, -1))
+    return BoxVerdict("", float(leads.min()) if steps else 0.0, steps, float((high - low).max()))
+
+
+def require_well_formed(cell: BoxCell, boxes: Boxes, words: Words) -> None:
+    """Refuses a witness that is malformed, before any number is computed."""
+    state, low, high, table, allowed = boxes.state, boxes.low, boxes.high, words.table, words.allowed
+    count, (states, letters) = len(state), table.shape
+    sizes = cell.cell.num_letters, cell.cell.num_states
+    fits = sizes == (letters, int(words.automaton.shows.max()) + 1)
+    require(fits, "the network must have the automaton's letters and states")
+    fits = low.shape == (count, cell.size) and high.shape == low.shape and count > 0
+    require(fits, f"boxes must have {cell.size} sides each, and there must be one at least")
+    fits = boxes.follower.shape == (count, letters) and allowed.shape == table.shape
+    require(fits, f"every box must name a follower for each of {letters} letters")
+    moderate = (np.abs(low) <= LARGEST) & (np.abs(high) <= LARGEST)
+    require(moderate, "sides of boxes must be numbers of moderate size")
+    require(low <= high, "no box may be empty")
+    fits = ((state >= 0) & (state < states)).all() and state[0] == words.automaton.start
+    require(fits, "boxes must belong to states of the automaton, box 0 to its start")
+    source, letter = np.nonzero(allowed[state])
+    target = boxes.follower[source, letter]
+    require((target >= 0) & (target < count), "every allowed letter must have a follower")
+    right = state[target] == table[state[source], letter]
+    require(right, "a follower must belong to the state that the automaton moves to")
+    start = (low[0] <= 0) & (high[0] >= 0)
+    require(start, "box 0 must hold the state before the first letter, all zeros")
+
+
+def boxes_from(witness: Any) -> Boxes:
+    """The boxes in a witness; anything malformed is named."""
+    wanted = {"state", "follower", "sides", "width", "low", "high"}
+    need(isinstance(witness, dict) and set(witness) == wanted, f"boxes must have {', '.join(sorted(wanted))}")
+    state, follower, width = witness["state"], witness["follower"], witness["width"]
+    fits = whole_numbers(state, MAX_BOXES, None) and 0 < len(state) <= MAX_BOXES
+    fits = fits and whole_numbers(follower, MAX_BOXES, len(state), None, least=-1)
+    fits = fits and all(len(row) == len(follower[0]) for row in follower)
+    need(fits, f"boxes must be at most {MAX_BOXES}, each with a state and followers")
+    need(witness["sides"] in SIDES and type(width) is int and width > 0, "boxes: sides must be f2, f4 or f8")
+    low, high = (_decoded(witness[name], witness["sides"], len(state), width) for name in ("low", "high"))
+    return Boxes(np.array(state, dtype=np.int64), np.array(follower, dtype=np.int64), low, high)
+
+
+def _decoded(text: Any, sides: str, count: int, width: int) -> Array:
+    kind = np.dtype(SIDES[sides])
+    need(isinstance(text, str), "boxes: sides must be base64 text")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except ValueError:
+        data = b""
+    need(len(data) == count * width * kind.itemsize, f"boxes must have {width} sides each, in base64")
+    return np.frombuffer(data, dtype=kind).reshape(count, width).astype(np.double)

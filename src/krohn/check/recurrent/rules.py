@@ -1,0 +1,124 @@
+"""The three rule sets for recurrent networks: from a claim about a folder to the proof that decides it."""
+
+import numpy as np
+
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Flags
+from krohn.check.arithmetic.sums import ANY, CHUNKS
+from krohn.check.claim import Claim
+from krohn.check.files.net import RECURRENT, Net
+from krohn.check.recurrent.balls import horizon
+from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, check, gated
+from krohn.check.recurrent.cells import Cell, Gated, Gru, Lstm
+from krohn.check.recurrent.chunks import same_in_chunks
+from krohn.check.recurrent.closure import WORK, Closure, close
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
+from krohn.check.verdict import Budget, Refused, Verdict, require
+
+CELLS: dict[str, type[Cell]] = {
+    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
+}
+
+
+DTYPES = ("float32", "bfloat16")
+"""Formats for closures and balls; boxes are proved in the first one only."""
+
+
+def cell_of(net: Net, claim: Claim) -> Cell:
+    """The network as the rules read it; an unknown field of its configuration is refused."""
+    letters, states = claim.automaton.table.shape[::-1]
+    if net.kind == RECURRENT:
+        kind, options = net.configuration["architecture"], net.configuration["options"]
+        require(kind in CELLS, f"the architecture must be one of {', '.join(CELLS)}; got {str(kind)[:40]}")
+        cell = CELLS[kind].of(net.tensors, options)
+        require(cell.options == options, "the options must be those of the tensors")
+        return cell
+    model = net.configuration["model"]
+    known = isinstance(model, dict) and set(model) == {"kind", "embedding", "hidden"}
+    require(known, "a run is proved if its model has kind, embedding and hidden, and nothing else")
+    own = gated(model["kind"], net.tensors, letters, states)
+    require(
+        own.options == {name: model[name] for name in own.options}, "the sizes must be those of the tensors"
+    )
+    for name in ("scratchpad", "bos"):
+        require(
+            net.configuration[name] is False, f"a run is proved if it reads letters alone, without {name}"
+        )
+    return own
+
+
+def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
+    """The assumptions that a claim must name: of rounding, of sums, and of the functions that are called."""
+    cell, coarse = cell_of(net, claim), FORMATS[claim.dtype].coarse if claim.dtype in FORMATS else False
+    bent = any(name in ("sigmoid", "tanh") for name in cell.assumptions)
+    own = (*(("saturation",) if bent else ()), *cell.assumptions)
+    half = ("half",) if isinstance(cell, Gated) else ("half", "memory")
+    return (
+        "rounding",
+        "sum" if claim.order in (ANY, CHUNKS) else "left",
+        *(half if coarse else ()),
+        *own,
+    )
+
+
+def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    """The set that words reach is finite, and every answer in it is right; or right up to a length."""
+    require(claim.allowed is None, "a closure is about all words")
+    require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
+    require(witness is None, "a closure needs no witness")
+    cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
+    found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
+    return closure_verdict(cell, claim, found)
+
+
+def closure_verdict(cell: Cell, claim: Claim, found: Closure) -> Verdict:
+    """What a search in the claim's format and order says about the claim."""
+    if claim.up_to is not None and not found.proved and found.horizon >= claim.up_to:
+        require(claim.order != CHUNKS, "up to a length words are read one letter after the other")
+        return Verdict(True, 0.0, "")
+    if found.doubt is not None:
+        word = " ".join(claim.letters[letter] for letter in found.doubt)
+        return Verdict(False, 0.0, f"the right logit does not lead after the word {word}")
+    require(found.proved, f"more than {sum(found.layers) - 1:,} vectors are reached")
+    chunked = claim.order != CHUNKS or same_in_chunks(cell, found.notes)
+    require(chunked, "in chunks the sums may be rounded otherwise")
+    return Verdict(True, found.margin, "")
+
+
+def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    """Up to a length: rounding keeps a diagonal stack close enough to its references."""
+    require(claim.up_to is not None, "a horizon is about words up to a length")
+    require(
+        claim.allowed is None and claim.order == ANY, "a horizon is about all words and any order of sums"
+    )
+    require(claim.dtype in DTYPES, f"a horizon is proved in {' or '.join(DTYPES)}")
+    cell = cell_of(net, claim)
+    if not isinstance(cell, DiagonalStack):
+        raise Refused("a horizon is for diagonal networks")
+    longest = horizon(cell, claim.automaton, claim.dtype, witness, Budget(work or WORK))
+    require(longest >= (claim.up_to or 0), f"every word is right up to {longest:,} letters only")
+    return Verdict(True, 0.0, "")
+
+
+def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    """Every length: boxes of the hidden state that letters map into each other."""
+    require(claim.up_to is None, "boxes are about words of every length")
+    require(claim.order == ANY, "boxes hold for any order of sums; the claim must say so")
+    require(claim.dtype == DTYPES[0], f"boxes are proved in {DTYPES[0]}")
+    cell = cell_of(net, claim)
+    if not isinstance(cell, Gated):
+        raise Refused("boxes are for lstm and gru networks")
+    words = Words(claim.automaton, allowed_of(claim))
+    found = check(BoxCell(cell, claim.dtype), boxes_from(witness), words, Budget(work or WORK))
+    return Verdict(found.proved, found.margin, found.failure)
+
+
+def allowed_of(claim: Claim) -> Flags:
+    """The letters that may follow in each state, as flags [state, letter]."""
+    allowed = np.zeros(claim.automaton.table.shape, dtype=bool)
+    for state, letters in enumerate(claim.allowed or ()):
+        allowed[state, list(letters)] = True
+    return allowed if claim.allowed is not None else ~allowed
+
+
+RULES = {"closure": closure_rules, "balls": balls_rules, "boxes": boxes_rules}

@@ -1,0 +1,1 @@
+"""The rules for Transformers: heads, MLPs, machines, scans, LayerNorm, the read-out."""

@@ -1,0 +1,263 @@
+"""The checker: weights, automaton, dtype, length and witness go in; certified or refused comes out.
+
+It reads like the proof. The embedding is in its boxes by construction. Each step of the witness turns the
+claim about one moment of the forward pass into a claim about a later one. At the end every class decodes to
+one state, and the machine shows the automaton's states on all words. Whatever goes wrong, an exception
+included, is a refusal. Attention is in this module too: the residual stream, and every head by its rule.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from krohn.check.arithmetic.finite import finite_attention
+from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
+from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
+from krohn.check.files.reader import Automaton, Head, Layer, Network, stored
+from krohn.check.transformer.head_rules import Look, Part, add_up, look_back, remember
+from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
+from krohn.check.transformer.mlp import Block, tabulate
+from krohn.check.transformer.readout import decode, simulate
+from krohn.check.transformer.witness import (
+    Attention,
+    Back,
+    Layered,
+    Merge,
+    Rule,
+    Scan,
+    Silent,
+    Step,
+    Sum,
+    Tabulate,
+    Witness,
+    assert_moderate,
+    witness_from,
+)
+from krohn.check.verdict import Budget, Verdict, inside, refusal_of, require
+from krohn.errors import LimitExceeded
+
+WORK, LAYERED_WORK = 2e10, 1.6e9
+"""Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
+proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
+"""
+
+
+def check(
+    network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
+) -> Verdict:
+    """Whether the witness proves the network right; it is JSON data, as a certificate file holds it."""
+    try:
+        with np.errstate(all="ignore"):
+            proof = witness_from(witness)
+            return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
+    except LimitExceeded:  # no verdict: the witness exceeds the size limit
+        raise
+    except Exception as error:  # whatever a witness provokes is a refusal
+        return refusal_of(error)
+
+
+def margin_of(
+    network: Network, automaton: Automaton, dtype: str, length: int, witness: Witness, work: float = WORK
+) -> float:
+    """The certified logit margin; raises ``Refused``."""
+    require(dtype in FORMATS, "the dtype must be float64, float32, bfloat16 or float16")
+    fmt, longest = FORMATS[dtype], len(network.positions) - len(network.padding)
+    require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
+    require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
+    require(fits(network, automaton), "the automaton has other states or letters than the network")
+    if isinstance(witness, Layered):
+        assert_moderate(witness.steps, network.embedding.shape[1])
+        work = min(work, LAYERED_WORK)
+    setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
+    held = stored(network, fmt)
+    with inside("embedding"):
+        moment = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
+    if isinstance(witness, Scan):
+        from krohn.check.transformer.scan import check_scan  # lazy import: only needed for scans
+
+        return check_scan(setting, held, automaton, moment, witness)
+    moment = follow_steps(setting, held, moment, witness.steps)
+    with inside("read-out", len(network.layers) + 1):
+        states, margin = decode(setting, moment, held)
+        simulate(setting, moment.machine, states, automaton, length)
+    return margin
+
+
+def fits(network: Network, automaton: Automaton) -> bool:
+    """Whether the automaton has the network's letters, and its states show exactly the network's outputs."""
+    table, shows, states = automaton.table, automaton.shows, len(automaton.table)
+    whole = table.shape == (states, len(network.embedding)) and ((table >= 0) & (table < states)).all()
+    shown = shows.shape == (states,) and shows.min() >= 0 and shows.max() + 1 == network.readout.shape[1]
+    return bool(whole and shown and 0 <= automaton.start < states)
+
+
+def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Moment:
+    """Token plus position, rounded once. Position codes that are constant or periodic become part of the
+    classes (clock reading, letter): the box of a class is the hull over all positions with its reading.
+    """
+    tau, (letters, d) = len(network.padding), network.embedding.shape
+    codes = network.positions[: tau + length]
+    along = codes[tau:]
+    steady = (along == along[:1]).all(axis=0)
+    pads = fmt.add(whole(point(network.padding)), whole(point(codes[:tau]))).part
+    shape = (letters, length, d)
+    table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
+    summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
+    repeats, reading, following = readings_of(along if clock else np.zeros_like(along))
+    places, count = np.where(steady | repeats, 0.0, along), len(following)
+    nothing = np.zeros(0, dtype=np.int64)
+    machine = Machine(
+        follow=following[:, None].repeat(letters, axis=1),
+        shown=np.arange(count * letters).reshape(count, letters),
+        steps=np.zeros((count, letters, 0), dtype=np.int64),
+        letter=np.arange(letters),
+    )
+    rest = summed - point(places).spread(*shape)
+    rows = Real(rest.lo.swapaxes(0, 1).reshape(-1, d), rest.hi.swapaxes(0, 1).reshape(-1, d))
+    box = hull(rows, (reading[:, None] * letters + np.arange(letters)).reshape(-1))
+    return Moment(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
+
+
+def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tuple[Step, ...]) -> Moment:
+    """All blocks in order, with merging steps in between."""
+    done = 0
+    for step in steps:
+        moment, done = follow_step(setting, network, moment, step, done)
+    require(done == 2 * len(network.layers), "witness: blocks are missing")
+    return moment
+
+
+def follow_step(
+    setting: Setting, network: Network, moment: Moment, step: Step, done: int
+) -> tuple[Moment, int]:
+    """One step; ``done`` counts the blocks (attention or MLP) that have been checked."""
+    if isinstance(step, Merge):
+        return counted_anew(merge(moment, step), setting.budget), done
+    if isinstance(step, Tabulate) and not step.blocks:
+        return tabulate(Block(setting, moment, step), ()), done
+    at = done // 2
+    require(done < 2 * len(network.layers), "witness: too many blocks")
+    require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
+    with inside(f"layer {at + 1}", at + 1):
+        if isinstance(step, Tabulate):
+            layers = network.layers[at : at + step.blocks]
+            require(len(layers) == step.blocks, "witness: too many blocks")
+            return tabulate(Block(setting, moment, step), layers), done + 2 * step.blocks - 1
+        return attend(setting, moment, network.layers[at], step), done + 1
+
+
+LARGEST, READINGS = 64, 64
+
+
+def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
+    """Channels whose codes are small periodic integers; the clock reading at each letter; the next reading.
+
+    The proof is sound for any readings: the box of a class is the hull over all positions with its reading.
+    Readings that fit the codes make the boxes narrow.
+    """
+    repeats = np.zeros(along.shape[1], dtype=bool)
+    early, period = 0, 1
+    for channel in np.flatnonzero((along != along[:1]).any(axis=0)):
+        own = _rhythm(along[:, channel])
+        if own is not None and max(early, own[0]) + int(np.lcm(period, own[1])) <= READINGS:
+            repeats[channel] = True
+            early, period = max(early, own[0]), int(np.lcm(period, own[1]))
+    count = min(early + period, len(along))
+    letters = np.arange(len(along))
+    reading = np.where(letters < early + period, letters, early + (letters - early) % period)
+    following = np.where(np.arange(count) + 1 < count, np.arange(count) + 1, min(early, count - 1))
+    return repeats, reading, following
+
+
+def _rhythm(column: Array) -> tuple[int, int] | None:
+    if (column != np.rint(column)).any() or np.abs(column).max() > LARGEST:
+        return None
+    best: tuple[int, int] | None = None
+    for period in range(1, min(READINGS, len(column)) + 1):
+        differ = np.flatnonzero(column[period:] != column[: len(column) - period])
+        early = int(differ[-1]) + 1 if len(differ) else 0
+        if best is None or early + period < sum(best):
+            best = (early, period)
+    return best
+
+
+def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> Moment:
+    """The claim after ``x ← keep x + Σ heads``."""
+    require(len(step.heads) == len(layer.heads), "witness: one rule per head")
+    new, keep = lifted(moment, step.lift), layer.keep_attention
+    sums, copies, pads = [], dict[int, Part](), [whole(moment.pads).kept(keep)]
+    norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
+    finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
+    for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
+        with inside(f"head {number}"):
+            made, padding = one_head(setting, moment, head, rule, new, norm)
+            pads.append(padding)
+            if isinstance(made, Part):
+                copies[number - 1] = made
+            elif made is not None:
+                sums.append((made, rule))
+    for each in step.races:
+        from krohn.check.transformer.race import race  # lazy import: only needed where positions are compared
+
+        require({each.first, each.second} <= copies.keys(), "witness: a race of heads that do not remember")
+        both = race(setting, new, (copies[each.first], copies[each.second]))
+        copies[each.first], copies[each.second] = (replace(part, memory=None) for part in both)
+    parts = list(copies.values())
+    rows, labels = _distinct(new, parts)
+    total, wide = _assembled(setting, moment, keep, rows, parts, [box for box, _ in sums])
+    added = [rule for _, rule in sums if isinstance(rule, Sum)]
+    after = replace(
+        moment,
+        machine=new.machine(*(rule.steps[new.own] for rule in added)),
+        box=hull(total, labels),
+        wide=np.concatenate([wide, *(rule.wide for rule in added)], axis=1),
+        places=moment.places * keep,
+        pads=setting.fmt.gathered(pads).part,
+    )
+    return counted_anew(after, setting.budget)
+
+
+def one_head(
+    setting: Setting, moment: Moment, head: Head, rule: Rule, new: Lifted, norm: Norm
+) -> tuple[Part | Box | None, Box]:
+    """What the head adds to letters (nothing, per class, or per state and letter), and to padding."""
+    if isinstance(rule, Silent):
+        require(not head.output.any(), "witness: a head that adds something is called silent")
+        return None, whole(point(np.zeros_like(moment.pads.lo)))
+    look = Look(setting, moment, head, rule.query_of, rule.key_of, norm)
+    if isinstance(rule, Sum):
+        return add_up(look, rule)[0], look.at_padding()
+    part = look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)
+    return part, look.at_padding()
+
+
+def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
+    """The different combinations of class and copied values that occur, and the label of each."""
+    rows = new.rows
+    columns = [new.own[rows][:, None]]
+    for part in parts:
+        columns += [part.number[rows][:, None], part.offset[rows]]
+    table = np.concatenate([*columns, new.step.shown[rows][:, None]], axis=1)
+    found = distinct(table)[0]
+    return found[:, :-1], found[:, -1]
+
+
+def _assembled(
+    setting: Setting, moment: Moment, keep: Array, rows: Integers, parts: list[Part], sums: list[Box]
+) -> tuple[Real, Array]:
+    """keep x + Σ heads without their counters, for every row; and the new worth of the old counters."""
+    own, wide = rows[:, 0], moment.wide * keep[:, None]
+    boxes = [moment.computed(moment.box)[own].kept(keep), *(box[own] for box in sums)]
+    at, exact = 1, point(wide)
+    counters = len(moment.low)
+    setting.budget.spend(len(rows) * len(keep) * (1 + len(parts)), "sums of heads")
+    for part in parts:
+        number, offset = rows[:, at], rows[:, at + 1 : at + 1 + counters]
+        at += 1 + counters
+        shift = point(offset) @ -part.carried.T
+        size = np.broadcast_to(part.values.beyond, part.values.part.lo.shape)[number]
+        boxes.append(Box(part.values.part[number] + part.remainder + shift, size))
+        exact = exact + point(part.carried)
+    total = setting.fmt.gathered(boxes)
+    return total.part + moment.remainder(exact, exact.lo), exact.lo

@@ -1,0 +1,243 @@
+"""A decoder with GPT-2's arithmetic as a network: the tensors of an exported file as they are.
+
+It reads the folders that ``transformers`` and TransformerLens open. Every field of ``config.json`` on which
+their forward pass depends is in the configuration; an unknown field is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.check.arithmetic.real import Array
+from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, whole_numbers
+from krohn.check.files.net import MODEL, Net, listed
+from krohn.check.files.reader import Automaton, Given, Head, Layer, Network, names_of, network_that_fits
+from krohn.check.verdict import require
+
+GPT2, LENS = "gpt2", "transformer-lens"
+TYPES = (None, "float64", "float32", "bfloat16", "float16")
+SIZES = {
+    GPT2: ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size"),
+    LENS: ("n_layers", "n_heads", "d_model", "d_mlp", "n_ctx", "d_vocab"),
+}
+USUAL = {
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
+    "reorder_and_upcast_attn": False,
+    "add_cross_attention": False,
+    "is_encoder_decoder": False,
+    "chunk_size_feed_forward": 0,
+}
+"""Fields that may be left out and must not be changed: the library's default is what this module computes."""
+NEEDED = {
+    GPT2: ("model_type", *SIZES[GPT2], "activation_function", "layer_norm_epsilon"),
+    LENS: (
+        *("n_layers", "d_model", "n_heads", "d_head", "d_mlp", "n_ctx", "d_vocab"),
+        *("act_fn", "normalization_type", "eps", "attention_dir"),
+    ),
+}
+READ: dict[str, dict[str, Any]] = {
+    GPT2: {
+        **dict.fromkeys(NEEDED[GPT2], ...),
+        **USUAL,
+        **{"tie_word_embeddings": True, "dtype": None, "torch_dtype": None},
+    },
+    LENS: dict.fromkeys(NEEDED[LENS], ...),
+}
+"""Fields on which a forward pass depends, with the library's default; ``...``: the field must be there."""
+PASSED = {
+    GPT2: frozenset(
+        {"architectures", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range", "use_cache"}
+        | {"bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "n_ctx", "krohn"}
+        | {"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"}
+        | {"summary_first_dropout", "task_specific_params", "transformers_version"}
+    ),
+    LENS: frozenset({"init_weights", "tokenizer_prepends_bos"}),
+}
+"""Fields for training, for text generation, and for heads other than the language-model head."""
+EXACTLY: dict[str, dict[str, Any]] = {
+    GPT2: {"model_type": "gpt2", "activation_function": "relu", **USUAL, "tie_word_embeddings": False},
+    LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
+}
+"""The values for which this module computes as the library does."""
+BESIDE = ("adapter_config.json", "model.safetensors.index.json")
+"""Files that make ``from_pretrained`` load other weights too."""
+
+
+class _Tensors(Given):
+    """Tensors with GPT-2's names."""
+
+    def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], normalized: bool) -> None:
+        super().__init__(tensors, "<f4")
+        self.normalized = normalized
+
+    def nothing(self, name: str, size: int) -> None:
+        held = self.take(name, 1)
+        need(len(held) == size and not held.any(), f"{name} must be 0, {size} times")
+
+    def gain(self, name: str) -> Array | None:
+        if not self.normalized:
+            return None
+        weight = self.take(f"{name}.weight", 1)
+        self.nothing(f"{name}.bias", len(weight))
+        return weight
+
+    def heads(self, block: str, count: int) -> tuple[Head, ...]:
+        together, written = self.take(f"{block}.c_attn.weight"), self.take(f"{block}.c_proj.weight")
+        self.nothing(f"{block}.c_attn.bias", together.shape[1])
+        self.nothing(f"{block}.c_proj.bias", written.shape[1])
+        d, inside = len(together), len(written)
+        fits = together.shape[1] == 3 * inside and inside % count == 0 and written.shape[1] == d
+        need(fits and inside, f"{block}: the heads must fit")
+        query, key, value = np.moveaxis(together.reshape(d, 3, count, -1), (1, 2), (0, 1))
+        output = written.reshape(count, -1, d)
+        terms = (output != 0).sum(axis=1)
+        shared = (terms > 0).sum(axis=0) > 1  # one sum over all heads is then one over these terms
+        need((terms[:, shared] <= 1).all(), f"{block}: where several heads write it must be one term of each")
+        return tuple(Head(*parts) for parts in zip(query, key, value, output, strict=True))
+
+    def layer(self, block: str, count: int) -> Layer:
+        heads = self.heads(f"{block}.attn", count)
+        weights = self.take(f"{block}.mlp.c_fc.weight"), self.take(f"{block}.mlp.c_proj.weight")
+        biases = self.take(f"{block}.mlp.c_fc.bias", 1), self.take(f"{block}.mlp.c_proj.bias", 1)
+        relu, d = (np.zeros(len(biases[0]), dtype=bool),), len(weights[0])
+        gains = self.gain(f"{block}.ln_1"), self.gain(f"{block}.ln_2")
+        return Layer(heads, weights, biases, relu, np.ones(d), np.ones(d), *gains)
+
+
+def decoder_of(
+    tensors: Mapping[str, npt.NDArray[Any]],
+    heads: int,
+    prompt: Sequence[int],
+    letters: Sequence[int],
+    epsilon: float | None,
+) -> Network:
+    """Every head, unit and token, useless ones included; ``epsilon`` is that of LayerNorm, if there is one.
+
+    The input is the prompt, then the letters; the output is the token with the largest logit.
+    """
+    given = _Tensors(tensors, epsilon is not None)
+    tokens, head = given.take("transformer.wte.weight"), given.take("lm_head.weight")
+    positions, last = given.take("transformer.wpe.weight"), given.gain("transformer.ln_f")
+    known = {*prompt, *letters} <= set(range(len(tokens)))
+    need(heads > 0 and known and len(head) == len(tokens), "prompt and letters must be tokens")
+    layers: list[Layer] = []
+    while f"transformer.h.{len(layers)}.attn.c_attn.weight" in given.left:
+        layers.append(given.layer(f"transformer.h.{len(layers)}", heads))
+    given.done()
+    need(layers, "there must be a layer")
+    width = layers[0].heads[0].query.shape[1]
+    need(all(one.heads[0].query.shape[1] == width for one in layers), "all heads must have one width")
+    made = Network(
+        embedding=tokens[list(letters)],
+        padding=tokens[list(prompt)],
+        positions=positions,
+        layers=tuple(layers),
+        readout=head.T,
+        readout_bias=np.zeros(len(head)),
+        strict=False,
+        gain=last,
+        epsilon=epsilon or 0.0,
+        root=float(np.sqrt(width)),
+    )
+    return network_that_fits(made)
+
+
+def export_net(
+    config: Any, tokens: Mapping[str, Any], automaton: Any, target: object, tensors: Tensors
+) -> Net:
+    """An export: configuration, tokens of prompt, letters and outputs, and names."""
+    need(isinstance(config, dict), "config.json must be an object")
+    kind = GPT2 if "model_type" in config else LENS
+    found = listed(config, "config.json", READ[kind], PASSED[kind])
+    need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
+    marks: dict[str, list[int]] = {}
+    for part in ("prompt", "letters", "states"):
+        marks[part] = tokens.get(part)  # type: ignore[assignment]
+        need(whole_numbers(marks[part], np.inf, None), f"export.json must list the tokens of {part}")
+    names = names_of(automaton, target)
+    need(len(marks["letters"]) == len(names["letters"]), "every letter must have one token")
+    return Net(kind, {**found, "tokens": marks, **names}, tensors)
+
+
+def read_export(folder: Path) -> Net:
+    """What krohn export writes for ``transformers`` or TransformerLens."""
+    need((folder / "config.json").exists(), "an ONNX graph is not read: krohn export NETWORK --to hf")
+    beside = [name for name in BESIDE if (folder / name).exists()]
+    need(not beside, f"{next(iter(beside), '')} must not be there: it makes readers load other weights")
+    facts, config = read_json(folder / "export.json"), read_json(folder / "config.json")
+    need(isinstance(facts, dict) and isinstance(facts.get("tokens"), dict), "export.json must have tokens")
+    automaton, tensors = read_json(folder / "automaton.json"), read_tensors(folder / MODEL)
+    return export_net(config, facts["tokens"], automaton, facts.get("target"), tensors)
+
+
+def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
+    """The decoder as the checker reads it, and the automaton whose outputs are tokens of its vocabulary."""
+    about, tokens = net.configuration, net.configuration["tokens"]
+    for name, value in EXACTLY[net.kind].items():
+        same = type(about[name]) is type(value) and about[name] == value
+        require(same, f"config.json must have {name} {value}; it has {about[name]!r:.40}")
+    own = net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
+    sizes = [about[name] for name in SIZES[net.kind]]
+    need(
+        all(type(size) is int and size > 0 for size in sizes), "sizes in config.json must be positive numbers"
+    )
+    layers, heads, width, units, positions, words = sizes
+    epsilon = about["layer_norm_epsilon"] if net.kind == GPT2 else None
+    fine = epsilon is None or (type(epsilon) is float and 0 < epsilon < 1)
+    need(fine, "layer_norm_epsilon must be a number between 0 and 1")
+    network = decoder_of(own, heads, tokens["prompt"], tokens["letters"], epsilon)
+    found = (len(network.layers), network.embedding.shape[1], len(network.positions), len(network.readout.T))
+    need(found == (layers, width, positions, words), "config.json must have the sizes of the tensors")
+    need(
+        all(len(layer.biases[0]) == units for layer in network.layers), "config.json must have as many units"
+    )
+    inner = network.layers[0].heads[0].query.shape[1]
+    stock = width == heads * inner if net.kind == GPT2 else about["d_head"] == inner
+    need(stock, "config.json must have the heads of the tensors")
+    return network, token_automaton(automaton, tokens["states"], words)
+
+
+def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:
+    """The automaton with tokens as outputs; unreachable states show the other tokens, so that all compete."""
+    fits = automaton.shows.max() < len(outputs) and all(token < words for token in outputs)
+    need(fits and len(set(outputs)) == len(outputs), "every output must have a token of its own")
+    own, letters = automaton.table.shape
+    others = own + np.arange(words)
+    table = np.concatenate([automaton.table, np.repeat(others[:, None], letters, axis=1)])
+    shows = np.concatenate([np.array(outputs, dtype=np.int64)[automaton.shows], others - own])
+    return Automaton(table.astype(np.int64), automaton.start, shows)
+
+
+def named_as_gpt2(tensors: Tensors) -> Tensors:
+    """TransformerLens keeps queries, keys and values apart, and linear maps out × in."""
+    given, made = Given(tensors), dict[str, npt.NDArray[Any]]()
+    take = given.pop
+    for theirs, ours in (
+        ("embed", "transformer.wte"),
+        ("pos_embed", "transformer.wpe"),
+        ("unembed", "lm_head"),
+    ):
+        made[f"{ours}.weight"] = take(f"{theirs}.weight")
+    none, words = take("unembed.bias"), made["lm_head.weight"]
+    fits = none.shape == words.shape[:1] and none.dtype == words.dtype and not none.any()
+    need(fits, "unembed.bias must be 0, one for each token")
+    for index in count():
+        block, name = f"blocks.{index}", f"transformer.h.{index}"
+        if f"{block}.attn.q.weight" not in given.left:
+            break
+        weights, biases = ([take(f"{block}.attn.{p}.{part}") for p in "qkv"] for part in ("weight", "bias"))
+        for parts, axes in ((weights, 2), (biases, 1)):
+            alike = len({(part.shape, part.dtype) for part in parts}) == 1 and parts[0].ndim == axes
+            need(alike, f"{block}: queries, keys and values must have one shape and one type")
+        made[f"{name}.attn.c_attn.weight"] = np.concatenate([w.T for w in weights], axis=1)
+        made[f"{name}.attn.c_attn.bias"] = np.concatenate(biases)
+        for theirs, ours in (("attn.o", "attn.c_proj"), ("mlp.in", "mlp.c_fc"), ("mlp.out", "mlp.c_proj")):
+            made[f"{name}.{ours}.weight"] = take(f"{block}.{theirs}.weight").T
+            made[f"{name}.{ours}.bias"] = take(f"{block}.{theirs}.bias")
+    given.done()
+    return made

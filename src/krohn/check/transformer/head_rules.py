@@ -1,0 +1,383 @@
+"""One attention head on one moment: its scores, and the rules by which it adds, looks back or remembers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.arithmetic.format import Box, whole
+from krohn.check.arithmetic.real import (
+    Array,
+    Flags,
+    Integers,
+    Real,
+    between,
+    hull,
+    joined,
+    leak_of,
+    point,
+    rivals,
+)
+from krohn.check.files.reader import Head
+from krohn.check.transformer.layer_norm import Norm
+from krohn.check.transformer.machine import Lifted, Moment, Setting
+from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
+from krohn.check.verdict import require
+
+BLOCK = 1 << 20
+UNSEEN = 30.0
+"""Letters whose scores are below the best by more than this do not count in a sum."""
+NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
+
+
+def visible(length: int, padding: int, *, strict: bool) -> Flags:
+    """[letter t, position i]: a strict head sees earlier positions only."""
+    last = padding + np.arange(length) - strict
+    out: Flags = np.arange(padding + length) <= np.maximum(last, 0)[:, None]
+    return out
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a head adds at each (state, letter): a value, minus ``offset`` times the worth ``carried``."""
+
+    values: Box
+    number: Integers
+    offset: Integers
+    carried: Array  # d × counters
+    remainder: Real
+    memory: "Memory | None" = None
+
+
+class Look:
+    """Queries, keys and values of one head, for classes grouped as the witness says."""
+
+    def __init__(
+        self, setting: Setting, moment: Moment, head: Head, query_of: Integers, key_of: Integers, norm: Norm
+    ) -> None:
+        self.setting, self.moment, self.head, self.fmt, self.norm = setting, moment, head, setting.fmt, norm
+        self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
+        self.tau, self.length = len(moment.pads), moment.length
+        self.seen = visible(self.length, self.tau, strict=setting.strict)
+        self.queries, self.keys = (
+            self._projected(self.query_of, head.query),
+            self._projected(self.key_of, head.key),
+        )
+        pads = whole(moment.pads)
+        self.pad_queries, self.pad_keys, self.pad_values = (
+            norm.linear(pads, matrix).part for matrix in (head.query, head.key, head.value)
+        )
+        # Values without their counters, which are worth ``value_wide`` in them.
+        exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
+        self.value_wide = exact.lo.T
+        self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
+        self.values = self.valued(moment.box + moment.codes)
+        self.carries = (self.value_wide != 0).any(axis=0)
+
+    def valued(self, rows: Real) -> Box:
+        """The values of rows that are given without their counters."""
+        beyond = np.broadcast_to(self.moment.counted, rows.lo.shape)
+        made = self.norm.linear(Box(rows, beyond), self.head.value)
+        return Box(made.part + self.left, made.beyond)
+
+    def _projected(self, groups: Integers, weight: Array) -> Real:
+        """[group, t, k]: only the channels that the matrix reads matter."""
+        moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
+        grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
+        rows = grouped.shaped(len(grouped), 1, len(used)) + point(moment.places[:, used]).shaped(
+            1, self.length, len(used)
+        )
+        self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
+        flat = whole(rows.shaped(len(grouped) * self.length, len(used)))
+        made = self.norm[used].linear(flat, weight[used]).part
+        return made.shaped(len(grouped), self.length, weight.shape[1])
+
+    def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
+        """Blocks of letters t: scores [t, key group, position], and which positions are visible."""
+        groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
+        pads = self.pad_keys.shaped(1, self.tau, width).spread(groups, self.tau, width)
+        keys = joined([pads, self.keys], axis=1)
+        rows = max(1, BLOCK // (groups * (self.tau + self.length)))
+        for first in range(0, self.length, rows):
+            part = slice(first, min(first + rows, self.length))
+            reach = self.tau + part.stop
+            self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
+            there = keys[:, :reach].shaped(groups * reach, width)
+            scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
+            yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
+
+    def at_padding(self) -> Box:
+        """The head on padding positions, which see nothing but padding: plain evaluation."""
+        scores = self.fmt.scores(self.pad_queries, self.pad_keys, self.setting.root)
+        seen = visible(self.tau, 0, strict=self.setting.strict)
+        weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
+        return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
+
+    def passed(self, rows: Real, lead: "Lead") -> Box:
+        """What a head that copies these values adds, leaked attention included, after W_C."""
+        leak = leak_of(lead.least, lead.size)
+        require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
+        moment, fmt = self.moment, self.fmt
+        full = joined([moment.over_counters(self.values.part, self.value_wide), self.pad_values])
+        beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
+        if not fmt.certain(lead.least):
+            size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
+            rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
+        return fmt.linear(Box(rows, beyond), self.head.output)
+
+    def delivered(self, value_of: Integers, lead: "Lead") -> tuple[Box, Array, Real]:
+        """What a copying head adds for each value, and the worth of the counters copied with it."""
+        moment = self.moment
+        out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead)
+        exact = point(self.value_wide.T) @ self.head.output
+        return out, exact.lo.T, moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+
+
+def _grouping(labels: Integers, count: int) -> Integers:
+    require(labels.shape == (count,) and (labels < count).all(), "witness: groups")
+    return labels
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a summing head counts: classes and positions of letters; and which key groups can be where."""
+
+    classes: Flags
+    positions: Flags
+    stands: Flags
+
+
+def counted_by(look: Look) -> Counted:
+    """All letters; or those whose score is near the best, if the position alone decides which these are.
+
+    Any choice is sound, as long as no position can be of both kinds.
+    """
+    moment, groups = look.moment, len(look.keys)
+    sizes = (moment.classes,), (look.length,), (groups, look.length)
+    classes, positions, anywhere = (np.ones(size, dtype=bool) for size in sizes)
+    every = Counted(classes, positions, anywhere)
+    *_, (_, scores, seen) = look.blocks(0)
+    top = np.where(seen[-1], scores.hi[-1], -np.inf)[:, look.tau :]
+    if not top.max() - np.where(seen[-1], scores.lo[-1], np.inf)[:, look.tau :].min() > UNSEEN:
+        return every
+    where = moment.machine.standing(moment.classes, look.length)
+    stands = np.stack([where[look.key_of == group].any(axis=0) for group in range(groups)])
+    best = np.where(stands[:, : top.shape[1]], top, -np.inf).max(axis=1)
+    near = (best > best.max() - UNSEEN)[look.key_of]
+    here, there = (where[which].any(axis=0) for which in (near, ~near))
+    return every if (here & there).any() or not near.any() else Counted(near, here, stands)
+
+
+def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
+    """Counted letters have equal weights: what class c adds beyond its steps, and the worth of counters."""
+    moment, fmt, tau = look.moment, look.fmt, look.tau
+    fits = (
+        rule.steps.shape == (moment.classes, rule.wide.shape[1]) and len(rule.wide) == moment.box.lo.shape[1]
+    )
+    require(fits, "witness: steps")
+    chosen = counted_by(look)
+    letters = look.seen[:, tau:]
+    count, others = (
+        letters[:, which].sum(axis=1).astype(np.float64) for which in (chosen.positions, ~chosen.positions)
+    )
+    weights = _sum_weights(look, chosen, count, others)
+    v = moment.over_counters(look.values.part, look.value_wide)
+    w, p = weights[:, tau], weights[:, :tau]
+    look.setting.budget.spend(look.length * moment.classes * len(rule.wide), "sums")
+    worth, added = point(rule.steps) @ rule.wide.T, v @ look.head.output
+    total = point(np.zeros((look.length, len(rule.wide))))
+    for which, weight, number in (
+        (chosen.classes, w, count),
+        (~chosen.classes, weights[:, tau + 1], others),
+    ):
+        if which.any():
+            shape = (1, int(which.sum()), len(rule.wide))
+            each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
+            total = total + each.over(1) * point(number).shaped(-1, 1)
+    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, len(rule.wide))
+    # Rounding of the sum over positions, and of W_C.
+    largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
+    size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size
+    alone = not look.pad_values.size.any()
+    off = fmt.averaged(
+        size,
+        largest if alone else np.full_like(largest, np.inf),
+        (count + others)[:, None],
+        float(tau + look.length),
+    )
+    box = (total + padded.total(1)).widened(fmt.passed_on(size, off, look.head.output)).over(0)
+    out = box.spread(*worth.lo.shape)
+    if look.setting.strict:  # the current letter is hidden
+        out = out - worth
+    beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
+    return Box(out, np.broadcast_to(beyond, out.lo.shape)), rule.wide
+
+
+def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Real:
+    """[t, …]: bounds on the weights of the padding positions, a counted letter, and one not counted."""
+    tau, shape = look.tau, (look.length, look.tau + 2)
+    lo, hi = np.full(shape, np.inf), np.full(shape, -np.inf)
+    for query in range(len(look.queries)):
+        for part, scores, seen in look.blocks(query):
+            ends = [scores.lo[:, 0, :tau]], [scores.hi[:, 0, :tau]]
+            reach = seen.shape[1] - tau
+            for which in (chosen.positions, ~chosen.positions):
+                letters = (seen[:, tau:] & which[:reach])[:, None] & chosen.stands[None, :, :reach]
+                ends[0].append(np.where(letters, scores.lo[:, :, tau:], np.inf).min(axis=(1, 2))[:, None])
+                ends[1].append(np.where(letters, scores.hi[:, :, tau:], -np.inf).max(axis=(1, 2))[:, None])
+            lo[part] = np.minimum(lo[part], np.concatenate(ends[0], axis=1))
+            hi[part] = np.maximum(hi[part], np.concatenate(ends[1], axis=1))
+    table = np.c_[look.seen[:, :tau], count > 0, others > 0]
+    lo, hi = np.where(table, lo, 0.0), np.where(table, hi, 0.0)
+    many = np.c_[np.ones((look.length, tau)), np.maximum(count, 1), np.maximum(others, 1)]
+    return look.fmt.weights(between(lo, hi), table, many)
+
+
+@dataclass
+class Lead:
+    """The least lead of the target's score over all others, taken together, and the size of scores."""
+
+    least: float = np.inf
+    size: float = 0.0
+
+    def note(self, lowest: Array, before: Array, after: Array, target: Flags) -> None:
+        """Target i scores at least ``lowest``; others up to before[j], j < i, and after[j], j > i."""
+        if target.any():
+            behind = (rivals(before, after) - np.where(target, lowest, 0.0))[target].max()
+            require(not np.isnan(behind), "scores are not numbers")
+            self.least = float(np.minimum(self.least, -behind))
+            self.size = float(np.maximum(self.size, np.abs(lowest[target]).max()))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How a head selects what it copies, and which cells each letter fills."""
+
+    look: Look
+    rule: Cells
+    lead: Lead
+    filled: Flags  # (state, letter, cell)
+
+
+def lead_back(look: Look, distance: int) -> Lead:
+    """The lead of the position ``distance`` back (or the first), at every letter, for all classes."""
+    lead = Lead()
+    for query in range(len(look.queries)):
+        for part, scores, seen in look.blocks(query):
+            place = np.maximum(look.tau + np.arange(look.length)[part] - distance, 0)
+            target = np.arange(seen.shape[1]) == place[:, None]
+            require(seen[target], "the position it should copy is not visible")
+            others = np.where(seen & ~target, scores.hi.max(axis=1), -np.inf)
+            lead.note(scores.lo.min(axis=1), others, others, target)
+    return lead
+
+
+def look_back(look: Look, rule: Back, new: Lifted) -> Part:
+    """The head copies from ``distance`` back: every state holds the values of the last positions."""
+    k, value_of = rule.distance, _grouping(rule.value_of, look.moment.classes + look.tau)
+    counters = new.steps.shape[2]
+    require(len(rule.held) == len(new.live) and rule.offset.shape[2] == counters, "witness: delay line")
+    require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
+    require(k >= 1 or not look.setting.strict, "a strict head does not see its own position")
+    first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
+    require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
+    require(rule.offset[0] == 0, "witness: offsets")
+    own, follow = new.own, new.step.follow
+    now = np.concatenate(
+        [value_of[own][..., None], np.broadcast_to(rule.held[:, None], (*own.shape, k))], axis=2
+    )
+    nothing = np.zeros((*own.shape, 1, counters), dtype=np.int64)
+    far = np.concatenate([nothing, rule.offset[:, None] + new.steps[:, :, None]], axis=2)
+    shifted = (rule.held[follow] == now[..., :k]).all(axis=2)
+    counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
+    require((shifted & counted)[new.moves], "witness: the delay line does not move along")
+    lead = lead_back(look, k)
+    values, carried, rest = look.delivered(value_of, lead)
+    return Part(values, now[..., k], far[:, :, k], carried, rest)
+
+
+def remember(look: Look, rule: Cells, new: Lifted) -> Part:
+    """The head copies from the latest member of the best cell that has one."""
+    value_of, groups = _grouping(rule.value_of, look.moment.classes + look.tau), len(look.keys)
+    counters, own, follow = new.steps.shape[2], new.own, new.step.follow
+    fits = rule.member.shape[1] == groups + look.tau and len(rule.order) == len(look.queries)
+    fits = fits and len(rule.held) == len(new.live) and rule.offset.shape[2] == counters
+    require(fits and (rule.held <= value_of.max()).all(), "witness: cells")
+    start = np.full(len(rule.member), EMPTY)
+    for j in range(look.tau):
+        start[rule.member[:, groups + j]] = value_of[look.moment.classes + j]
+    require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
+    require(rule.offset[0] == 0, "witness: offsets")
+    hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
+    before = np.broadcast_to(rule.held[:, None], hit.shape)
+    if rule.earliest:  # a filled cell keeps its value
+        letters, pads = rule.member[:, :groups].any(axis=1), rule.member[:, groups:].sum(axis=1)
+        require(np.where(letters, pads == 0, pads <= 1), "witness: what an earliest cell may hold")
+        hit = hit & (before == EMPTY)
+    far = np.broadcast_to(rule.offset[:, None], (*hit.shape, counters)) + new.steps[:, :, None]
+    after, far_after = np.where(hit, value_of[own][..., None], before), np.where(hit[..., None], 0, far)
+    counted = (after == EMPTY)[..., None] | (rule.offset[follow] == far_after)
+    right = (rule.held[follow] == after) & counted[..., look.carries].all(axis=3)
+    require(
+        (right | (rule.held[follow] == UNKNOWN)).all(axis=2)[new.moves],
+        "witness: cells do not hold what was read",
+    )
+    content, distance = (before, far) if look.setting.strict else (after, far_after)
+    number, offset, used = _contents(look, rule, new, content, distance)
+    lead = Lead()
+    for query, pairs in used.items():
+        for _, scores, seen in look.blocks(query):
+            for member, higher in pairs:
+                _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
+    values, carried, rest = look.delivered(value_of, lead)
+    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, hit))
+
+
+def _contents(
+    look: Look, rule: Cells, new: Lifted, content: Integers, distance: Integers
+) -> tuple[Integers, Integers, dict[int, list[tuple[Flags, Flags]]]]:
+    """What each query reads, and the cases (cell, better cells, all empty) that must be proved for it."""
+    own, counters = new.own, new.steps.shape[2]
+    number, offset = np.full(own.shape, -1), np.zeros((*own.shape, counters), dtype=np.int64)
+    used: dict[int, list[tuple[Flags, Flags]]] = {}
+    for query, order in enumerate(rule.order):
+        waiting = new.rows & (look.query_of[own] == query)
+        higher, pairs = np.zeros(rule.member.shape[1], dtype=bool), []
+        for cell in order:
+            here = waiting & (content[..., cell] != EMPTY)
+            if here.any():
+                require(content[..., cell][here] != UNKNOWN, "witness: a cell that is read is unknown")
+                number[here], offset[here] = content[..., cell][here], distance[..., cell, :][here]
+                pairs.append((rule.member[cell], higher))
+            waiting = waiting & ~here
+            higher = higher | rule.member[cell]
+        require(
+            not waiting.any(),
+            "no position of any kind is there to copy",
+            "add a padding position it may copy",
+        )
+        used[query] = pairs
+    return number, offset, used
+
+
+def _lead_of_cell(
+    lead: Lead, scores: Real, seen: Flags, tau: int, cell: tuple[Flags, Flags], *, earliest: bool
+) -> None:
+    """The lead of this cell when it is the best one present: no position holds a member of a better cell."""
+    groups, (member, higher) = scores.lo.shape[1], cell
+
+    def table(which: Flags, source: Array, empty: float) -> Array:
+        out = np.full((len(source), source.shape[2]), empty)
+        pick = np.min if empty > 0 else np.max
+        if which[:groups].any():
+            out[:, tau:] = pick(source[:, which[:groups], tau:], axis=1)
+        out[:, :tau] = np.where(which[groups:], source[:, 0, :tau], empty)
+        return out
+
+    lowest = table(member, scores.lo, np.inf)
+    before = np.where(seen, table(~higher, scores.hi, -np.inf), -np.inf)
+    after = np.where(seen, table(~higher & ~member, scores.hi, -np.inf), -np.inf)
+    present = np.concatenate([member[groups:], np.full(seen.shape[1] - tau, member[:groups].any())])
+    if earliest:  # other members come after it, not before
+        before, after = after, before
+    lead.note(lowest, before, after, seen & present)

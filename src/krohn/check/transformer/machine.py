@@ -1,0 +1,332 @@
+"""Finite machines over letters, claims about the stream at one moment, and what states know of counters."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from krohn.check.arithmetic.format import Box, Format
+from krohn.check.arithmetic.real import (
+    Array,
+    Flags,
+    Integers,
+    Real,
+    ample,
+    between,
+    distinct,
+    hull,
+    joined,
+    point,
+    runs_of,
+    total_of,
+)
+from krohn.check.transformer.witness import Lift, Merge, Tabulate
+from krohn.check.verdict import Budget, require
+
+LARGEST = 2.0**50
+"""Upper bound on counters: integers up to it stay exact in every operation."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every step needs: the arithmetic, the mask, and how much work is left."""
+
+    fmt: Format
+    strict: bool
+    budget: Budget
+    root: float = 1.0  # scores are divided by it
+    epsilon: float = 0.0  # of LayerNorm
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``follow[s, a]`` next state, ``shown[s, a]`` class, ``steps[s, a, k]`` added to counter k; start 0.
+
+    A letter of the automaton may occur several times in the machine's alphabet, as choices: see ``letter``.
+    """
+
+    follow: Integers
+    shown: Integers
+    steps: Integers
+    letter: Integers
+
+    def standing(self, classes: int, length: int) -> Flags:
+        """[class, t]: whether some word shows the class at its t-th letter."""
+        where, states = np.zeros((classes, length), dtype=bool), np.zeros(1, dtype=np.int64)
+        for t in range(length):
+            where[self.shown[states].reshape(-1), t] = True
+            states = np.unique(self.follow[states])
+        return where
+
+    def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
+        """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
+        count = self.steps.shape[2]
+        budget.spend(length * self.steps.size, "ranges of counters")
+        flat, steps = self.follow.reshape(-1), np.concatenate([self.steps, -self.steps], axis=2) + 0.0
+        low, least = np.full((len(self.follow), 2 * count), np.inf), np.zeros(2 * count)
+        low[0] = 0.0
+        order, first = runs_of(flat)
+        for _ in range(length if count else 0):  # max z = −min(−z)
+            after = (low[:, None] + steps).reshape(-1, 2 * count)
+            least, low = np.minimum(least, after.min(axis=0)), np.full_like(low, np.inf)
+            low[flat[order[first]]] = np.minimum.reduceat(after[order], first)
+        least, most = least[:count], -least[count:]
+        require((least > -LARGEST) & (most < LARGEST), "witness: a counter is too large")
+        return least.astype(np.int64), most.astype(np.int64)
+
+
+def live_states(follow: Integers, length: int) -> Flags:
+    """States that some word of fewer than ``length`` letters reaches: only these read a letter."""
+    live = np.zeros(len(follow), dtype=bool)
+    frontier = np.array([0])
+    for _ in range(length):
+        live[frontier] = True
+        frontier = np.unique(follow[frontier])
+        frontier = frontier[~live[frontier]]
+        if not len(frontier):
+            break
+    return live
+
+
+@dataclass(frozen=True)
+class Moment:
+    """For every word there is a run of the machine such that at every letter t the computed stream is finite
+    and in ``box[c] + wide @ Z + places[t]``: c the class shown, Z the counters then. Padding is in ``pads``.
+    """
+
+    machine: Machine
+    box: Real  # classes × d
+    wide: Array  # d × counters
+    places: Array  # T × d
+    pads: Real  # padding positions × d
+    low: Integers  # ends of the counters
+    high: Integers
+
+    @property
+    def length(self) -> int:
+        """T, the letters of the longest word."""
+        return len(self.places)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.box)
+
+    @property
+    def positions(self) -> int:
+        """Padding and letters."""
+        return len(self.pads) + self.length
+
+    @property
+    def most(self) -> Array:
+        """The largest absolute value of each counter."""
+        return np.maximum(np.abs(self.low), np.abs(self.high)).astype(np.float64)
+
+    @property
+    def counted(self) -> Array:
+        """The size of what counters add to each channel."""
+        return ample(np.abs(self.wide) @ self.most)
+
+    @property
+    def codes(self) -> Real:
+        """The hull of the position codes."""
+        return between(self.places.min(axis=0), self.places.max(axis=0))
+
+    @property
+    def anywhere(self) -> Real:
+        """[channel]: what any position can hold."""
+        rows = self.over_counters(self.box, self.wide) + self.codes
+        return joined([rows, self.pads]).over(0)
+
+    def over_counters(self, box: Real, wide: Array) -> Real:
+        """The box with wide @ Z for all Z in range."""
+        return box + between(self.low, self.high) @ wide.T
+
+    def remainder(self, exact: Real, taken: Array) -> Real:
+        """(exact − taken) @ Z for all Z in range: what is left if counters count as worth ``taken``."""
+        rest, reach = exact - point(taken), between(self.low, self.high)
+        nothing = point(np.zeros(len(taken)))
+        return total_of([nothing, *(rest[:, k] * reach[k].spread(len(taken)) for k in range(len(self.low)))])
+
+    def computed(self, box: Real) -> Box:
+        """The computed numbers, where ``box`` is the part without counters and position codes."""
+        return Box(box, np.broadcast_to(self.counted + self.codes.size, box.lo.shape))
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A machine that covers the moment's: each state has a base state there and moves as that one does."""
+
+    step: Lift
+    live: Flags
+    moves: Flags  # (state, letter): both the state and the next one read letters
+    own: Integers  # class of the claim's machine at each (state, letter)
+    steps: Integers
+    letter: Integers
+    choices: int
+
+    def machine(self, *more: Integers) -> Machine:
+        """The new machine, with ``more`` counters besides those of the claim's."""
+        steps = np.concatenate([self.steps, *more], axis=2)
+        return Machine(self.step.follow, self.step.shown, steps, self.letter)
+
+    @property
+    def rows(self) -> Flags:
+        """The (state, letter) pairs that occur."""
+        return np.repeat(self.live[:, None], self.step.follow.shape[1], axis=1)
+
+
+def lifted(moment: Moment, step: Lift) -> Lifted:
+    """Proves that every run of the moment's machine lifts to a run of the new machine."""
+    old, follow, base = moment.machine, step.follow, step.base
+    choices = follow.shape[1] // old.follow.shape[1]
+    require(choices >= 1 and follow.shape[1] == choices * old.follow.shape[1], "witness: letters")
+    require(base < len(old.follow), "witness: base")
+    live = live_states(follow, moment.length)
+    moves = live[:, None] & live[follow]
+    below = old.follow[base].repeat(choices, axis=1)
+    covers = base[0] == 0 and (base[follow] == below)[moves].all()
+    require(covers, "witness: the machine does not cover the one before it")
+    own, steps = old.shown[base].repeat(choices, axis=1), old.steps[base].repeat(choices, axis=1)
+    return Lifted(step, live, moves, own, steps, old.letter.repeat(choices), choices)
+
+
+def merge(moment: Moment, step: Merge) -> Moment:
+    """Merges states and classes; replaces counters by new ones, or absorbs their values into the boxes."""
+    old, states, classes, turn = moment.machine, step.states, step.classes, step.turn
+    fits = (states.shape, classes.shape) == ((len(old.follow),), (moment.classes,))
+    fits = fits and turn.shape == (step.wide.shape[1], len(moment.low)) and len(step.wide) == len(moment.wide)
+    require(fits and states[0] == 0, "witness: merge")
+    require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < LARGEST, "witness: a step is too large")
+    live, count = live_states(old.follow, moment.length), int(states.max()) + 1
+    own, moved = np.flatnonzero(live), old.steps @ turn.T
+    shape = (count, old.follow.shape[1])
+    follow, shown = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    steps = np.zeros((*shape, len(turn)), dtype=np.int64)
+    follow[states[own]], shown[states[own]] = states[old.follow[own]], classes[old.shown[own]]
+    steps[states[own]] = moved[own]
+    goes = live[old.follow[own]]
+    require((follow[states[own]] == states[old.follow[own]])[goes], "witness: merged states do not act alike")
+    require(shown[states[own]] == classes[old.shown[own]], "witness: merged states do not show the same")
+    require(steps[states[own]] == moved[own], "witness: merged states do not count alike")
+    # (wide − wide' turn) Z goes into the box: exactly nothing where a counter is kept as it is.
+    rest = point(moment.wide) - point(step.wide) @ turn.astype(np.float64)
+    box = moment.box + moment.remainder(rest, np.zeros_like(moment.wide))
+    machine = replace(old, follow=follow, shown=shown, steps=steps)
+    return replace(moment, machine=machine, wide=step.wide, box=hull(box, classes))
+
+
+def counted_anew(moment: Moment, budget: Budget) -> Moment:
+    """The claim with the ranges of its counters recomputed."""
+    low, high = moment.machine.ranges(moment.length, budget)
+    return replace(moment, low=low, high=high)
+
+
+MOST_VALUES = 1 << 24
+NOTHING = -(1 << 50)
+"""The fold of a state after the last letter: it reads no letter, so its fold is unconstrained."""
+
+
+@dataclass(frozen=True)
+class Situations:
+    """Each row: class, value of every fold before, steps, value of every fold after, and the label shown."""
+
+    table: Integers
+    counters: int
+
+    def columns(self, read: Integers) -> Integers:
+        """Class and the columns of some counters."""
+        wanted = [0, *(1 + n * self.counters + k for n in range(3) for k in read.tolist())]
+        return self.table[:, wanted]
+
+
+def follow_folds(setting: Setting, moment: Moment, step: Tabulate, new: Lifted) -> Situations:
+    """Proves that for each value of a counter some choice leads to a value that the next state allows."""
+    follow, counters = step.lift.follow, len(moment.low)
+    require(step.kept.shape == (len(follow), counters) and len(step.folds) == counters, "witness: folds")
+    require(step.wide.shape == moment.wide.shape, "witness: worth of counters")
+    uncertain = 0
+    for k in range(counters):
+        uncertain += not _one_fold(setting, moment, step, new, k)
+    require(uncertain <= 1, "choices of two folds at once need not be right together")
+    later = np.where(new.live[follow][..., None], step.kept[follow], NOTHING)
+    held = np.broadcast_to(step.kept[:, None], new.steps.shape)
+    parts = [new.own[..., None], held, new.steps, later, step.lift.shown[..., None]]
+    return Situations(distinct(np.concatenate(parts, axis=2)[new.rows])[0], counters)
+
+
+def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: int) -> bool:
+    """Refuses unless each value has a right choice; returns whether every choice is right for every value."""
+    fold, kept = step.folds[k], step.kept[:, k]
+    require(moment.high[k] - moment.low[k] < MOST_VALUES, "witness: a counter has too many values")
+    values = np.arange(moment.low[k], moment.high[k] + 1)
+    names = fold(values)
+    require(fold(np.zeros(1, dtype=np.int64))[0] == kept[0], "witness: the start of a fold")
+    follow, choices = step.lift.follow, new.choices
+    shape = (len(follow), follow.shape[1] // choices, choices)
+    jumps = new.steps[:, ::choices, k]
+    # A (state, letter) matters only by the fold before, the step, and the folds that may follow.
+    after = np.where(new.live[follow], kept[follow], NOTHING).reshape(shape)
+    held = np.broadcast_to(kept[:, None, None], (*shape[:2], 1))
+    every = np.concatenate([held, jumps[..., None], after], axis=2)[new.live]
+    cases = distinct(every.reshape(-1, 2 + choices))[0]
+    setting.budget.spend(len(cases) * len(values) * (1 + choices), "folds")
+    certain = True
+    for case in cases:
+        possible = np.flatnonzero(names == case[0])
+        index = possible + case[1]
+        index = index[(index >= 0) & (index < len(values))]
+        right = (names[index][:, None] == case[2:]) | (case[2:] == NOTHING)
+        require(right.any(axis=1), "witness: a fold does not follow its counter")
+        certain = certain and bool(right.all())
+    return certain
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Inputs of a block: each (class, values of counters) once, and to which situations they belong."""
+
+    box: Real
+    sums: Integers
+    back: Integers  # entry → input
+    names: Integers  # entry → distinct situation
+    where: Integers  # situation → distinct situation
+
+
+def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situations, read: Integers) -> Rows:
+    """All values that the counters ``read`` can have in each situation; other counters are left at 0."""
+    different, where = distinct(situations.columns(read))
+    ranges = [np.arange(moment.low[k], moment.high[k] + 1) for k in range(len(moment.low))]
+    folds = [fold(values) for fold, values in zip(step.folds, ranges, strict=True)]
+    setting.budget.spend(len(different) * sum(map(len, ranges)), "values of counters")
+    sets = [np.zeros(1, dtype=np.int64)]
+    chosen = np.zeros((len(different), len(moment.low)), dtype=np.int64)
+    for n, k in enumerate(read.tolist()):
+        cases, which = distinct(different[:, 1 + n :: len(read)])
+        chosen[:, k] = len(sets) + which
+        for was, jump, then in cases.tolist():  # values with this fold before the step and after it
+            before = np.arange(len(ranges[k])) - jump
+            inside = (before >= 0) & (before < len(ranges[k]))
+            fits = inside & (folds[k][np.where(inside, before, 0)] == was)
+            sets.append(ranges[k][fits & ((folds[k] == then) | (then == NOTHING))])
+    sizes = np.array([len(values) for values in sets])
+    counts = sizes[chosen].prod(axis=1, dtype=np.float64)
+    setting.budget.spend(100.0 * counts.sum() * (1 + moment.box.lo.shape[1]), "rows of counters")  # memory
+    names = np.repeat(np.arange(len(different)), counts.astype(np.int64))
+    inputs, back = distinct(np.concatenate([different[names, :1], every_choice(sets, chosen)], axis=1))
+    box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T
+    return Rows(box, inputs[:, 1:], back, names, where)
+
+
+def every_choice(sets: list[Integers], chosen: Integers) -> Integers:
+    """For each row of ``chosen``, a list of sets: their Cartesian product, the last set varying fastest."""
+    sizes = np.array([len(values) for values in sets])
+    pool, start = np.concatenate(sets), np.cumsum(sizes) - sizes
+    counts = sizes[chosen].prod(axis=1)
+    rows = np.repeat(np.arange(len(chosen)), counts)
+    left = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    made = np.zeros((len(rows), chosen.shape[1]), dtype=np.int64)
+    for k in reversed(range(chosen.shape[1])):
+        own = chosen[rows, k]
+        left, digit = np.divmod(left, sizes[own])
+        made[:, k] = pool[start[own] + digit]
+    return made

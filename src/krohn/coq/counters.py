@@ -1,0 +1,242 @@
+"""Hints for Coq on a Transformer whose heads count or copy; Coq checks every one of them.
+
+A head computes a counter: each letter adds a step to it, or sets it. The MLP reduces counts to residues.
+Before each layer a letter has one of finitely many classes: at first the letter itself with the residue of
+its position, after each layer a function of its class and the residues of the counts.
+Everything is read off the weights in float64.
+"""
+
+from dataclasses import replace
+from itertools import product
+from math import lcm
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.coq.counting_hints import Counting, Group, LayerHint, Residues
+from krohn.coq.cuts import TOLERANCE, best_cut
+from krohn.coq.heads import MOST_COUNTS, Before, NoCounters, Places, ReadHeads, read_heads
+from krohn.errors import LimitExceeded, Unsupported
+from krohn.network.forward import apply_mlp
+from krohn.network.transformer import Layer, Matrix, Transformer
+
+MOST_PAIRS = 3_000
+MOST_PLACES = 64
+MOST_SHORT = 16
+"""Up to this length, words may have a class for each place."""
+
+
+def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
+    """The hints for a network; Coq decides whether they are right.
+
+    Fallback for short words, where places and counts need not repeat: each place is a class of its own.
+    """
+    short = network.max_length <= MOST_SHORT
+    try:
+        hints = _hints(network, automaton, _period_of_places(network.positions[1:]))
+        if hints.right or not short:
+            return hints
+    except Unsupported:
+        if not short:
+            raise
+    return _hints(network, automaton, network.max_length + 1)
+
+
+def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
+    length = network.max_length
+    of_residue = [network.positions[min(r or period, length)] for r in range(period)]
+    stream = np.concatenate([network.embedding + place for place in of_residue])
+    residues: Places = np.repeat(np.arange(period, dtype=np.int64), len(network.embedding))
+    places = network.positions.copy()
+    places[0] += network.padding[0]
+    ends = length if period > length else None
+    layers: list[LayerHint] = []
+    with np.errstate(all="ignore"):
+        for index, layer in enumerate(network.layers):
+            last = index + 1 == len(network.layers)
+            before = Before(index, stream, residues, places, period)
+            heads = read_heads(layer, before)
+            hint, effects = _layer_hint(layer, before, heads)
+            reached = _reached([*layers, hint], period, automaton.num_letters, ends)
+            mixed = stream * layer.keep_attention + heads.constant
+            hint, stream, residues = _followed(hint, reached, layer, mixed, effects, residues, last=last)
+            layers.append(hint)
+            places = _places_after(layer, places)
+        states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
+    known, right = _known(layers, period, states, automaton, ends)
+    return Counting(period, tuple(layers), tuple(states), known, right)
+
+
+def _period_of_places(positions: Matrix) -> int:
+    """The period of the integer channels of position codes; other channels must not matter to letters."""
+    whole = positions[:, (positions == np.rint(positions)).all(axis=0)]
+    period = 1
+    for channel in whole.T:
+        shifts = range(1, len(channel))
+        period = lcm(
+            period, next((p for p in shifts if (channel[p:] == channel[:-p]).all()), len(channel) or 1)
+        )
+    if period > MOST_PLACES:
+        raise NoCounters(f"places must repeat after at most {MOST_PLACES}; here they do after {period}")
+    return min(period, len(positions))
+
+
+def _places_after(layer: Layer, places: Matrix) -> Matrix:
+    """What places add after a layer; position 0 sees itself alone."""
+    after = places * layer.keep_attention * layer.keep_mlp
+    first = places[0] * layer.keep_attention
+    for head in layer.heads:
+        first = first + places[0] @ head.value @ head.output
+    after[0] = first * layer.keep_mlp + apply_mlp(layer.mlp, first)
+    return np.asarray(after)
+
+
+def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, list[Matrix]]:
+    """The hint for a layer, without the classes after it; and what one count of each group adds."""
+    weights, sums = _grouped(heads)
+    length = len(before.places) - 1
+    spans, registers = [], []
+    for group in weights:
+        total = np.array(group) @ np.array(heads.steps)
+        rows = zip(group, heads.sets, strict=True)
+        marks = [0, *(w * mark for w, row in rows if w for mark in row if mark is not None)]
+        low, high = (length * int(end) for end in (total.min(initial=0), total.max(initial=0)))
+        spans.append(range(min(marks) + low, max(marks) + high + 1))
+        registers.append(len(marks) > 1)
+    if max(map(len, spans), default=0) > MOST_COUNTS:
+        raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
+    kept = before.stream * layer.keep_attention + heads.constant
+    _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
+    cut = best_cut(layer, kept[first], sums, spans, registers, repeats=before.period <= length)
+    coarse = coarse.reshape(-1)
+    if before.period > length:  # no letter is at place 0: its classes stay separate
+        coarse = np.where(before.residues == 0, coarse.max() + 1, coarse)
+    everyone = (0,) * len(before.stream)
+    groups = [Group((), 1, tuple(coarse.tolist()))]
+    groups += [Group(w, m, everyone, s) for w, m, s in zip(weights, cut.moduli, cut.stops, strict=True)]
+    hint = LayerHint(
+        tuple(heads.hints),
+        tuple(heads.steps),
+        tuple(heads.sets),
+        tuple(before.residues.tolist()),
+        tuple(groups),
+        cut.place,
+        cut.owner,
+        cut.channels,
+    )
+    return hint, sums
+
+
+def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
+    """Groups counters that add multiples of one vector: their weights, and that vector; a copy is alone."""
+    groups: list[tuple[Matrix, dict[int, int]]] = []
+    copies: list[bool] = []
+    for counter, (effect, sets) in enumerate(zip(heads.effects, heads.sets, strict=True)):
+        if not effect.any():
+            continue
+        copies_this = any(mark is not None for mark in sets)
+        for (base, members), copied in zip(groups, copies, strict=True):
+            weight = round(float(effect @ base) / float(base @ base))
+            close = np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max()
+            if weight and close and not (copied or copies_this):
+                members[counter] = weight
+                break
+        else:
+            groups.append((effect, {counter: 1}))
+            copies.append(copies_this)
+    weights = [tuple(members.get(j, 0) for j in range(len(heads.effects))) for _, members in groups]
+    return weights, [base for base, _ in groups]
+
+
+Pairs = list[tuple[int, tuple[int, ...]]]
+
+
+def _reached(layers: list[LayerHint], period: int, letters: int, ends: int | None) -> Pairs:
+    """The reachable pairs of a class before the last of these layers and the residues there.
+
+    Where ``ends`` is given, words end at that place.
+    """
+    pairs: dict[tuple[int, tuple[int, ...]], None] = {}
+    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+    known = {first: None}
+    for state in (waiting := list(known)):
+        for letter in range(0 if state[0] == (ends,) else letters):
+            after, classes = _advanced(layers, period, letters, state, letter)
+            pairs[classes[-1], after[-1]] = None
+            if after not in known:
+                known[after] = None
+                waiting.append(after)
+                if len(known) > MOST_PAIRS:
+                    raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} lists of residues")
+    return list(pairs)
+
+
+def _followed(
+    hint: LayerHint,
+    reached: Pairs,
+    layer: Layer,
+    stream: Matrix,
+    effects: list[Matrix],
+    residues: Places,
+    *,
+    last: bool,
+) -> tuple[LayerHint, Matrix, Places]:
+    """The layer with the classes after it, their stream and the residues of their places.
+
+    ``stream`` is the stream before the MLP, without the counts.
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    kept: list[Matrix] = []
+    where: list[int] = []
+    following: dict[tuple[int, tuple[int, ...]], int] = {}
+    for at, counts in reached:
+        mixed = stream[at]
+        for count, effect in zip(counts[1:], effects, strict=True):
+            mixed = mixed + count * effect
+        row = np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))
+        place = 0 if last else int(residues[at])
+        key = (place, *np.rint(row * 16).astype(np.int64).tolist())
+        if key not in numbers:
+            numbers[key] = len(numbers)
+            kept.append(row)
+            where.append(place)
+        following[at, counts] = numbers[key]
+    every = list(product(*(range(group.modulus) for group in hint.groups)))
+    table = tuple(
+        tuple(following.get((at, counts), len(kept)) for counts in every) for at in range(len(stream))
+    )
+    return replace(hint, following=table, classes=len(kept)), np.stack(kept), np.array(where, np.int64)
+
+
+def _known(
+    layers: list[LayerHint], period: int, states: list[int], automaton: Semiautomaton, ends: int | None
+) -> tuple[tuple[tuple[Residues, int], ...], bool]:
+    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+    known, right = {(first, automaton.start): None}, True
+    for residues, state in (waiting := list(known)):
+        for letter in range(0 if residues[0] == (ends,) else automaton.num_letters):
+            after, classes = _advanced(layers, period, automaton.num_letters, residues, letter)
+            end = layers[-1].following[classes[-1]][layers[-1].place(after[-1])]
+            target = int(automaton.table[state, letter])
+            right &= states[end] == target
+            if (after, target) not in known:
+                known[after, target] = None
+                waiting.append((after, target))
+                if len(known) > MOST_PAIRS:
+                    raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} pairs of residues and state")
+    return tuple(known), right
+
+
+def _advanced(
+    layers: list[LayerHint], period: int, letters: int, residues: Residues, letter: int
+) -> tuple[Residues, list[int]]:
+    """The residues after one more letter, and its class before each layer."""
+    (place,), *others = residues
+    place = (place + 1) % period
+    after: list[tuple[int, ...]] = [(place,)]
+    classes = [letter + letters * place]
+    for layer, old in zip(layers, others, strict=True):
+        after.append(layer.advanced(old, classes[-1]))
+        if layer.following:
+            classes.append(layer.following[classes[-1]][layer.place(after[-1])])
+    return tuple(after), classes[: len(layers)]

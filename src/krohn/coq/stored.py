@@ -1,0 +1,217 @@
+"""A network as stored in its file: bits, names and shapes in file order, and a hash.
+
+This reader shares no code with that of the rest of the package. The header must be what Coq's
+``Tensors.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.recurrent.cells import Cell
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
+from krohn.errors import InvalidFile, Unsupported
+from krohn.network.storage import MODEL
+from krohn.network.storage import load as load_compiled
+from krohn.network.transformer import Transformer
+from krohn.recurrent.recurrent_network import load
+
+Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}
+"""The types of tensors that ``Tensors.v`` knows, and the words that hold them."""
+MOST_PARAMETERS = 700_000
+"""With more, the hash alone takes Coq minutes."""
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A name, a shape, and words of 32 or 64 bits row by row."""
+
+    name: str
+    shape: tuple[int, ...]
+    words: Words
+    dtype: str = "F32"
+
+    def floats(self) -> npt.NDArray[np.float32]:
+        """The same bits as numbers."""
+        return self.words.view(np.float32).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """What a certificate is about.
+
+    Attributes:
+        automaton: the automaton that the network is said to track.
+        kind: the mixer: a name and its numbers.
+        dim, layers, hidden: channels, blocks, hidden units of each MLP (0 without one).
+        looks_back: whether layers see the position before.
+        digest: the SHA-256 of the file.
+    """
+
+    automaton: Semiautomaton
+    architecture: str
+    kind: tuple[str | int, ...]
+    dim: int
+    layers: int
+    hidden: int
+    looks_back: bool
+    tensors: tuple[StoredTensor, ...]
+    digest: str
+
+    @property
+    def length(self) -> None:
+        """``None``: the claim is about words of every length."""
+        return
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all tensors."""
+        return sum(tensor.words.size for tensor in self.tensors)
+
+
+def stored_network(folder: Path) -> StoredNetwork:
+    """The network in a directory that ``krohn compile --architecture`` wrote."""
+    witness = load(folder)
+    cell = witness.cell
+    if not isinstance(cell, StackCell):
+        raise Unsupported(
+            f"the kernel's proofs cover deltaproduct, deltanet, diagonal and rankone; got {cell.kind}"
+        )
+    whole = (folder / MODEL).read_bytes()
+    tensors = tensors_of_bytes(whole)
+    if any(tensor.dtype != "F32" for tensor in tensors):
+        raise InvalidFile(f"{MODEL} of a recurrent network must hold float32 tensors; it holds others")
+    network = StoredNetwork(
+        automaton=witness.automaton,
+        architecture=cell.kind,
+        kind=_kind(cell),
+        dim=cell.dim,
+        layers=cell.layers,
+        hidden=cell.mlp,
+        looks_back=cell.conv == 2,
+        tensors=tensors,
+        digest=hashlib.sha256(whole).hexdigest(),
+    )
+    if network.parameters > MOST_PARAMETERS:
+        raise Unsupported(
+            f"the kernel's proofs cover networks of at most {MOST_PARAMETERS:,} numbers; "
+            f"this one has {network.parameters:,}"
+        )
+    return network
+
+
+@dataclass(frozen=True)
+class StoredTransformer:
+    """What the certificate of a compiled Transformer is about.
+
+    Attributes:
+        automaton: the automaton that the network is said to track.
+        weights: the matrices, used only to compute hints.
+        digest: the SHA-256 of the file.
+    """
+
+    automaton: Semiautomaton
+    weights: Transformer
+    tensors: tuple[StoredTensor, ...]
+    digest: str
+
+    @property
+    def architecture(self) -> str:
+        """The one kind there is."""
+        return "Transformer"
+
+    @property
+    def length(self) -> int:
+        """The longest words."""
+        return self.weights.max_length
+
+
+NOT_COUNTING = (
+    "the kernel's proofs cover Transformers whose heads count letters or copy the latest that was written; "
+    "this one has"
+)
+
+
+def stored_transformer(folder: Path) -> StoredTransformer:
+    """The Transformer in a directory that ``krohn compile`` wrote; other kinds are refused in one line."""
+    network = load_compiled(folder)
+    weights, automaton = network.transformer, network.automaton
+    layers = () if network.program is None else network.program.layers
+    others = sorted(
+        {type(o).__name__ for layer in layers for o in layer.attention}
+        - {"PrefixSum", "PlaceSum", "LatestWrite"}
+    )
+    if not layers or others or not all(layer.heads for layer in weights.layers):
+        raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'a layer without heads, or no program'}")
+    if (
+        weights.mask != "causal"
+        or automaton.target != "state"
+        or len(weights.padding) != 1
+        or weights.readout.shape[1] != automaton.num_states
+    ):
+        raise Unsupported(
+            f"{NOT_COUNTING} another mask than causal, more padding, or another target than states"
+        )
+    whole = (folder / MODEL).read_bytes()
+    if len(whole) > 4 * MOST_PARAMETERS:
+        raise Unsupported(
+            f"the kernel's proofs cover files of at most {4 * MOST_PARAMETERS:,} bytes; got {len(whole):,}"
+        )
+    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), hashlib.sha256(whole).hexdigest())
+
+
+def _kind(cell: Cell) -> tuple[str | int, ...]:
+    if isinstance(cell, RankOneStack):
+        return "RankOneSteps", *cell.sizes_of_heads
+    if isinstance(cell, DeltaStack):
+        return "DeltaProduct", *cell.sizes_of_heads
+    assert isinstance(cell, DiagonalStack)
+    if cell.gate == "complex":
+        return "ComplexNumbers", cell.memory // 2
+    return "Real", cell.gate.capitalize(), cell.memory
+
+
+def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
+    """The tensors of a safetensors file, in the order of its data; types unknown to Coq are refused."""
+    try:
+        size = int.from_bytes(whole[:8], "little")
+        entries = json.loads(whole[8 : 8 + size])
+        tensors = tuple(
+            StoredTensor(
+                name,
+                tuple(entry["shape"]),
+                np.frombuffer(whole[8 + size :][slice(*entry["data_offsets"])], WORDS[entry["dtype"]]),
+                entry["dtype"],
+            )
+            for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"][0])
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidFile(f"{MODEL} must be a safetensors file of {', '.join(WORDS)}; it is not") from error
+    if whole != bytes_of_tensors(tensors):
+        raise Unsupported(
+            f"{MODEL} must have the layout that safetensors itself writes, without metadata; save it again"
+        )
+    return tensors
+
+
+def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
+    """The bytes that ``file_of`` in ``Tensors.v`` gives."""
+    entries, begin = [], 0
+    for tensor in tensors:
+        end = begin + int(WORDS[tensor.dtype][-1]) * prod(tensor.shape)
+        shape = ",".join(map(str, tensor.shape))
+        entries.append(
+            f'"{tensor.name}":{{"dtype":"{tensor.dtype}","shape":[{shape}],"data_offsets":[{begin},{end}]}}'
+        )
+        begin = end
+    header = ("{" + ",".join(entries) + "}").encode()
+    header += b" " * (-len(header) % 8)
+    data = b"".join(tensor.words.astype(WORDS[tensor.dtype]).tobytes() for tensor in tensors)
+    return len(header).to_bytes(8, "little") + header + data

@@ -1,0 +1,104 @@
+"""The certificate of a Transformer as a Coq file: tensors bit by bit, automaton, hints, theorem."""
+
+from collections.abc import Iterable
+
+from krohn.coq.certificate_text import MARK, THEOREM, comment, tensor_text
+from krohn.coq.counting_hints import Channel, CopyHint, Counting, HeadHint, LayerHint
+from krohn.coq.stored import StoredTransformer
+
+HEAD = """From Coq Require Import ZArith List String.
+From Krohn Require Import Counting Counted TransformerCertificate TransformerFile.
+Import ListNotations.
+Open Scope Z_scope.
+Open Scope string_scope."""
+
+
+def transformer_text(network: StoredTransformer, hints: Counting) -> str:
+    """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
+    automaton = network.automaton
+    return f"""(* {comment(automaton.name)}, Transformer: {MARK}
+   coqc -Q DEVELOPMENT Krohn FILE.v
+   The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
+   Letters: {comment(" ".join(automaton.letter_names))}
+   States: {comment(" ".join(automaton.state_names))} *)
+{HEAD}
+{transformer_definitions(network, hints)}
+Theorem {THEOREM} :
+  transformer_is_right {network.length} 0x{network.digest}
+    network_sizes tensors machine.
+Proof. apply (by_counting _ _ _ _ _ hints). vm_cast_no_check (eq_refl true). Qed.
+Print Assumptions {THEOREM}.
+"""
+
+
+def transformer_definitions(network: StoredTransformer, hints: Counting, tag: str = "") -> str:
+    """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
+    automaton, weights = network.automaton, network.weights
+    tensors = ";\n".join(map(tensor_text, network.tensors))
+    sizes = _listed(
+        f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
+        f"{_listed(layer.mlp.hidden_widths)})"
+        for layer in weights.layers
+    )
+    known = _listed(f"({_listed(map(_listed, rows))}, {state}%nat)" for rows, state in hints.known)
+    return f"""Definition network_sizes{tag} : tsizes := {{| TWidth := {weights.embedding.shape[1]};
+  TLetters := {len(weights.embedding)}; TPadding := {len(weights.padding)};
+  TPositions := {len(weights.positions)}; TClasses := {weights.readout.shape[1]};
+  TLayerSizes := {sizes}%nat |}}.
+Definition tensors{tag} : list tensor := [
+{tensors}].
+Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
+Table := {_listed(map(_listed, automaton.table.tolist()))}%nat |}}.
+Definition hints{tag} : transformer_hints := {{| Period := {hints.period};
+LayerHints := {_listed(map(_layer, hints.layers))};
+Finals := {_listed(hints.states)}%nat;
+Known := {known} |}}.
+"""
+
+
+def _listed(items: Iterable[object]) -> str:
+    return "[" + ";".join(map(str, items)) + "]"
+
+
+def _layer(layer: LayerHint) -> str:
+    groups = _listed(
+        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; "
+        f"Stops := {str(g.stops).lower()}; Coarse := {_listed(g.coarse)}%nat; "
+        f"Coarses := {max(g.coarse) + 1} |}}"
+        for g in layer.groups
+    )
+    return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
+Steps := {_listed(map(_listed, layer.steps))}; Sets := {_listed(map(_sets, layer.sets))};
+PlaceOf := {_listed(layer.places)}%nat;
+Groups := {groups};
+Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
+NextClass := {_listed(map(_listed, layer.following))}%nat;
+NextClasses := {layer.classes} |}}
+"""
+
+
+def _sets(values: tuple[int | None, ...]) -> str:
+    if set(values) == {None}:
+        return "[]"
+    return _listed("None" if value is None else f"Some ({value})" for value in values)
+
+
+def _head(head: HeadHint | CopyHint) -> str:
+    channels = _listed(map(_channel, head.channels))
+    if isinstance(head, CopyHint):
+        return (
+            f"Copies {{| Margin := {head.margin}; Writers := {_truths(head.writers)}; "
+            f"Copied := {channels} |}}"
+        )
+    return (
+        f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
+        f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
+    )
+
+
+def _channel(channel: Channel) -> str:
+    return f"{{| Number := {channel.counter}; UnitOf := {channel.unit}; UnitSlack := {channel.slack} |}}"
+
+
+def _truths(values: Iterable[bool]) -> str:
+    return _listed(str(value).lower() for value in values)

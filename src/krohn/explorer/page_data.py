@@ -1,0 +1,259 @@
+"""The page: one compiled network as plain JSON, and the file around it.
+
+The JSON has weights, meaning, diagram, sizes and certificate; the file has markup, style, scripts and data in
+one string, and no address in it.
+"""
+
+import base64
+import json
+import math
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from krohn.algebra.analysis import analyze
+from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.compiling import compile
+from krohn.construct.decomposing import decompose
+from krohn.errors import KrohnError, LimitExceeded, Unsupported
+from krohn.explorer.plain_words import about, head_words, register_words
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import tensors_of
+from krohn.paper.bounds import size_report
+from krohn.proving.outcome import Verification
+from krohn.proving.verification import verify
+
+SCRIPTS = (
+    "network.js",
+    "search.js",
+    "dom.js",
+    "diagram.js",
+    "word.js",
+    "score.js",
+    "inside.js",
+    "facts.js",
+    "breaking.js",
+    "server.js",
+    "patterns.js",
+    "draw.js",
+    "walk.js",
+    "results.js",
+    "explorer.js",
+)
+
+
+def render_page(payload: dict[str, Any]) -> str:
+    """The page that shows ``payload``: ``machines``, and if wanted ``results`` and ``server``."""
+    page = _asset("page.html")
+    data = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    parts = {
+        "/* style */": _asset("page.css"),
+        "/* small */": small_text(),
+        "/* scripts */": "\n".join(_asset(name) for name in SCRIPTS),
+        "{/* data */}": data.replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029"),
+    }
+    machines = payload.get("machines", [])
+    title = ", ".join(machine["name"] for machine in machines[:3]) or "automata"
+    if payload.get("gallery"):
+        title = f"Gallery of {len(machines)} automata"
+    parts["<!-- title -->"] = _escaped(f"{title} · krohn")
+    for mark, text in parts.items():
+        before, _, after = page.partition(mark)
+        page = f"{before}{text}{after}"
+    return page
+
+
+def small_text() -> str:
+    """The compiled and proved networks of all small automata (``tools/small_machines.py``)."""
+    return _asset("small.txt")
+
+
+def _asset(name: str) -> str:
+    return (files("krohn.explorer") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+LENGTH = 64
+"""The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
+
+MAX_PARAMETERS = 400_000
+"""Of a network in a page, which holds every weight: more makes a page too heavy to send and to run."""
+
+QUANTITIES = ("depth", "dim", "heads", "mlp_width", "num_parameters", "max_weight")
+
+
+def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, Any]:
+    """Compiles, certifies and describes an automaton for a page."""
+    network = compile(automaton, length)
+    count, name = network.transformer.num_parameters, automaton.name or "this automaton"
+    if count > MAX_PARAMETERS:
+        raise LimitExceeded(
+            f"a page holds networks of at most {MAX_PARAMETERS:,} parameters; {name:.60} at "
+            f"--length {length} has {count:,}: choose a smaller --length or automaton, or use krohn compile"
+        )
+    return describe(network, verify(network))
+
+
+def describe(network: CompiledNetwork, certificate: Verification | None) -> dict[str, Any]:
+    """Everything a page shows of one network."""
+    automaton = network.automaton
+    if automaton.target != "state":
+        raise Unsupported("the page shows states; compile the network with --target state")
+    return {
+        "name": automaton.name or f"{automaton.num_states} states",
+        "about": about(automaton),
+        "automaton": _automaton(automaton),
+        "diagram": diagram(automaton) if automaton.num_states <= MAX_DRAWN else None,
+        "algebra": _algebra(automaton),
+        "plan": _plan(network),
+        "network": _network(network),
+        "meaning": _meaning(network),
+        "sizes": _sizes(network),
+        "certificate": None if certificate is None else _certificate(certificate),
+    }
+
+
+def _automaton(automaton: Semiautomaton) -> dict[str, Any]:
+    return {
+        "states": list(automaton.state_names),
+        "letters": list(automaton.letter_names),
+        "start": automaton.start,
+        "table": automaton.table.tolist(),
+        "observe": None if automaton.observe is None else list(automaton.observe),
+        "accepting": sorted(accepting(automaton)),
+    }
+
+
+def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
+    """The algebraic analysis; ``None`` if the limits are too small."""
+    try:
+        report = analyze(automaton)
+    except KrohnError:
+        return None
+    return {
+        "complexity": report.complexity,
+        "is_group": report.is_group,
+        "is_aperiodic": report.is_aperiodic,
+        "is_solvable": report.is_solvable,
+        "semigroup_size": report.semigroup_size,
+        "reason": report.reason,
+    }
+
+
+def _plan(network: CompiledNetwork) -> dict[str, Any]:
+    """The origin of this network's depth: the cascade it was built from, or what its heads look for."""
+    automaton = network.automaton
+    try:
+        result = decompose(automaton) if network.method == "cascade" else None
+    except KrohnError:
+        result = None
+    if result is None:
+        return {"method": network.method, "levels": 0, "components": [], "heads": head_words(network)}
+    return {
+        "method": network.method,
+        "heads": [],
+        "levels": result.levels,
+        "components": [
+            {
+                "level": part.level,
+                "tiles": part.tiles,
+                "group": part.group if part.group_order > 1 else "",
+                "factors": list(part.factors),
+                "kind": part.kind,
+            }
+            for part in result.components
+        ],
+    }
+
+
+def _network(network: CompiledNetwork) -> dict[str, Any]:
+    """Every matrix by its name in the file, as the bytes of its float64 numbers in base64."""
+    built = network.transformer
+    return {
+        "method": network.method,
+        "mask": built.mask,
+        "length": built.max_length,
+        "padding": built.num_padding,
+        "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],
+        "tensors": {
+            name: {"shape": list(matrix.shape), "data": _encoded(matrix)}
+            for name, matrix in tensors_of(built).items()
+        },
+    }
+
+
+def _encoded(matrix: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(matrix, dtype="<f8").tobytes()).decode()
+
+
+def _meaning(network: CompiledNetwork) -> dict[str, Any]:
+    """What channels hold at every moment, what heads and MLPs do, and which registers name the state."""
+    program = network.program
+    return {
+        "moments": [
+            [
+                {
+                    "name": channel.name,
+                    "register": channel.register,
+                    "scale": channel.scale,
+                    "part": channel.part,
+                }
+                for channel in moment
+            ]
+            for moment in network.layout.moments
+        ],
+        "heads": [[head.text for head in layer] for layer in network.layout.heads],
+        "maps": [] if program is None else [[m.describe() for m in layer.maps] for layer in program.layers],
+        "registers": {}
+        if program is None
+        else {r.name: {"low": r.low, "high": r.high, "kind": r.kind} for r in program.registers},
+        "words": register_words(network),
+        "head_words": head_words(network),
+        "coordinates": [] if program is None else list(program.readout.registers),
+        "codes": [] if program is None else [None if c is None else list(c) for c in program.readout.codes],
+    }
+
+
+def _sizes(network: CompiledNetwork) -> dict[str, Any]:
+    """The built quantities beside the paper's recipe and the theorem's bounds; ``None`` if unknown."""
+    report = size_report(network)
+    built = network.sizes()
+    return {
+        "theorem": report.theorem,
+        "rows": [
+            {
+                "name": key,
+                "built": _plain(built[key]),
+                "recipe": _plain(report.recipe.get(key)),
+                "bound": _plain(report.bound.get(key)),
+                "corrected": _plain(report.corrected.get(key)),
+            }
+            for key in QUANTITIES
+        ],
+    }
+
+
+def _plain(value: object) -> object:
+    """Numbers that a browser can represent; larger ones as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
+
+
+def _certificate(certificate: Verification) -> dict[str, Any]:
+    payload = certificate.to_json()
+    return {key: payload[key] for key in ("certified", "length", "dtype", "margin", "reason", "network")} | {
+        "exhaustive": payload["exhaustive"],
+        "counterexample": payload["counterexample"],
+        "checks": [
+            {"name": c["name"], "layer": c["layer"], "text": c["text"], "passed": c["passed"]}
+            for c in payload["checks"]
+        ],
+    }

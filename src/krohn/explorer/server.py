@@ -1,0 +1,160 @@
+"""The explorer as a server: the same page, for any automaton that is typed in or uploaded."""
+
+import asyncio
+import hmac
+import json
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from krohn.errors import InvalidInput, KrohnError
+from krohn.explorer.jobs import MAX_BYTES, Jobs, read_request
+
+# Access control: pages of this server only, and beyond loopback only with the token.
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Requirements on a request; ``token`` is empty on loopback."""
+
+    port: int
+    token: str = ""
+
+    def refusal(self, path: str, headers: Mapping[str, str], given: str) -> str:
+        """The reason to refuse a request, empty if it is accepted; ``given`` is its token."""
+        host = headers.get("host", "")
+        if not self.token and host not in {
+            f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")
+        }:
+            return "this page is served to this machine only"  # also against DNS rebinding
+        origin = headers.get("origin")
+        if origin is not None and origin.split("://", 1)[-1] != host:
+            return "requests from other pages are refused"
+        if path != "/" and headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+            return "requests from other pages are refused"
+        if self.token and not hmac.compare_digest(given.encode(), self.token.encode()):
+            return "the address must end with the token that krohn explore printed"
+        return ""
+
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
+    """Two routes: the page, and the networks that it requests."""
+
+    async def show(request: Request) -> Response:
+        refused = _refused(request, guard)
+        return refused or HTMLResponse(page, headers=HEADERS)
+
+    async def machine(request: Request) -> Response:
+        if refused := _refused(request, guard):
+            return refused
+        try:
+            wanted = read_request(await _body(request), paths=not guard.token)
+        except KrohnError as error:
+            return _error(str(error), 422)
+        except _TooLarge:
+            return _error(f"a request may have at most {MAX_BYTES:,} bytes: upload a smaller file", 413)
+        except ClientDisconnect:
+            return Response(status_code=499)
+        return await _patiently(request, jobs, wanted)
+
+    return Starlette(routes=[Route("/", show), Route("/machine", machine, methods=["POST"])])
+
+
+def serve(page: str, host: str, port: int, announce: Any) -> None:
+    """Serves until it is interrupted; ``announce`` is called with the address as soon as it is bound."""
+    listener = _bound(host, port)
+    real = listener.getsockname()[1]
+    token = "" if is_loopback(host) else secrets.token_urlsafe(18)
+    name = f"[{host}]" if ":" in host else host
+    announce(f"http://{name}:{real}/" + (f"?token={token}" if token else ""))
+    app = build_app(page, Guard(real, token), Jobs())
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", h11_max_incomplete_event_size=65536
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise InvalidInput(
+            f"--host and --port must be free on this machine; {host}:{port}: {error.strerror}; try --port 0"
+        ) from error
+    return listener
+
+
+def _refused(request: Request, guard: Guard) -> Response | None:
+    given = request.headers.get("x-krohn-token") or request.query_params.get("token", "")
+    reason = guard.refusal(request.url.path, request.headers, given)
+    return _error(reason, 403) if reason else None
+
+
+def _error(message: str, status: int) -> Response:
+    return JSONResponse({"error": " ".join(message.split())[:400]}, status, headers=HEADERS)
+
+
+class _TooLarge(Exception):
+    """More bytes than a request may have."""
+
+
+async def _body(request: Request) -> object:
+    """The JSON of the request, read no further than the limit."""
+    if request.headers.get("content-type", "").split(";")[0] != "application/json":
+        raise InvalidInput("a request must be JSON")
+    if int(request.headers.get("content-length", "0") or 0) > MAX_BYTES:
+        raise _TooLarge
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > MAX_BYTES:
+            raise _TooLarge
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("a request must be JSON") from error
+
+
+async def _patiently(request: Request, jobs: Jobs, wanted: Any) -> Response:
+    """Waits for the worker while the client is connected."""
+    job = asyncio.create_task(jobs.run(wanted))
+    while not job.done():
+        await asyncio.wait({job}, timeout=0.2)
+        if not job.done() and await request.is_disconnected():
+            job.cancel()
+            await asyncio.wait({job})
+            return Response(status_code=499)
+    answer = job.result()
+    return JSONResponse(answer, 422 if "error" in answer else 200, headers=HEADERS)

@@ -1,0 +1,1 @@
+"""What needs torch: models, training, experiments and figures, interpretation, cards of layers, the suite."""

@@ -1,0 +1,41 @@
+"""The experiments by name: the paper's nine, and some of our own."""
+
+from krohn.lab.experiments.experiment import Experiment
+from krohn.lab.experiments.names import check_experiment
+from krohn.lab.experiments.recipes import (
+    attention,
+    curves,
+    depth,
+    expressivity,
+    generalization,
+    incomplete,
+    indirect,
+    networks,
+    positions,
+    sample,
+    stability,
+)
+
+EXPERIMENTS: dict[str, Experiment] = {
+    recipe.name: recipe
+    for recipe in (
+        depth.EXPERIMENT,
+        curves.EXPERIMENT,
+        stability.EXPERIMENT,
+        attention.EXPERIMENT,
+        indirect.EXPERIMENT,
+        incomplete.EXPERIMENT,
+        generalization.OOD,
+        generalization.LENGTH,
+        positions.EXPERIMENT,
+        networks.EXPERIMENT,
+        expressivity.EXPERIMENT,
+        sample.EXPERIMENT,
+    )
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name; an unknown one is refused with the nearest name, or the list."""
+    check_experiment(name)
+    return EXPERIMENTS[name]

@@ -1,0 +1,174 @@
+"""Execution of runs: serialisable jobs, sequentially in this process or as Ray tasks."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from krohn.errors import MissingDependency
+from krohn.lab.experiments.experiment import PlannedRun
+from krohn.lab.experiments.record import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run to make.
+
+    Attributes:
+        run: what to train and measure.
+        directory: the folder of checkpoints, one folder in it for each run; none for no checkpoints.
+        device: cpu or cuda.
+        deadline: Unix time by which to stop training.
+        keep: whether to keep the weights in ``directory`` once the run is finished.
+        best: a folder for the best replicate, in bf16; none to leave it out.
+        kept: how many replicates to keep there: the best, and beside it others that solve the task.
+        progress: whether to show a bar on stderr.
+    """
+
+    run: PlannedRun
+    directory: Path | None
+    device: str | None
+    deadline: float | None = None
+    keep: bool = False
+    progress: bool = False
+    best: Path | None = None
+    kept: int = 1
+
+    def seconds_left(self) -> float | None:
+        """Time until the deadline, never negative; none without a deadline."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.time())
+
+    def clear(self) -> None:
+        """Removes the run's folder, unless its weights are to be kept."""
+        if self.directory is not None and not self.keep:
+            shutil.rmtree(self.directory / self.run.config.run_id, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The records of a job, or one line that says why there are none: an error, or it was skipped."""
+
+    job: Job
+    records: tuple[Record, ...] = ()
+    error: str = ""
+    skipped: str = ""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every replicate is finished."""
+        return bool(self.records) and all(record.status != "partial" for record in self.records)
+
+
+Work = Callable[[Job], tuple[Record, ...]]
+Engine = Callable[[Iterable[Job], Work], Iterator[Outcome]]
+
+
+# In this process, one run after the other.
+
+# Sweeps that share a checkpoint folder share the work: each run is locked by one process at a time.
+try:
+    import fcntl
+except ImportError:  # not available on Windows: there two sweeps must not share a folder
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def claim(job: Job) -> Iterator[bool]:
+    """Tries to lock the run; the lock is held until the block, or this process, ends.
+
+    The lock belongs to the open file, so that a killed process leaves no stale lock.
+    """
+    if job.directory is None or fcntl is None:
+        yield True
+        return
+    job.directory.mkdir(parents=True, exist_ok=True)
+    path = job.directory / f".{job.run.config.run_id}.claim"
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The previous holder may have unlinked the file opened here.
+            ours = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+        except BlockingIOError:
+            ours = False
+        try:
+            yield ours
+        finally:
+            if ours:
+                path.unlink(missing_ok=True)
+
+
+def run_local(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+    """Yields outcomes as they are ready; an error ends the sweep, since the next run would hit it too.
+
+    A run stays locked until the next one is requested, so that its result is stored by then.
+    """
+    for job in jobs:
+        if job.seconds_left() == 0:
+            return
+        with claim(job) as ours:
+            if ours:
+                yield Outcome(job=job, records=work(job))
+            else:
+                yield Outcome(job=job, skipped="left to another process that is making it")
+
+
+# Runs as tasks of a Ray cluster: a lost node costs its current work, not the sweep.
+
+
+# Retries of a task whose worker or node dies.
+RETRIES = 5
+
+
+def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+    """Submits all jobs at once and yields each outcome as it completes.
+
+    Uses the cluster this process is connected to, else the one named by ``RAY_ADDRESS``, else a cluster of
+    this machine alone. A job asks for one CPU, and for one GPU when its device is one.
+    """
+    ray = _ray()
+    started_here = not ray.is_initialized()
+    if started_here:
+        ray.init(log_to_driver=False, include_dashboard=False)
+    try:
+        yield from _stream(ray, jobs, work)
+    finally:
+        if started_here:
+            ray.shutdown()
+
+
+def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
+    waiting = {submit(ray, job, work): job for job in jobs}
+    while waiting:
+        (ready,), _ = ray.wait(list(waiting), num_returns=1)
+        job = waiting.pop(ready)
+        try:
+            records = ray.get(ready)
+        except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None) or error
+            yield Outcome(job=job, error=f"{type(cause).__name__}: {str(cause).splitlines()[0]}")
+            continue
+        yield Outcome(job=job, records=tuple(records))
+
+
+def submit(ray: Any, job: Job, work: Work) -> Any:
+    """A Ray task for the job, on one GPU where it asks for CUDA; retried if its worker dies."""
+    gpus = 1 if job.device == "cuda" else 0
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_in_time)
+    return task.remote(job, work)
+
+
+def _in_time(job: Job, work: Work) -> tuple[Any, ...]:
+    """Skips a task that reaches a worker after the deadline."""
+    return () if job.seconds_left() == 0 else work(job)
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependency("--engine ray needs Ray: pip install 'krohn[cluster]'") from error
+    return ray

@@ -1,0 +1,139 @@
+"""Heads of trained Grid9 networks: sums and boundary detectors, found by their scores (Figures 4 and 9)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.settings import gpt, run
+from krohn.lab.figures.charts import AttentionMap, attention_maps
+from krohn.lab.figures.style import Figure
+from krohn.lab.interpret.attention import (
+    AttentionHeads,
+    HeadScore,
+    best_heads,
+    score_from_row,
+    telling_words,
+    unpack_shares,
+)
+from krohn.lab.tasks.task_config import TaskConfig
+
+LENGTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
+SEQUENCES = {Scale.SMOKE: 8 * 40, Scale.SMALL: 240_000, Scale.PAPER: 600_000}
+REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 8, Scale.PAPER: 20}
+
+
+def plan(scale: Scale) -> list[PlannedRun]:
+    """Four layers, words of 128 letters."""
+    config = run(
+        scale,
+        TaskConfig(spec="Grid9", length=LENGTH[scale]),
+        gpt(scale, 4),
+        sequences=SEQUENCES[scale],
+        replicates=REPLICATES[scale],
+        lr=(3e-4, 1e-4) if scale is not Scale.SMOKE else (3e-3,),
+    )
+    heads = AttentionHeads(length=LENGTH[scale], words=8 if scale is Scale.SMOKE else 64)
+    return [PlannedRun(config=config, label={"task": "Grid9"}, evaluations=(heads,))]
+
+
+def scores_of(record: Record) -> list[HeadScore]:
+    """The stored scores of one replicate's heads; none if the run was cut short."""
+    return [score_from_row(row) for row in record.evaluations.get("attention", {}).get("heads", [])]
+
+
+def table(cells: Sequence[Cell]) -> list[Row]:
+    """For each replicate its best head of each kind: layer.head (1-based) and score."""
+    rows = []
+    for record in (record for cell in cells for record in cell.records):
+        scores = scores_of(record)
+        if not scores:
+            continue
+        row: Row = {"replicate": record.replicate, "accuracy": round(record.accuracy, 5)}
+        for kind, head in best_heads(scores).items():
+            row[kind] = f"{head.layer + 1}.{head.head + 1}"
+            row[f"{kind}_score"] = getattr(head, kind)
+        kinds = [score.kind for score in scores]
+        row |= {f"{kind}_heads": kinds.count(kind) for kind in ("uniform", "both", "left", "right")}
+        # Share of a detector's attention before the wall, where everything could be forgotten.
+        before = [score.before for score in scores if score.kind in ("both", "left", "right")]
+        row["before_the_wall"] = f"{min(before):.2f}–{max(before):.2f}" if before else ""
+        rows.append(row | {"replicates": 1, "sequences": record.sequences})
+    return rows
+
+
+def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+    """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
+    for record in (record for cell in cells for record in cell.records):
+        stored = record.evaluations.get("attention", {})
+        if "maps" in stored:
+            return _draw(stored, scores_of(record), caption)
+    return {}
+
+
+def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict[str, Figure]:
+    by_place = {(score.layer, score.head): score for score in scores}
+    weights = {(kept["layer"], kept["head"]): unpack_shares(kept["weights"]) for kept in stored["maps"]}
+    last = max(layer for layer, _ in weights)
+
+    def shown(score: HeadScore, word: int, title: str, kind: str) -> AttentionMap:
+        return AttentionMap(
+            title=f"{title}layer {score.layer + 1}, head {score.head + 1}",
+            weights=weights[score.layer, score.head][word],
+            states=stored["states"][word],
+            last_state=stored["last_state"],
+            kind=kind,
+        )
+
+    # Most informative first; older results hold the first words drawn, in any order.
+    words = telling_words(np.array(stored["states"]), stored["last_state"], len(stored["states"]))
+    best = [
+        shown(
+            score,
+            words[0],
+            f"{_title(score, kind)}\n",
+            score.kind if (score.kind in (kind, "both") and kind != "uniform") or score.kind == kind else "",
+        )
+        for kind, score in best_heads(scores).items()
+    ]
+    layer = [
+        shown(by_place[place], word, "", by_place[place].kind)
+        for word in words
+        for place in sorted(place for place in weights if place[0] == last)
+    ]
+    scored = f"{stored['words']} words" if "words" in stored else "all words scored"
+    strips = "strips above the diagonal: state 0 white, last state grey"
+    note = f"{caption}\n{strips}; scores are means over {scored}"
+    one = "drawn: one word, of those kept the one that goes from wall to wall most often"
+    several = f"drawn: the {len(words)} words kept, the one that goes from wall to wall most often first"
+    return {
+        "attention-best": attention_maps(best, columns=3, note=f"{note}\n{one}"),
+        "attention-layer": attention_maps(layer, columns=4, note=f"{note}\n{several}"),
+    }
+
+
+def _title(score: HeadScore, kind: str) -> str:
+    """The head's score, a detector's score for the other wall, and its attention before the last wall.
+
+    Many heads follow whichever wall came last, and none ignores everything before it.
+    """
+    other = {"left": "right", "right": "left"}.get(kind)
+    won = f"{kind} {getattr(score, kind):.2f}"
+    return f"{won}, {other} {getattr(score, other):.2f}, before {score.before:.2f}" if other else won
+
+
+EXPERIMENT = Experiment(
+    name="attention",
+    title="Attention heads of Grid9 networks",
+    claim="first-layer heads attend uniformly; last-layer heads attend to the last visit of a boundary",
+    plan=plan,
+    table=table,
+    draw=draw,
+    departures={
+        Scale.SMALL: "8 replicates, learning rates 1e-4 and 3e-4",
+        Scale.PAPER: "20 replicates, learning rates 1e-4 and 3e-4",
+    },
+)

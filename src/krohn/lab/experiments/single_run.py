@@ -1,0 +1,215 @@
+"""Makes one run: trains, evaluates, keeps the network, and turns the outcome into records for the store."""
+
+import gc
+import hashlib
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import krohn
+from krohn.base import atomic
+from krohn.errors import LimitExceeded
+from krohn.lab.experiments.engines import Job
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.summary import SOLVED
+from krohn.lab.training.device import choose_device, choose_precision, environment
+from krohn.lab.training.directory import CONFIG, RESULT, write_weights
+from krohn.lab.training.loop import Evaluate, TrainResult, train
+from krohn.lab.training.metrics import trained_steps
+from krohn.lab.training.trained_network import TrainedNetwork
+
+# Code version of a result: the package's version and a digest of the sources that affect results.
+
+
+# Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
+PARTS = (
+    "automata",
+    "models",
+    "tasks",
+    "training",
+    "study/evaluation.py",
+    "study/attention.py",
+    "study/harness.py",
+    "random_streams.py",
+)
+
+
+@cache
+def code_version() -> str:
+    """For example ``0.1.0+3f2a9c01``: the same sources give the same text on every machine."""
+    return f"{krohn.__version__}+{digest_of(Path(krohn.__file__).parent)}"
+
+
+def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
+    """An eight-digit digest of the sources below ``root`` that affect results."""
+    total = hashlib.sha256()
+    for part in parts:
+        for path in sorted([root / part, *(root / part).rglob("*.py")]):
+            if path.is_file():
+                total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:8]
+
+
+# Trained networks kept beside the results: small run directories of one replicate, in bf16.
+#
+# Such a directory is read like any other run's (``krohn verify``, ``krohn export``, …): ``config.json`` is
+# the run, ``weights.safetensors`` holds the one replicate that was kept, ``result.json`` what it reached.
+
+
+def keep(result: TrainResult, folder: Path, most: int = 1) -> Path:
+    """Writes the best replicate on the validation set, and beside it others that solve the task there.
+
+    The best goes to ``folder``, another such as replicate 3 to ``folder`` with the suffix ``-replicate-3``;
+    at most ``most`` replicates in all.
+    """
+    accuracy = [entry["accuracy"] for entry in result.replicates]
+    first, *rest = sorted(range(len(accuracy)), key=lambda number: -accuracy[number])
+    _keep_one(result, folder, first)
+    for number in [number for number in rest if accuracy[number] >= SOLVED][: most - 1]:
+        _keep_one(result, folder.with_name(f"{folder.name}-replicate-{number}"), number)
+    return folder
+
+
+def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
+    weights = {
+        name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
+    }
+    entry = result.replicates[number]
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(folder / CONFIG, result.config.to_dict())
+    write_weights(folder, weights)
+    atomic.write_json(
+        folder / RESULT,
+        {
+            "run": result.config.run_id,
+            "replicate": number,
+            "replicates": [entry],
+            "finished": result.finished,
+        },
+    )
+
+
+# A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
+CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
+
+# Size of the test set relative to the validation set: it is read once, and every published number depends on
+# it.
+TEST_WORDS = 4
+
+
+def work(job: Job) -> tuple[Record, ...]:
+    """One record for each replicate; partial ones, without evaluations, if the deadline came first."""
+    started = _now()
+    config = job.run.config
+    directory = None if job.directory is None else job.directory / config.run_id
+    try:
+        result = train(
+            config,
+            directory=directory,
+            device=job.device,
+            evaluate=_evaluation(job),
+            progress=job.progress,
+            checkpoint_seconds=CHECKPOINT_SECONDS[choose_device(job.device).type],
+            deadline=job.deadline,
+            test_sequences=TEST_WORDS * config.evaluation.sequences,
+        )
+    except torch.OutOfMemoryError as error:
+        raise LimitExceeded(
+            f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
+            f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
+        ) from error
+    if job.best is not None:
+        keep(result, job.best, job.kept)
+    records = _records(result, started)
+    del result
+    _free()
+    return records
+
+
+def _free() -> None:
+    """Frees GPU memory: captured graphs contain reference cycles, which would fill it for the next run."""
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _evaluation(job: Job) -> Evaluate:
+    """Every measurement the run asks for, made on the weights in the precision they were trained in."""
+
+    def evaluate(trained: TrainedNetwork) -> dict[str, Any]:
+        return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
+
+    return evaluate
+
+
+def _records(result: TrainResult, started: str) -> tuple[Record, ...]:
+    config = result.config
+    device = result.task.device
+    where = environment(device, choose_precision(config, device))
+    return tuple(
+        Record(
+            run_id=config.run_id,
+            replicate=replicate,
+            seed=config.seed,
+            status=_status(outcome["status"], result.finished),
+            sequences=trained_steps(result.curves, replicate) * config.optimizer.batch,
+            config=config.to_dict(),
+            metrics=_metrics(result, replicate)
+            | {"evaluations": {name: hits[replicate] for name, hits in result.extra.items()}},
+            environment=where,
+            code=code_version(),
+            started=started,
+            finished=_now(),
+        )
+        for replicate, outcome in enumerate(result.replicates)
+    )
+
+
+def _status(outcome: str, finished: bool) -> str:
+    if outcome == "diverged":
+        return "diverged"
+    return "done" if finished else "partial"
+
+
+def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
+    """The metrics to store, rounded to significant digits."""
+    outcome = result.replicates[replicate]
+    last = trained_steps(result.curves, replicate)
+    rows = [row for row in result.curves if row["step"] <= last]
+    return {
+        "accuracy": round(outcome["accuracy"], 6),
+        "sequence_accuracy": round(outcome.get("sequence_accuracy", 0.0), 6),
+        "final_accuracy": round(outcome["final"]["accuracy"], 6),
+        "best_step": outcome.get("step", 0),
+        "solved": outcome["status"] == "solved",
+        "ended": outcome["status"],
+        "test": _test(outcome["test"]),
+        "by_position": [round(value, 3) for value in outcome.get("position_accuracy", [])],
+        "curve": {
+            "step": [row["step"] for row in rows],
+            "accuracy": [round(row["accuracy"][replicate], 4) for row in rows],
+            "loss": [_short(row["train_loss"][replicate]) for row in rows],
+        },
+        "seconds": round(result.seconds, 1),
+    }
+
+
+def _test(scores: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "words": scores["words"],
+        "accuracy": round(scores["accuracy"], 6),
+        "error": float(f"{scores['error']:.2g}"),
+        "sequence_accuracy": round(scores["sequence_accuracy"], 6),
+        "by_position": [round(value, 3) for value in scores["position_accuracy"]],
+    }
+
+
+def _short(loss: float | None) -> float | None:
+    return None if loss is None else float(f"{loss:.3g}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,287 @@
+"""The embedded store of results: one SQLite file, written in whole transactions."""
+
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from krohn.errors import InvalidFile, KrohnError
+from krohn.lab.experiments.record import Conflict, Member, Record, canonical, digest, survivor
+
+SCHEMA_VERSION = 1
+# "krhn" as a 32-bit integer: an SQLite file of another program is refused before a table is touched.
+APPLICATION_ID = 0x6B72686E
+
+_SCHEMA = """
+CREATE TABLE configs (run_id TEXT PRIMARY KEY, config TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE environments (digest TEXT PRIMARY KEY, environment TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE results (
+    run_id TEXT NOT NULL REFERENCES configs(run_id), replicate INTEGER NOT NULL,
+    seed INTEGER NOT NULL, status TEXT NOT NULL, sequences INTEGER NOT NULL, metrics TEXT NOT NULL,
+    environment TEXT NOT NULL REFERENCES environments(digest), code TEXT NOT NULL,
+    started TEXT NOT NULL, finished TEXT NOT NULL,
+    PRIMARY KEY (run_id, replicate)) WITHOUT ROWID;
+CREATE TABLE members (
+    experiment TEXT NOT NULL, scale TEXT NOT NULL, run_id TEXT NOT NULL, label TEXT NOT NULL,
+    PRIMARY KEY (experiment, scale, run_id, label)) WITHOUT ROWID;
+"""
+_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+_SELECT = """
+SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
+       r.code, r.started, r.finished
+FROM results r JOIN configs c ON c.run_id = r.run_id JOIN environments e ON e.digest = r.environment
+"""
+
+
+class StoreUnwritable(KrohnError, OSError):
+    """The store cannot be written (full disk, read-only file); its content is unchanged."""
+
+
+class Store:
+    """Runs by (run id, replicate) with config, seed, metrics, environment, code version, times and status.
+
+    Every method is one transaction. Opening refuses what is not a store of this version or older.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
+        self.path = path
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        # A store that is only read is a copy that does not change: each run is parsed once.
+        self._parsed: dict[str, list[Record]] | None = None if writable else {}
+        with _in_words(path):
+            self._connection = self._connect(writable)
+            try:
+                self._check(writable)
+            except BaseException:
+                self.close()
+                raise
+
+    def _connect(self, writable: bool) -> sqlite3.Connection:
+        if writable:
+            if self.path.exists() and not self.path.is_file():
+                raise StoreUnwritable(
+                    f"a store must be a regular file; {self.path} is not one: give another with --store"
+                )
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return sqlite3.connect(self.path, timeout=60, isolation_level=None)
+        if not self.path.is_file():
+            raise InvalidFile(
+                f"a store must exist to be read; there is no file {self.path}: name another with --store, or "
+                "make one with krohn reproduce"
+            )
+        copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
+        place = Path(copy.name) / "store.sqlite"
+        try:
+            _snapshot(self.path, place)
+            connection = sqlite3.connect(place, isolation_level=None)
+        except BaseException:
+            copy.cleanup()
+            raise
+        self._copy = copy
+        return connection
+
+    def _check(self, writable: bool) -> None:
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        owner = self._connection.execute("PRAGMA application_id").fetchone()[0]
+        empty = not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if owner != APPLICATION_ID and not (empty and owner == 0):
+            raise InvalidFile(
+                f"a store must be an SQLite file made by krohn; {self.path} is another program's"
+            )
+        if version > SCHEMA_VERSION:
+            raise InvalidFile(
+                f"a store must have schema version {SCHEMA_VERSION} or older; {self.path} has {version}, "
+                "made by a newer krohn: update krohn to read it"
+            )
+        if empty or not version:
+            self._create()
+        if writable:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+        result = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if result != "ok":
+            raise InvalidFile(_corrupt(self.path, result))
+        self._connection.execute("PRAGMA query_only=" + ("0" if writable else "1"))
+
+    def _create(self) -> None:
+        script = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
+        # Race: another process may create the same store now; the second one then uses it.
+        with self._transaction():
+            if self._connection.execute("PRAGMA user_version").fetchone()[0]:
+                return
+            for statement in (_SCHEMA + script).split(";"):
+                self._connection.execute(statement)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Checkpoints the write-ahead log and closes the file."""
+        self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with _in_words(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def put(self, records: Iterable[Record], members: Iterable[Member] = ()) -> list[Conflict]:
+        """Adds all or none; for a known replicate the better record stays."""
+        conflicts = []
+        with self._transaction():
+            for record in records:
+                conflict = self._put_record(record)
+                if conflict is not None:
+                    conflicts.append(conflict)
+            for member in members:
+                row = (member.experiment, member.scale, member.run_id, canonical(dict(member.label)))
+                self._connection.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)", row)
+        return conflicts
+
+    def _put_record(self, record: Record) -> Conflict | None:
+        known = self._select("WHERE r.run_id = ? AND r.replicate = ?", record.key)
+        if known == [record]:
+            return None
+        kept, conflict = survivor(known[0], record) if known else (record, None)
+        environment = canonical(dict(kept.environment))
+        name = digest(dict(kept.environment))
+        self._connection.execute(
+            "INSERT OR IGNORE INTO configs VALUES (?, ?)", (kept.run_id, canonical(dict(kept.config)))
+        )
+        self._connection.execute("INSERT OR IGNORE INTO environments VALUES (?, ?)", (name, environment))
+        self._connection.execute(
+            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(kept.run_id, kept.replicate, kept.seed, kept.status, kept.sequences),
+                *(canonical(dict(kept.metrics)), name, kept.code, kept.started, kept.finished),
+            ),
+        )
+        return conflict
+
+    def records(self, run_ids: Sequence[str] | None = None) -> list[Record]:
+        """All records, or those of the given runs, ordered by run id and replicate."""
+        with _in_words(self.path):
+            if run_ids is None:
+                return self._select("", ())
+            return [record for run_id in sorted(set(run_ids)) for record in self.of_run(run_id)]
+
+    def of_run(self, run_id: str) -> list[Record]:
+        """The records of one run, by replicate."""
+        if self._parsed is not None and run_id in self._parsed:
+            return list(self._parsed[run_id])
+        with _in_words(self.path):
+            records = self._select("WHERE r.run_id = ?", (run_id,))
+        if self._parsed is not None:
+            self._parsed[run_id] = records
+        return list(records)
+
+    def members(self, experiment: str | None = None, scale: str | None = None) -> list[Member]:
+        """Which runs belong to which experiment, ordered by experiment, scale and run id."""
+        with _in_words(self.path):
+            rows = self._connection.execute(
+                "SELECT experiment, scale, run_id, label FROM members WHERE "
+                "(:experiment IS NULL OR experiment = :experiment) AND (:scale IS NULL OR scale = :scale) "
+                "ORDER BY experiment, scale, run_id, label",
+                {"experiment": experiment, "scale": scale},
+            ).fetchall()
+        return [
+            Member(experiment=name, scale=size, run_id=run_id, label=json.loads(label))
+            for name, size, run_id, label in rows
+        ]
+
+    def merge(self, other: "Store") -> list[Conflict]:
+        """Merges everything from ``other``; afterwards this store is the join of the two."""
+        return self.put(other.records(), other.members())
+
+    def _select(self, where: str, values: tuple[Any, ...]) -> list[Record]:
+        rows = self._connection.execute(
+            f"{_SELECT} {where} ORDER BY r.run_id, r.replicate", values
+        ).fetchall()
+        return [_record(row) for row in rows]
+
+
+def _snapshot(source: Path, place: Path) -> None:
+    """A consistent copy of a store, even while another process writes to it.
+
+    SQLite's own backup sees whole transactions only. A WAL store inside a read-only folder cannot be opened,
+    not even for reading; there no process of ours writes, and its files are copied as they are.
+    """
+    try:
+        with (
+            closing(sqlite3.connect(source, timeout=60)) as opened,
+            closing(sqlite3.connect(place)) as copy,
+        ):
+            opened.backup(copy)
+    except sqlite3.OperationalError as error:
+        if not (error.sqlite_errorname or "").startswith(_UNWRITABLE):
+            raise
+        for suffix in ("", "-wal"):
+            file = source.with_name(source.name + suffix)
+            if file.is_file():
+                shutil.copyfile(file, place.with_name(place.name + suffix))
+
+
+def _record(row: Sequence[Any]) -> Record:
+    run_id, replicate, seed, status, sequences, config, metrics, environment, code, started, finished = row
+    return Record(
+        run_id=run_id,
+        replicate=replicate,
+        seed=seed,
+        status=status,
+        sequences=sequences,
+        config=json.loads(config),
+        metrics=json.loads(metrics),
+        environment=json.loads(environment),
+        code=code,
+        started=started,
+        finished=finished,
+    )
+
+
+def _corrupt(path: Path, detail: str) -> str:
+    return (
+        f"a store must be an intact SQLite file; {path} is not ({' '.join(detail.split())}): "
+        "move it away and run `krohn results import` on the exported text"
+    )
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    """Turns SQLite's error into one line a user can act on."""
+    try:
+        yield
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidFile(_corrupt(path, str(error))) from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorname", "") or ""
+        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            raise StoreUnwritable(
+                f"the disk must have room for {path}; got: {error}; nothing was added, nothing is lost"
+            ) from error
+        if code.startswith(_UNWRITABLE):
+            raise StoreUnwritable(
+                f"the store must be writable; {path} is not ({error}): give another with --store"
+            ) from error
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise StoreUnwritable(
+                f"the store must be free to be written; {path} was held by another process for a minute"
+            ) from error
+        raise InvalidFile(_corrupt(path, str(error))) from error

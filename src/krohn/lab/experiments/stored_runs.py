@@ -1,0 +1,184 @@
+"""``krohn.results``: what a store holds; stores joined, written as text, read back.
+
+Results committed as text in a checkout are shown without importing them into a store first.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from krohn.base.notebook import Rows
+from krohn.errors import InvalidFile, InvalidInput, UnknownName
+from krohn.lab.experiments.record import Conflict, Member
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.text_form import export_text, import_text, parse_text
+
+if TYPE_CHECKING:
+    from krohn.base.notebook import DataFrame
+
+FOLDERS = (Path("results"), Path(__file__).parents[4] / "results")
+"""Where a checkout keeps them: below the current folder, or beside the sources that run."""
+
+
+def committed_results(name: str, scale: str, missing: Path) -> Path:
+    """The file of an experiment's results; if there is none, the error says what to do."""
+    wanted = f"{name}-{scale}.jsonl"
+    for folder in FOLDERS:
+        if (folder / wanted).is_file():
+            return folder / wanted
+    scales = ("small", "paper")
+    there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
+    do = f"add --scale {there[0]}, which this checkout holds" if there else "krohn results import FILE"
+    raise InvalidFile(
+        f"there must be results to show; there is no store {missing} and no results/{wanted}: "
+        f"run krohn reproduce {name} --scale {scale}, or {do}"
+    )
+
+
+def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
+    """The figures beside the results."""
+    return sorted(path for path in file.parent.glob(f"{name}*-{scale}.*g") if path.suffix in (".svg", ".png"))
+
+
+@contextmanager
+def store_of(file: Path) -> Iterator[Store]:
+    """A temporary store of the results in a file."""
+    with (
+        tempfile.TemporaryDirectory(prefix="krohn-results-") as folder,
+        Store(Path(folder) / "results.sqlite") as store,
+    ):
+        import_text(store, file)
+        yield store
+
+
+STORE = Path("runs/results.sqlite")
+Files = str | Path | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run whole: its configuration, where and by which code it ran, and its replicates."""
+
+    run: str
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    code: str
+    replicates: Rows[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        return f"<StoredRun {self.run}: {len(self.replicates)} replicates>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "replicates": self.replicates.rows()}
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each replicate, with a column for each of its numbers."""
+        flat = ({**row, **row["metrics"]} for row in self.replicates)
+        return Rows({key: row[key] for key in row if key != "metrics"} for row in flat).to_frame()
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The outcome of reading results into a store."""
+
+    read: int
+    added: int
+    records: int
+    conflicts: list[Conflict]
+
+
+@final
+class Results:
+    """What ``krohn results`` does: ``list``, ``show``, ``merge``, ``export``, and ``import_``."""
+
+    def list(self, store: str | Path = STORE) -> Rows[dict[str, Any]]:
+        """The runs of every experiment, one row each."""
+        with Store(Path(store), writable=False) as opened:
+            return Rows([_run_row(opened, member) for member in opened.members()])
+
+    def show(self, run: str, store: str | Path = STORE) -> StoredRun:
+        """One run whole; ``run`` may be the start of its id."""
+        with Store(Path(store), writable=False) as opened:
+            known = sorted({record.run_id for record in opened.records()})
+            matches = [name for name in known if name.startswith(run)]
+            if len(matches) != 1:
+                listed = ", ".join(matches or known[:8]) or "none"
+                raise UnknownName(f"a run must be named by the start of one id; got {run!r}; known: {listed}")
+            records = opened.of_run(matches[0])
+        first = records[0]
+        kept = ("replicate", "status", "sequences", "started", "finished")
+        rows = [
+            {**{name: getattr(record, name) for name in kept}, "metrics": dict(record.metrics)}
+            for record in records
+        ]
+        return StoredRun(first.run_id, dict(first.config), dict(first.environment), first.code, Rows(rows))
+
+    def merge(self, others: Files, store: str | Path = STORE) -> Joined:
+        """Joins other stores into the store; without loss or duplicates."""
+        conflicts: list[Conflict] = []
+        with ExitStack() as opened:
+            # Open all before the store is created or changed: an unreadable one changes nothing.
+            sources = [opened.enter_context(Store(path, writable=False)) for path in _paths(others)]
+            target = opened.enter_context(Store(Path(store)))
+            before = len(target.records())
+            read = sum(len(source.records()) for source in sources)
+            for source in sources:
+                conflicts += target.merge(source)
+            after = len(target.records())
+        return Joined(read, after - before, after, conflicts)
+
+    def export(
+        self,
+        out: str | Path,
+        store: str | Path = STORE,
+        *,
+        experiment: str | None = None,
+        scale: str | None = None,
+    ) -> int:
+        """Writes results as text that can be committed, and returns how many records it holds."""
+        from krohn.lab.experiments.all_experiments import experiment as find
+        from krohn.lab.experiments.names import parse_scale
+
+        if experiment is not None:
+            find(experiment)
+        if scale is not None:
+            parse_scale(scale)
+        text, source = Path(out), Path(store)
+        if text.exists() and source.exists() and text.samefile(source):
+            raise InvalidInput("--out must not be the store itself, which would be lost")
+        with Store(source, writable=False) as opened:
+            return export_text(opened, text, experiment=experiment, scale=scale)
+
+    def import_(self, files: Files, store: str | Path = STORE) -> Joined:
+        """Reads exported text back into the store."""
+        # Read all before the store is created or changed: a broken one changes nothing.
+        texts = [parse_text(path) for path in _paths(files)]
+        with Store(Path(store)) as opened:
+            before = len(opened.records())
+            conflicts = [result for records, members in texts for result in opened.put(records, members)]
+            after = len(opened.records())
+        return Joined(sum(len(records) for records, _ in texts), after - before, after, conflicts)
+
+
+def _paths(files: Files) -> Sequence[Path]:
+    return [Path(each) for each in ([files] if isinstance(files, str | Path) else files)]
+
+
+def _run_row(store: Store, member: Member) -> dict[str, Any]:
+    records = store.of_run(member.run_id)
+    return {
+        "experiment": member.experiment,
+        "scale": member.scale,
+        "run": member.run_id,
+        "label": dict(member.label),
+        "replicates": len(records),
+        "done": sum(record.status != "partial" for record in records),
+        "max_accuracy": max((record.accuracy for record in records), default=None),
+    }
+
+
+results = Results()

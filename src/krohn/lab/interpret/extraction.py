@@ -1,0 +1,259 @@
+"""The automaton that a network computes, by active learning (L*, Angluin 1987; Rivest and Schapire 1993).
+
+The learner is AALpy's. Equivalence queries are exact up to a length: the answers to all words are in a table,
+and a hypothesis is compared with every entry. The empty word has no answer and counts as the start.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.folder import COMPILED, TRAINED, Folder
+from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
+from krohn.lab.provable.exact import Level, longest, walk
+from krohn.lab.training.trained_network import TrainedNetwork, read_run
+from krohn.network.storage import load
+from krohn.proving.word_search import all_words, runner
+
+Words = npt.NDArray[np.int64]
+Levels = list[Words]
+
+MAX_WORDS = 1 << 22
+"""Words of the longest level that a table may hold."""
+COMPILED_WORDS = 1 << 16
+"""The same for compiled networks, which are run word by word, at effort 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A network's answers: ``of`` words [batch, length], and ``levels``, for all words of each length.
+
+    Attributes:
+        automaton: the one it was trained on or built for.
+        longest: length of the longest word it reads; none if unbounded.
+    """
+
+    of: Callable[[Words], Words]
+    levels: Callable[[int], Levels]
+    automaton: Semiautomaton
+    longest: int | None
+
+
+def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Answers:
+    """The network in a run directory or a compiled directory."""
+    if Folder(directory).require("extract needs", COMPILED, TRAINED) == TRAINED:
+        return _of_run(read_run(directory, device), effort)
+    network = load(directory)
+    if network.automaton.target != "state":
+        raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
+    run = runner(network.transformer, "float64")
+    return Answers(run, _by_words(run, network.automaton, effort), network.automaton, network.length)
+
+
+def _of_run(trained: TrainedNetwork, effort: float) -> Answers:
+    letters = trained.automaton.num_letters
+
+    def levels(length: int) -> Levels:
+        if longest(trained, length, effort) < length or letters**length > MAX_WORDS:
+            raise _too_long(length)
+        return _tree_levels(trained, length)
+
+    return Answers(trained.forward, levels, trained.automaton, None)
+
+
+def _tree_levels(trained: TrainedNetwork, length: int) -> Levels:
+    letters = trained.automaton.num_letters
+    result = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
+
+    def keep(level: Level) -> Tensor | None:
+        depth = level.words.shape[1]
+        worth = torch.tensor([letters**place for place in range(depth)][::-1], device=level.words.device)
+        result[depth - 1][(level.words * worth).sum(1).cpu().numpy()] = level.answers.cpu().numpy()
+        return None
+
+    walk(trained, length, keep)
+    return result
+
+
+def _by_words(
+    run: Callable[[Words], Words], automaton: Semiautomaton, effort: float
+) -> Callable[[int], Levels]:
+    letters = automaton.num_letters
+
+    def levels(length: int) -> Levels:
+        if letters**length > min(COMPILED_WORDS * effort, MAX_WORDS):
+            raise _too_long(length)
+        got = run(all_words(letters, length))
+        return [got[:: letters ** (length - depth), depth - 1] for depth in range(1, length + 1)]
+
+    return levels
+
+
+def _too_long(length: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"all words of --length {length} are too many for this effort: lower --length or raise --effort"
+    )
+
+
+MAX_STATES = 100
+"""A network that is wrong here and there has no small automaton: learning ends at a hypothesis this large."""
+
+Machine = tuple[list[list[int]], list[int]]
+"""Moves [state][letter] and answers [state], state 0 first, in the order of their first words."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The last hypothesis.
+
+    Attributes:
+        automaton: observations are the numbers of the network's answers.
+        agrees: length up to which it agrees with the network on all words.
+        difference: a shortest word on which it disagrees; none if it agrees on all words compared.
+        mistake: a shortest word, of any length, on which it differs from the automaton of the task.
+    """
+
+    automaton: Semiautomaton
+    agrees: int
+    difference: tuple[int, ...] | None
+    mistake: tuple[int, ...] | None
+
+
+def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extracted:
+    """Learns until the hypothesis agrees with the network on all words up to ``length``, or is too large."""
+    if length < 1:
+        raise InvalidInput(f"--length must be at least 1; got {length}")
+    if answers.longest is not None and length > answers.longest:
+        raise InvalidInput(
+            f"--length must be at most {answers.longest}, as the network is built; got {length}"
+        )
+    levels = answers.levels(length)
+    machine = _learned(answers, levels, max_states)
+    difference = first_difference(machine, levels)
+    agrees = length if difference is None else len(difference) - 1
+    automaton = automaton_of(machine, answers.automaton)
+    return Extracted(automaton, agrees, difference, first_mistake(machine, answers.automaton))
+
+
+def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
+    """A shortest word on which the table disagrees with the machine."""
+    moves, answers = np.array(machine[0]), np.array(machine[1])
+    state, letters = np.zeros(1, dtype=np.int64), moves.shape[1]
+    for depth, level in enumerate(levels, start=1):
+        state = moves[state].reshape(-1)
+        wrong = answers[state] != level
+        if wrong.any():
+            place = np.unravel_index(int(wrong.argmax()), (letters,) * depth)
+            return tuple(int(letter) for letter in place)
+    return None
+
+
+def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
+    """States are named after their answers; if several share an answer, a number is added."""
+    moves, answers = machine
+    names: list[str] = []
+    for answer in answers:
+        name, taken = task.state_names[answer], {*names, *task.state_names}
+        numbered = (f"{name}#{number}" for number in count(2))
+        names.append(name if name not in names else next(one for one in numbered if one not in taken))
+    return Semiautomaton(
+        np.array(moves, dtype=np.int32),
+        start=0,
+        state_names=tuple(names),
+        letter_names=task.letter_names,
+        observe=tuple(answers),
+    )
+
+
+def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
+    """A shortest word on which the machine and the automaton differ, by search in their product."""
+    moves, answers = machine
+    words: dict[tuple[int, int], tuple[int, ...]] = {(0, task.start): ()}
+    queue = [(0, task.start)]
+    for state, wanted in queue:  # grows during iteration
+        for letter in range(task.num_letters):
+            pair = moves[state][letter], task.step(wanted, letter)
+            word = (*words[state, wanted], letter)
+            if answers[pair[0]] != pair[1]:
+                return word
+            if pair not in words:
+                words[pair] = word
+                queue.append(pair)
+    return None
+
+
+def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
+    try:
+        from aalpy import SUL, Oracle, run_Lstar
+    except ImportError as error:
+        raise MissingDependency("extraction needs AALpy: pip install 'krohn[extract]'") from error
+
+    class Network(SUL):  # type: ignore[misc]
+        """The network as the learner's membership oracle."""
+
+        def query(self, word: tuple[int, ...]) -> list[int]:
+            self.num_queries += 1
+            return _answers_to(answers, levels, word)
+
+        def pre(self) -> None: ...
+
+        def post(self) -> None: ...
+
+        def step(self, letter: int) -> int:
+            raise AssertionError("only whole words are asked")
+
+    class AllWords(Oracle):  # type: ignore[misc]
+        """Equivalence oracle on every word up to the length; none if the hypothesis is too large."""
+
+        def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
+            result = _machine(hypothesis, answers.automaton.num_letters)
+            return None if len(result[0]) > max_states else first_difference(result, levels)
+
+    letters, network = list(range(answers.automaton.num_letters)), Network()
+    oracle = AllWords(letters, network)
+    learned = run_Lstar(
+        letters, network, oracle, automaton_type="moore", cache_and_non_det_check=False, print_level=0
+    )
+    return _machine(learned, len(letters))
+
+
+def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
+    """Answers after each letter of a word, from the table if it is short enough."""
+    if not word:
+        return [answers.automaton.start]
+    if len(word) > len(levels):
+        if answers.longest is not None and len(word) > answers.longest:
+            raise InvalidInput(
+                f"a query has {len(word)} letters and the network reads {answers.longest}: "
+                "lower --length or build it longer"
+            )
+        return [int(state) for state in answers.of(np.array([word]))[0]]
+    result, place = [], 0
+    for depth, letter in enumerate(word):
+        place = place * answers.automaton.num_letters + letter
+        result.append(int(levels[depth][place]))
+    return result
+
+
+def _machine(hypothesis: Any, letters: int) -> Machine:
+    """The learner's Moore machine, its states in breadth-first order."""
+    order, number = [hypothesis.initial_state], {id(hypothesis.initial_state): 0}
+    moves: list[list[int]] = []
+    for state in order:  # grows during iteration
+        row = []
+        for letter in range(letters):
+            target = state.transitions[letter]
+            if id(target) not in number:
+                number[id(target)] = len(order)
+                order.append(target)
+            row.append(number[id(target)])
+        moves.append(row)
+    return moves, [int(state.output) for state in order]

@@ -1,0 +1,331 @@
+"""The report as JSON, in words, and as a page with a heat map. Correlation alone never counts as held."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from krohn.base.atomic import check_output, write_text
+from krohn.base.notebook import frame
+from krohn.base.svg import Canvas, fitted
+from krohn.lab.interpret.attention import HeadReport
+from krohn.lab.interpret.findings import Finding, Share
+from krohn.lab.interpret.variables import Variable
+
+if TYPE_CHECKING:
+    from krohn.base.notebook import DataFrame
+
+
+HELD_FROM = 0.9
+"""Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held."""
+
+PARTLY_FROM = 0.5
+ABOVE_CHANCE = 0.1
+"""Least lead of the causal share over chance (permuted answers) for a variable to count as partly held."""
+
+READ_FROM = 0.9
+"""Share of the baseline's errors that a probe must remove for a variable to count as readable."""
+
+FAMILIES = {
+    "scan": "a scan",
+    "cascade": "coordinates of a cascade",
+    "count": "counts",
+    "memory": "a memory of the last reset",
+    "look back": "letters kept from shortly before",
+}
+"""Families that the verdict mentions even if none of their variables is held."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One network: every variable after every layer, every head, and the verdict."""
+
+    network: str
+    kind: str
+    automaton: str
+    length: int
+    layers: int
+    dim: int
+    seed: int
+    effort: float
+    accuracy: Share
+    variables: tuple[tuple[Variable, tuple[Finding, ...]], ...]
+    whole: tuple[dict[str, Share], ...]
+    heads: tuple[HeadReport, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Report on {self.network[:60]}: {verdict(self)[:110]}>"
+
+    def to_frame(self) -> "DataFrame":
+        """One row for each variable and layer."""
+        return frame(self.to_json()["variables"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers and strings; ``variables`` has one entry for each variable and layer."""
+        plain = ("network", "kind", "automaton", "length", "layers", "dim", "seed", "effort")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "accuracy": asdict(self.accuracy),
+            "verdict": verdict(self),
+            "variables": [_row(variable, finding) for variable, rows in self.variables for finding in rows],
+            "whole": [{name: asdict(share) for name, share in row.items()} for row in self.whole],
+            "heads": [asdict(head) for head in self.heads],
+            "notes": list(self.notes),
+        }
+
+
+def status(finding: Finding) -> str:
+    """``held``, ``with the state``, ``read-out``, ``partly``, ``readable`` (by a probe only) or ``no``.
+
+    ``with the state``: swaps follow, but no pair of words separates the variable from the state itself.
+    ``read-out``: swaps follow after the last block, which shows how the state is written, not how it is
+    computed.
+    """
+    result = _status(finding)
+    moved = finding.role.startswith("moved")
+    return "read-out" if finding.final and not moved and result in ("held", "partly") else result
+
+
+def _status(finding: Finding) -> str:
+    if finding.causal is not None:
+        quiet = 1.0 if finding.stays is None else finding.stays.value
+        if finding.causal.low >= HELD_FROM and quiet >= HELD_FROM:
+            return "with the state" if finding.alike else "held"
+        beyond = max((share.high for share in finding.controls.values()), default=0.0)
+        lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
+        moved = finding.role.startswith("moved")  # then few answers are possible: chance is uninformative
+        if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
+            return "partly"
+    return "readable" if _gain(finding) >= READ_FROM else "no"
+
+
+def _gain(finding: Finding) -> float:
+    left = 1 - finding.baseline
+    return (finding.probe.value - finding.baseline) / left if left > 0 else 0.0
+
+
+def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
+    causal, control = finding.causal, finding.control
+    return {
+        "name": variable.name,
+        "aliases": list(variable.aliases),
+        "family": variable.family,
+        "text": variable.text,
+        "layer": finding.layer,
+        "status": status(finding),
+        "causal": None if causal is None else causal.value,
+        "causal_interval": None if causal is None else [causal.low, causal.high],
+        "stays": None if finding.stays is None else asdict(finding.stays),
+        "control": control,
+        "chance": finding.chance,
+        "controls": {name: asdict(share) for name, share in finding.controls.items()},
+        "rest": None if finding.rest is None else asdict(finding.rest),
+        "variance": None if finding.variance is None else asdict(finding.variance),
+        "probe": finding.probe.value,
+        "probe_interval": [finding.probe.low, finding.probe.high],
+        "baseline": finding.baseline,
+        "selectivity": finding.selectivity,
+        "role": finding.role,
+        "dimension": finding.dimension,
+        "ridge": finding.ridge,
+        "pairs": finding.pairs,
+        "alike": finding.alike,
+        "by_place": list(finding.by_place),
+    }
+
+
+def verdict(report: Report) -> str:
+    """A sentence or two with numbers."""
+    held = [text for variable, rows in report.variables for text in _held(variable, rows, "held")]
+    alike = [text for variable, rows in report.variables for text in _held(variable, rows, "with the state")]
+    partly = [text for variable, rows in report.variables for text in _held(variable, rows, "partly")]
+    parts = ["; ".join(held) if held else "nothing is held that the algebra names"]
+    parts += [f"not told from the state: {'; '.join(alike)}"] if alike else []
+    parts += [f"partly: {'; '.join(partly)}"] if partly else []
+    parts += [*_missing(report), *_whole(report)]
+    return ". ".join(part[0].upper() + part[1:] for part in parts) + "."
+
+
+def _held(variable: Variable, rows: tuple[Finding, ...], wanted: str) -> Iterator[str]:
+    """``NAME after layers 1–2, causal 98% [95–99]``, for each run of layers; not the trivial ones."""
+    chosen = [row for row in rows if status(row) == wanted and not _trivial(variable, row)]
+    for _, run in groupby(enumerate(chosen), key=lambda pair: pair[1].layer - pair[0]):
+        group = [row for _, row in run]
+        worst = min(group, key=lambda row: row.causal.value if row.causal else 0.0)
+        where = _layers(group[0].layer, group[-1].layer)
+        assert worst.causal is not None
+        yield f"{variable.title} {where}, causal {_percent(worst.causal)}"
+
+
+def _trivial(variable: Variable, row: Finding) -> bool:
+    """Every network has the letter in its embedding."""
+    return variable.family == "letter" and row.layer == 0
+
+
+def _layers(first: int, last: int) -> str:
+    if first == last:
+        return f"after layer {first}" if first else "in the embedding"
+    return f"after layers {first}–{last}" if first else f"from the embedding to layer {last}"
+
+
+def _percent(share: Share) -> str:
+    return f"{100 * share.value:.0f}% [{100 * share.low:.0f}–{100 * share.high:.0f}]"
+
+
+def _whole(report: Report) -> Iterator[str]:
+    """The layer up to which a position is only its letter, and from which it is its state."""
+    letter = [layer for layer, row in enumerate(report.whole) if row["letter"].low >= HELD_FROM]
+    state = [layer for layer, row in enumerate(report.whole) if row["state"].low >= HELD_FROM]
+    if letter and letter[-1] > 0:
+        share = report.whole[letter[-1]]["letter"]
+        yield (
+            f"up to layer {letter[-1]} a whole position swapped brings its letter alone ({_percent(share)}): "
+            "all else still comes from earlier positions"
+        )
+    if state:
+        share = report.whole[state[0]]["state"]
+        yield f"a whole position swapped brings its state from layer {state[0]} on ({_percent(share)})"
+
+
+def _missing(report: Report) -> Iterator[str]:
+    """For each family without a held variable, its best score, and whether a probe reads it."""
+    for family, text in FAMILIES.items():
+        rows = [(v, row) for v, result in report.variables if v.family == family for row in result]
+        if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
+            continue
+        asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
+        read = [v.name for v, row in rows if status(row) == "readable"]
+        also = f"; a probe reads {', '.join(dict.fromkeys(read))}, but swaps do not follow" if read else ""
+        if not asked:
+            yield f"nothing causal can be said about {text}{also}"
+            continue
+        best, row = max(asked, key=lambda pair: pair[1].causal.value if pair[1].causal else 0.0)
+        assert row.causal is not None
+        near = row.causal.value - (row.chance or 0.0) < ABOVE_CHANCE
+        held = "no more than chance" if near else "not held"
+        yield (
+            f"{text}: {held} (at most {_percent(row.causal)}, chance "
+            f"{100 * (row.chance or 0.0):.0f}%: {best.name}, {_layers(row.layer, row.layer)}{also})"
+        )
+
+
+CELL, ROW, NAME, TOP = 46.0, 22.0, 270.0, 74.0
+SUFFIXES = (".html", ".svg")
+COLOURS = {"uniform": "#4477aa", "look back": "#228833", "latest": "#ccbb44", "boundary": "#aa3377"}
+HEADER = ("layer", "head", "kind", "nearest", "agreement", "on the prompt")
+LEGEND = (
+    "A cell is the share of swaps after which the network says what the algebra predicts; below it the "
+    "accuracy of a linear probe. A red frame: held (lower end of the 95% interval at least 90%); dashed: no "
+    "pair of words tells it from the state itself. Point at a cell for its interval and controls."
+)
+OTHER = {"prompt": "#bbbbbb", "none": "#eeeeee"}
+
+
+def check_page(path: Path) -> None:
+    """Refuses a file name that is neither HTML nor SVG."""
+    check_output(path, *SUFFIXES)
+
+
+def write_page(report: Report, path: Path) -> None:
+    """Writes the page of a report atomically."""
+    check_page(path)
+    write_text(path, html(report) if path.suffix == ".html" else picture(report))
+
+
+def picture(report: Report) -> str:
+    """Causal shares as a heat map (the probe's accuracy small below), and the heads as coloured boxes."""
+    names = [variable.title for variable, _ in report.variables]
+    columns = report.layers + 1
+    canvas = Canvas(NAME + CELL * columns + 30, TOP + ROW * 1.4 * len(names) + 40)
+    canvas.text(12, 20, report.network, size=15, text_anchor="start", font_weight="bold")
+    right = f"right letters {100 * report.accuracy.value:.2f}%, words of {report.length} letters"
+    canvas.text(12, 40, right, size=11, text_anchor="start")
+    for layer in range(columns):
+        title = f"layer {layer}" if layer else "start"
+        canvas.text(NAME + CELL * (layer + 0.5), TOP - 12, title, size=11)
+    for place, (name, (_, rows)) in enumerate(zip(names, report.variables, strict=True)):
+        y = TOP + 1.4 * ROW * place
+        shown, size = fitted(name, NAME - 24, 11)
+        canvas.text(NAME - 8, y + 0.6 * ROW, shown, size=size, text_anchor="end")
+        for row in rows:
+            _cell(canvas, NAME + CELL * row.layer, y, row)
+    bottom = TOP + 1.4 * ROW * len(names)
+    for place, what in enumerate(("state", "letter")):
+        y = bottom + 24 + 18 * place
+        canvas.text(NAME - 8, y, f"whole position: its {what}", size=11, text_anchor="end")
+        for layer, brought in enumerate(report.whole):
+            canvas.text(NAME + CELL * (layer + 0.5), y, f"{100 * brought[what].value:.0f}", size=11)
+    _heads(canvas, report, bottom + 72)
+    canvas.crop(12)
+    return canvas.render(paper="white", title=report.network)
+
+
+def _cell(canvas: Canvas, x: float, y: float, row: Finding) -> None:
+    """The shade is the causal share; a frame marks held variables; grey: a probe only."""
+    height = 1.4 * ROW - 3
+    share = None if row.causal is None else row.causal.value
+    result = status(row)
+    fill = "#f2f2f2" if share is None else _blue(share)
+    strong = result in ("held", "with the state")
+    dash = {"stroke_dasharray": "4 2"} if result == "with the state" else {}
+    edge = {"stroke": "#cc3311", "stroke_width": 2} if strong else {"stroke": "white"}
+    canvas.rect(x + 1, y, CELL - 3, height, fill=fill, **edge, **dash)
+    canvas.title(_described(row))
+    ink = "white" if share is not None and share > 0.55 else "black"
+    text = "·" if share is None else f"{100 * share:.0f}"
+    canvas.text(x + CELL / 2, y + 0.38 * height, text, size=12, fill=ink)
+    probe = f"probe {100 * row.probe.value:.0f}"
+    canvas.text(x + CELL / 2, y + 0.8 * height, probe, size=7, fill=ink)
+
+
+def _described(row: Finding) -> str:
+    probe = f"probe {100 * row.probe.value:.1f}%, guessing {100 * row.baseline:.1f}%"
+    if row.causal is None:
+        return f"no counterfactual; {probe}"
+    causal = f"causal {100 * row.causal.value:.1f}% [{100 * row.causal.low:.1f}–{100 * row.causal.high:.1f}]"
+    controls = ", ".join(f"{name} {100 * share.value:.1f}%" for name, share in row.controls.items())
+    return f"{status(row)}: {causal} in {row.pairs} swaps of {row.dimension} dimensions; {controls}; {probe}"
+
+
+def _blue(share: float) -> str:
+    """White at 0, dark blue at 1."""
+    return "#" + "".join(f"{round(255 + (end - 255) * share):02x}" for end in (0x1F, 0x4E, 0x8C))
+
+
+def _heads(canvas: Canvas, report: Report, y: float) -> None:
+    canvas.text(12, y, "heads", size=12, text_anchor="start", font_weight="bold")
+    for layer in range(1, report.layers + 1):
+        for place, head in enumerate(h for h in report.heads if h.layer == layer):
+            x, top = NAME + CELL * layer, y + 10 + 16 * place
+            canvas.rect(x + 1, top, CELL - 3, 14, fill=(COLOURS | OTHER)[head.kind], stroke="white")
+            canvas.title(f"layer {layer} head {head.head}: {head.nearest}, {100 * head.score:.0f}%")
+            label, size = fitted(head.nearest if head.kind != "none" else "none", CELL - 6, 9, 6)
+            canvas.text(x + CELL / 2, top + 7, label, size=size)
+
+
+def html(report: Report) -> str:
+    """A self-contained page."""
+    heads = "".join(
+        f"<tr><td>{h.layer}</td><td>{h.head}</td><td>{escape(h.kind)}</td><td>{escape(h.nearest)}</td>"
+        f"<td>{100 * h.score:.0f}%</td><td>{100 * h.prompt:.0f}%</td></tr>"
+        for h in report.heads
+    )
+    notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
+<title>{escape(report.network)}</title>
+<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}}
+td,th{{padding:.1rem .7rem;text-align:left}}svg{{max-width:100%;height:auto}}</style>
+<h1>What was learned: {escape(report.network)}</h1>
+<p><b>{escape(verdict(report))}</b></p>
+<p>{LEGEND}</p>
+{picture(report)}
+<h2>Heads</h2>
+<p>The nearest of: uniform, look back k, latest of some letters, latest visit of a wall; named from 80%.</p>
+<table><tr>{"".join(f"<th>{name}</th>" for name in HEADER)}</tr>{heads}</table>
+<h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
+<p>Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></html>
+"""

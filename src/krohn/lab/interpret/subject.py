@@ -1,0 +1,125 @@
+"""The network under study: a run of ``krohn train``, a compiled network, an export as GPT-2."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from krohn.automata.sampling import sample
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.folder import COMPILED, EXPORT, TRAINED, Folder
+from krohn.errors import InvalidInput, Unsupported
+from krohn.lab.interpret.readings import Numbers
+from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Decoder
+from krohn.network.gpt2.reading import read_export
+from krohn.network.storage import load
+
+NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
+
+Draw = Callable[[int, int, int], Numbers]
+"""Seed, number of words, letters of a word → words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A network, the automaton it should compute, and the words it is meant for."""
+
+    title: str
+    kind: str
+    automaton: Semiautomaton
+    stages: Stages
+    draw: Draw
+
+    @property
+    def length(self) -> int:
+        """The longest word it is meant for."""
+        return self.stages.length
+
+    def to(self, device: str) -> "Subject":
+        """The same on another device; prefixes, carried letters and learned subspaces are measured there."""
+        if device not in ("cpu", "cuda"):
+            raise InvalidInput(f"device must be cpu or cuda; got {device!r}")
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InvalidInput("device cuda needs a GPU that torch can see; there is none: use cpu")
+        return replace(self, stages=self.stages.to(device))
+
+    def until(self, length: int) -> "Subject":
+        """The same for words of at most ``length`` letters."""
+        stages = self.stages
+        return replace(
+            self, stages=replace(stages, positions=stages.positions[: len(stages.prompt) + length])
+        )
+
+
+def subject_of(directory: Path) -> Subject:
+    """The network in a directory, whichever command wrote it."""
+    kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED)
+    if kind == TRAINED:
+        return subject_of_run(directory)
+    return subject_of_export(directory) if kind == EXPORT else subject_of_compiled(load(directory))
+
+
+def subject_of_compiled(network: CompiledNetwork) -> Subject:
+    """A compiled network as the paper writes it."""
+    if network.automaton.outputs != tuple(range(network.automaton.num_states)):
+        raise Unsupported(NO_STATES)
+    name = f"{network.automaton.name or 'an automaton'}, compiled by method {network.method}"
+    stages = stages_of_transformer(network.transformer)
+    return Subject(name, "compiled", network.automaton, stages, drawing(network.automaton))
+
+
+def subject_of_export(directory: Path) -> Subject:
+    """A directory that ``krohn export --to hf`` wrote."""
+    result = read_export(directory)
+    if result.target != "state":
+        raise Unsupported(NO_STATES)
+    return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
+
+
+def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:
+    """A decoder in GPT-2's names; in float64 where that is cheap."""
+    dtype = torch.float64 if decoder.dim <= 100 else torch.float32
+    name = f"{automaton.name or 'an automaton'}, {kind}"
+    return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
+
+
+def subject_of_run(directory: Path, length: int | None = None, compared: int = 64) -> Subject:
+    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given.
+
+    On ``compared`` words its matrices are compared with the run's own network.
+    """
+    from krohn.lab.tasks.batches import Task
+    from krohn.lab.training.directory import read_config
+    from krohn.lab.training.run_decoder import decoder_of_run
+
+    config = read_config(directory)
+    if config.task.target != "state":
+        raise Unsupported(NO_STATES)
+    if config.model.kind != "gpt":
+        raise Unsupported(
+            f"understand needs blocks with a residual stream, as a gpt has; {directory} holds a run of "
+            f"{config.model.kind}: krohn verify and krohn extract read it"
+        )
+    result = decoder_of_run(directory, length=length, compared=compared)
+    task = Task(config.task, result.automaton, torch.device("cpu"))
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        # Its own seed: disjoint from the training words and the validation set.
+        words: Numbers = task.held_out((1 << 44) + seed, count)[0][0].numpy()[:, :length]
+        return words.astype(np.int64)
+
+    built = subject_of_decoder(result.decoder, result.automaton, f"trained, replicate {result.replicate}")
+    return Subject(built.title, "trained", built.automaton, built.stages, draw)
+
+
+def drawing(automaton: Semiautomaton) -> Draw:
+    """Words of the automaton's usual distribution."""
+
+    def draw(seed: int, count: int, length: int) -> Numbers:
+        return sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
+
+    return draw

@@ -1,0 +1,286 @@
+"""One network in, one report out: for each variable and layer the swaps that follow the algebra.
+
+Three sets of words: subspaces are fitted on the first, their dimension, ridge and role are selected on the
+second (validation set), and everything reported comes from the third (test set).
+"""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from krohn.errors import InvalidInput
+from krohn.lab.interpret.attention import classified
+from krohn.lab.interpret.findings import Amount, Finding, Share, wilson
+from krohn.lab.interpret.probe import LinearProbe
+from krohn.lab.interpret.readings import Numbers, Readings
+from krohn.lab.interpret.report import Report
+from krohn.lab.interpret.stages import Passed
+from krohn.lab.interpret.subject import Subject, subject_of, subject_of_compiled
+from krohn.lab.interpret.subspace import (
+    RIDGES,
+    Spread,
+    Trial,
+    choose,
+    complement,
+    directions,
+    random_directions,
+)
+from krohn.lab.interpret.swaps import (
+    Bench,
+    Swapping,
+    Telling,
+    dealt,
+    telling_pairs,
+    untrained,
+    whole_positions,
+)
+from krohn.lab.interpret.variables import Variable, candidates, distinct
+from krohn.network.compiled import CompiledNetwork
+
+Hits = npt.NDArray[np.bool_]
+
+CONTROLS = ("random", "shuffled labels", "untrained")
+
+LEAST_PAIRS = 24
+"""Fewest telling pairs for a causal claim."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The test pairs of one role: telling and quiet ones. Controls are evaluated on the first half."""
+
+    telling: Telling
+    first: Swapping
+    second: Swapping
+    quiet: Swapping
+    blank: Swapping
+
+
+class Study:
+    """One network under study: its passes over the three sets of words, and the variables."""
+
+    def __init__(self, subject: Subject, *, seed: int, amount: Amount, length: int) -> None:
+        self.subject, self.seed, self.amount = subject, seed, amount
+        sizes = (amount.fit, amount.tune, amount.judge)
+        drawn = subject.draw(seed, sum(sizes), length)
+        first, second = sizes[0], sizes[0] + sizes[1]
+        parts = (drawn[:first], drawn[first:second], drawn[second:])
+        self.fit, self.tune, self.judge = (Readings(subject.automaton, letters) for letters in parts)
+        result, notes = candidates(subject.automaton, length)
+        self.variables, more = distinct(result, self.fit)
+        self.notes = [*notes, *more]
+        self._probes: dict[tuple[int, int], LinearProbe] = {}
+        self.stages = subject.stages
+        self.fitted = self.stages.run(self.fit.letters)
+        nothing = untrained(self.stages, seed)
+        blank = nothing.run(self.fit.letters)
+        self._spreads = [
+            (Spread(self._letters(self.fitted, layer)), Spread(self._letters(blank, layer)))
+            for layer in range(len(self.stages.blocks) + 1)
+        ]
+        self.tuning = Bench(self.stages, self.stages.run(self.tune.letters))
+        self.judging = Bench(self.stages, self.stages.run(self.judge.letters))
+        self.blank = Bench(nothing, nothing.run(self.judge.letters))
+
+    @property
+    def accuracy(self) -> Share:
+        """Accuracy of the network on the test words."""
+        right = self.judging.passed.answers == self.judge.states
+        return Share.of(int(right.sum()), right.size)
+
+    def heard(self, count: int) -> Readings:
+        """The first of the test words."""
+        return Readings(self.subject.automaton, self.judge.letters[:count])
+
+    def whole(self) -> list[dict[str, Share]]:
+        """By layer, the effect of swapping a whole position, there and at later positions."""
+        return whole_positions(self.judging, self.judge, self.seed, self.amount.judged_pairs)
+
+    def findings(self, variable: Variable, against: Sequence[Variable] = ()) -> list[Finding]:
+        """The variable in the stream before the first block and after each.
+
+        With ``against``, only pairs of words are used on which none of these predicts the same state.
+        """
+        rng = np.random.default_rng([self.seed, 1])
+        asked, trials = {}, {}
+        for role, predict in variable.roles.items():
+            judged, tuned = self.amount.judged_pairs, self.amount.tuned_pairs
+            telling = telling_pairs(variable, predict, self.judge, rng, judged, against)
+            if len(telling) >= LEAST_PAIRS:
+                tried = telling_pairs(variable, predict, self.tune, rng, tuned, against)
+                asked[role], trials[role] = self._question(telling), Trial.of(self.tuning, tried)
+        values = variable.values(self.fit)
+        mixed = rng.permuted(values, axis=0)  # permutes words within each position
+        return [
+            self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
+        ]
+
+    def _question(self, telling: Telling) -> Question:
+        first = np.arange(len(telling)) < -(-len(telling) // 2)
+        halves = telling.pairs.where(first), telling.pairs.where(~first)
+        one, other, quiet = (self.judging.swapping(pairs) for pairs in (*halves, telling.quiet))
+        return Question(telling, one, other, quiet, self.blank.swapping(halves[0]))
+
+    def _finding(
+        self,
+        layer: int,
+        values: Numbers,
+        mixed: Numbers,
+        asked: dict[str, Question],
+        trials: dict[str, Trial],
+    ) -> Finding:
+        spread, blank = self._spreads[layer]
+        read = self._probed(layer, values, mixed)
+        chosen = choose(layer, spread.scatters(values), trials) if trials else None
+        if chosen is None:
+            return Finding(layer, None, None, {}, None, None, *read)
+        telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
+        others = {
+            "rest": complement(chosen.basis),
+            "shuffled labels": directions(*spread.scatters(mixed), RIDGES[0])[0][:, :count],
+            "random": random_directions(self.stages.dim, count, self.seed),
+            "variance": spread.widest[:, :count],
+        }
+        none = directions(*blank.scatters(values), chosen.ridge)[0][:, :count]
+        moved, hits = self._hits(layer, chosen.basis, others, none, asked[chosen.role])
+        shares = {name: Share.of(int(hit.sum()), len(hit)) for name, hit in hits.items() if len(hit)}
+        third = telling.pairs.at * 3 // self.judge.length
+        return Finding(
+            layer,
+            shares.pop("causal"),
+            shares.pop("stays", None),
+            {name: shares[name] for name in CONTROLS},
+            shares["rest"],
+            shares["variance"],
+            *read,
+            dealt(moved, telling.predicted, self.judge.states[telling.pairs.base, telling.pairs.at]),
+            tuple(_mean(hits["causal"][third == part]) for part in range(3)),
+            chosen.role,
+            count,
+            chosen.ridge,
+            len(telling),
+            telling.alike,
+            layer == len(self.stages.blocks),
+        )
+
+    def _hits(
+        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Question
+    ) -> tuple[Numbers, dict[str, Hits]]:
+        """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
+        telling, quiet = asked.telling, asked.telling.quiet
+        answers = asked.first.answers(layer, [basis, *others.values()])
+        moved = np.concatenate([answers[:, 0], asked.second.answers(layer, [basis])[:, 0]])
+        still = asked.quiet.answers(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
+        hits = {
+            name: changed_as_predicted(self.judging, column, telling)
+            for name, column in zip(("causal", *others), (moved, *answers.T[1:]), strict=True)
+        }
+        hits["untrained"] = changed_as_predicted(
+            self.blank, asked.blank.answers(layer, [none])[:, 0], telling
+        )
+        return moved, {**hits, "stays": still}
+
+    def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
+        """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
+        first = int((values >= 0).any(axis=0).argmax())
+        shift = int(values[:, first:].min() < 0)
+        probe = self._probes.get((layer, first))
+        if probe is None:
+            probe = self._probes[layer, first] = LinearProbe(self._letters(self.fitted, layer)[:, first:])
+        result, control = (probe.judge(torch.from_numpy(one[:, first:] + shift)) for one in (values, mixed))
+        words = len(values) - len(values) // 2
+        share = Share(result.accuracy, *wilson(round(result.accuracy * words), words))
+        return share, result.baseline, result.accuracy - control.accuracy
+
+    def _letters(self, passed: Passed, layer: int) -> Tensor:
+        return passed.streams[layer][:, len(self.stages.prompt) :]
+
+
+def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hits:
+    """Whether the answer is as predicted, and was not without the swap, on the first pairs."""
+    predicted = telling.predicted[: len(answers)]
+    plain = bench.passed.answers[telling.pairs.base, telling.pairs.at][: len(answers)]
+    out: Hits = (answers == predicted) & (plain != predicted)
+    return out
+
+
+def _mean(hits: Hits) -> float | None:
+    return float(hits.mean()) if len(hits) else None
+
+
+LONGEST = 40
+"""Most letters of the words that are drawn, unless ``length`` is given."""
+
+HEAD_WORDS = 64
+
+
+def understand(
+    network: CompiledNetwork | Subject | str | Path,
+    *,
+    length: int | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
+) -> Report:
+    """Which variables of the automaton's algebra a network holds in which layer, and its heads' patterns.
+
+    Args:
+        network: a compiled network, or a directory of ``krohn train``, ``compile`` or ``export --to hf``.
+        length: letters of the words that are drawn; by default as long as the network takes, up to 40.
+        seed: of the words, the pairs and the controls.
+        effort: how many words and pairs; 4 takes four times as many.
+    """
+    subject = subject_from(network)
+    letters = min(subject.length, LONGEST) if length is None else length
+    if subject.length < 4:
+        raise InvalidInput(
+            f"words must have at least 4 letters, and this network takes {subject.length}; "
+            "make one for longer words"
+        )
+    if not 4 <= letters <= subject.length:
+        raise InvalidInput(
+            f"words must have between 4 and {subject.length} letters for this network; got {letters}"
+        )
+    study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
+    passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
+    heads = classified(subject.stages, passed, study.heard(HEAD_WORDS))
+    result = all_findings(study)
+    return Report(
+        network=subject.title,
+        kind=subject.kind,
+        automaton=subject.automaton.name,
+        length=letters,
+        layers=len(subject.stages.blocks),
+        dim=subject.stages.dim,
+        seed=seed,
+        effort=effort,
+        accuracy=study.accuracy,
+        variables=tuple(zip(study.variables, map(tuple, result), strict=True)),
+        whole=tuple(study.whole()),
+        heads=tuple(heads),
+        notes=tuple(study.notes),
+    )
+
+
+def all_findings(study: Study) -> list[list[Finding]]:
+    """All variables of the study, in parallel; one thread each, so that no bit depends on the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(study.findings, study.variables))
+    finally:
+        torch.set_num_threads(before)
+
+
+def subject_from(network: CompiledNetwork | Subject | str | Path) -> Subject:
+    """The network as a subject: one already, a compiled network, or a directory."""
+    if isinstance(network, Subject):
+        return network
+    return subject_of_compiled(network) if isinstance(network, CompiledNetwork) else subject_of(Path(network))

@@ -1,0 +1,240 @@
+"""One recurrent layer, R replicates at once: what LSTM and GRU share, and the LSTM.
+
+On a CPU the recurrence of the LSTM has its gradient written out, a third faster than torch's own graph: only
+one product per position, forward and backward, is sequential; everything else, notably the gradient of the
+recurrent matrix, is done for all positions at once.
+"""
+
+from abc import abstractmethod
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from krohn.lab.models.kernels import plain
+from krohn.lab.models.kernels.plain import one_hot
+from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
+
+Carried = tuple[Tensor, ...]
+"""What a cell hands on from letter to letter, each [R, B, h]: its state first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellConfig(ModelConfig):
+    """Sizes of a network with one recurrent layer.
+
+    Attributes:
+        embedding: width of the token embeddings.
+        hidden: width of the state.
+    """
+
+    embedding: int = 64
+    hidden: int = 128
+
+    def reasons(self, length: int) -> list[str]:
+        """See ``ModelConfig.reasons``."""
+        sizes = {"embedding": self.embedding, "hidden": self.hidden}
+        return [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+
+
+class CellNetwork(Network):
+    """Embedding, one cell, read-out; parameter names are torch's, matrices transposed to [in, out].
+
+    Attributes:
+        gates: products of width h that a cell takes.
+        biases: their names; the first is added to the product with the input.
+        parts: tensors that it hands on.
+    """
+
+    gates: ClassVar[int]
+    biases: ClassVar[tuple[str, ...]]
+    parts: ClassVar[int]
+
+    def __init__(self, config: CellConfig, vocabulary: int, classes: int) -> None:
+        self.config, self.classes = config, classes
+        hidden, embedding, width = config.hidden, config.embedding, padded(classes)
+        bound, gates = hidden**-0.5, self.gates * hidden
+        letters = (padded(vocabulary), embedding)
+        self.layout = Layout.of(
+            [
+                Parameter("wte", letters, "normal", 1.0, used=(vocabulary, embedding)),
+                Parameter("weight_ih", (embedding, gates), "uniform", bound),
+                Parameter("weight_hh", (hidden, gates), "uniform", bound),
+                *(Parameter(name, (gates,), "uniform", bound) for name in self.biases),
+                Parameter("head.weight", (hidden, width), "uniform", bound, used=(hidden, classes)),
+                Parameter("head.bias", (width,)),
+            ]
+        )
+
+    @abstractmethod
+    def cell(self, weights: Weights, gate: Tensor, carried: Carried) -> Carried:
+        """What is handed on after a letter, whose part of the gates is ``gate`` [R, B, gates·h]."""
+
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        """See ``Network.logits``."""
+        scores = self.scores(weights, tokens) + weights["head.bias"][:, None]
+        return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
+
+    def scores(self, weights: Weights, tokens: Tensor) -> Tensor:
+        """The logits [R, B·T, padded classes] without their bias."""
+        carried, states = self.start(weights, tokens.shape[1]), []
+        for gate in self.input_gates(weights, tokens):
+            carried = self.cell(weights, gate, carried)
+            states.append(carried[0])
+        return plain.linear(torch.stack(states, 2).flatten(1, 2), weights["head.weight"])
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        """See ``Network.decoder``."""
+        return _CellDecoder(self, weights, batch)
+
+    def input_gates(self, weights: Weights, tokens: Tensor) -> tuple[Tensor, ...]:
+        """The part of the gates that depends on the input alone, for all positions in one product."""
+        table = weights["wte"]
+        embedded = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table)
+        gates = plain.linear(embedded, weights["weight_ih"]) + weights[self.biases[0]][:, None]
+        return gates.view(*tokens.shape, -1).unbind(2)
+
+    def start(self, weights: Weights, batch: int) -> Carried:
+        """Zeros, before the first letter."""
+        like = weights["weight_hh"]
+        return (like.new_zeros(len(like), batch, like.shape[1]),) * self.parts
+
+
+class _CellDecoder(Decoder):
+    def __init__(self, network: CellNetwork, weights: Weights, batch: int) -> None:
+        self._network, self._weights, self._carried = network, weights, network.start(weights, batch)
+
+    def step(self, tokens: Tensor) -> Tensor:
+        for gate in self._network.input_gates(self._weights, tokens):
+            self._carried = self._network.cell(self._weights, gate, self._carried)
+        scores = plain.linear(self._carried[0], self._weights["head.weight"])
+        return (scores + self._weights["head.bias"][:, None])[..., : self._network.classes]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        result = copy(self)
+        result._carried = tuple(part[:, rows] for part in self._carried)
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmConfig(CellConfig):
+    """Sizes of the LSTM."""
+
+    kind: ClassVar[str] = "lstm"
+
+    def build(self, vocabulary: int, classes: int) -> Network:
+        """See ``ModelConfig.build``."""
+        return Lstm(self, vocabulary, classes)
+
+
+class Lstm(CellNetwork):
+    """The cell of ``torch.nn.LSTM``, with one bias."""
+
+    gates, biases, parts = 4, ("bias",), 2
+
+    def cell(self, weights: Weights, gate: Tensor, carried: Carried) -> Carried:
+        """See ``CellNetwork``."""
+        h, c = carried
+        recurrent = plain.linear(h, weights["weight_hh"])
+        if gate.is_cuda:
+            # torch's own fused cell: one kernel forward and one backward instead of about ten each.
+            shape = h.shape
+            flat = torch.ops.aten._thnn_fused_lstm_cell(
+                gate.flatten(0, 1), recurrent.flatten(0, 1), c.reshape(-1, shape[2])
+            )
+            return flat[0].view(shape), flat[1].view(shape)
+        i, f, g, o = (gate + recurrent).chunk(4, -1)
+        c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
+        return o.sigmoid() * c.tanh(), c
+
+    def loss(
+        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+    ) -> Tensor:
+        """See ``Network.loss``."""
+        scores = (_scores_by_position if tokens.device.type == "cpu" else self.scores)(weights, tokens)
+        labels = targets.flatten(1), shown.flatten(1), self.classes
+        return plain.cross_entropy(scores, weights["head.bias"], *labels)
+
+
+def _scores_by_position(weights: Weights, tokens: Tensor) -> Tensor:
+    """As ``CellNetwork.scores``, for training on a CPU: position-major memory layout."""
+    table = weights["wte"]
+    embedded = plain.linear(one_hot(tokens.transpose(1, 2), table.shape[1], table.dtype), table)
+    product = plain.linear(embedded, weights["weight_ih"])
+    states = recurrence(product, weights["bias"], weights["weight_hh"], tokens.shape[1])
+    return plain.linear(states, weights["head.weight"])
+
+
+def recurrence(product: Tensor, bias: Tensor, weight: Tensor, batch: int) -> Tensor:
+    """States [R, B·T, h] from the inputs' part of the gates [R, T·B, 4·h]: position by position in memory."""
+    out: Tensor = _Recurrence.apply(product, bias, weight, batch)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Recurrence(Function):
+    @staticmethod
+    def forward(ctx: Any, product: Tensor, bias: Tensor, weight: Tensor, batch: int) -> Tensor:
+        replicates, rows, width = product.shape
+        length = rows // batch
+        gates = (product + bias.unsqueeze(1)).view(replicates, length, batch, width)
+        parts = gates.view(replicates, length, batch, 4, width // 4)
+        shape = (replicates, length + 1, batch, width // 4)
+        cells, states = gates.new_zeros(shape), gates.new_zeros(shape)  # before the first letter: zero
+        bent = gates.new_empty(replicates, length, batch, width // 4)
+        for t in range(length):
+            if t:
+                gates[:, t].baddbmm_(states[:, t], weight)
+            now = parts[:, t]
+            now[:, :, :2].sigmoid_()
+            i, f, g, o = now.unbind(2)
+            g.tanh_()
+            o.sigmoid_()
+            torch.addcmul(f * cells[:, t], i, g, out=cells[:, t + 1])
+            torch.tanh(cells[:, t + 1], out=bent[:, t])
+            torch.mul(o, bent[:, t], out=states[:, t + 1])
+        ctx.save_for_backward(parts, cells, bent, states, weight)
+        return states[:, 1:].transpose(1, 2).reshape(replicates, rows, width // 4)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        parts, cells, bent, states, weight = ctx.saved_tensors
+        replicates, length, batch = parts.shape[:3]
+        dstates = gradients[0].view(replicates, batch, length, -1).transpose(1, 2)
+        dgates = _gate_gradients(dstates, parts, cells, bent, weight.transpose(1, 2).contiguous())
+        flat = dgates.view(replicates, length * batch, -1)
+        before = states[:, :-1].reshape(replicates, length * batch, -1)
+        return flat, flat.sum(1), torch.bmm(before.transpose(1, 2), flat), None
+
+
+def _gate_gradients(dstates: Tensor, parts: Tensor, cells: Tensor, bent: Tensor, back: Tensor) -> Tensor:
+    """Gradients of the gates before their activations, from the last position to the first."""
+    factors, through = _derivatives(parts, cells, bent)
+    length = parts.shape[1]
+    dgates = torch.empty_like(parts)
+    carried = torch.zeros_like(cells[:, 0])
+    for t in reversed(range(length)):
+        dh = dstates[:, t]
+        if t + 1 < length:
+            dh = torch.baddbmm(dh, dgates[:, t + 1].flatten(2), back)
+        dc = torch.addcmul(carried, dh, through[:, t])
+        torch.mul(factors[:, t, :, :3], dc[:, :, None], out=dgates[:, t, :, :3])
+        torch.mul(factors[:, t, :, 3], dh, out=dgates[:, t, :, 3])
+        carried = dc.mul_(parts[:, t, :, 1])
+    return dgates
+
+
+def _derivatives(parts: Tensor, cells: Tensor, bent: Tensor) -> tuple[Tensor, Tensor]:
+    """Derivatives of the cell (by i, f, g), of the state by o, and of the state by the cell."""
+    i, _, g, o = parts.unbind(3)
+    factors = torch.addcmul(parts, parts, parts, value=-1.0)  # σ' = σ − σ²
+    factors[:, :, :, 0].mul_(g)
+    factors[:, :, :, 1].mul_(cells[:, :-1])
+    torch.addcmul(i, i, g * g, value=-1.0, out=factors[:, :, :, 2])
+    factors[:, :, :, 3].mul_(bent)
+    return factors, torch.addcmul(o, o, bent * bent, value=-1.0)
+
+
+ARCHITECTURE = LstmConfig

@@ -1,0 +1,228 @@
+"""What every architecture provides: parameters in a flat buffer per replicate, logits, loss, decoder."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from krohn.lab import random_streams
+from krohn.lab.models.kernels import plain
+from krohn.lab.models.kernels.plain import one_hot as one_hot
+
+# Where each parameter lies in one flat buffer per replicate.
+#
+# All replicates form one tensor [R, P]. With one buffer each for weights, gradients and moments, the
+# optimiser is a single pass, a checkpoint a single tensor, and a learning rate or a stop a property of a row.
+
+
+Weights = Mapping[str, Tensor]
+_ALIGNMENT = 64  # elements: 128 bytes in bf16, the alignment for tensor-core loads
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One named parameter of one replicate.
+
+    Attributes:
+        name: dotted name, unique in its layout.
+        shape: shape for one replicate; the stacked tensor has R in front.
+        init: initial distribution.
+        scale: standard deviation ("normal"), bound ("uniform") or value ("constant").
+        used: leading extent of the last axis that is initialised; the padding after it stays zero.
+        matrices: number of block matrices in it, side by side, which ``muon`` orthogonalises; 0 for every
+            other parameter.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    init: Literal["normal", "uniform", "constant"] = "constant"
+    scale: float = 0.0
+    used: tuple[int, ...] | None = None
+    matrices: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def draw(self, keys: Tensor) -> Tensor:
+        """Initial values [R, *shape] from one key per replicate."""
+        draws = random_streams.derive(keys[:, None], torch.arange(self.size, device=keys.device))
+        if self.init == "constant":
+            values = torch.full((len(keys), self.size), self.scale, device=keys.device)
+        elif self.init == "normal":
+            values = random_streams.normal(draws) * self.scale
+        else:
+            values = (random_streams.uniform(draws) * 2.0 - 1.0) * self.scale
+        values = values.view(len(keys), *self.shape)
+        if self.used is not None:
+            mask = torch.zeros(self.shape, device=keys.device)
+            mask[tuple(slice(extent) for extent in self.used)] = 1.0
+            values = values * mask
+        return values
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Parameters with their offsets in a row of the flat buffer."""
+
+    parameters: tuple[Parameter, ...]
+
+    def __post_init__(self) -> None:
+        names = [parameter.name for parameter in self.parameters]
+        assert len(set(names)) == len(names), "parameter names must be distinct"
+
+    @classmethod
+    def of(cls, parameters: Iterable[Parameter]) -> "Layout":
+        """A layout of the parameters in the order given."""
+        return cls(tuple(parameters))
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """First element of each parameter in a row."""
+        offsets, position = [], 0
+        for parameter in self.parameters:
+            offsets.append(position)
+            position += -(-parameter.size // _ALIGNMENT) * _ALIGNMENT
+        return tuple(offsets)
+
+    @cached_property
+    def size(self) -> int:
+        """Elements of a row, padding included."""
+        return self.offsets[-1] + -(-self.parameters[-1].size // _ALIGNMENT) * _ALIGNMENT
+
+    def views(self, flat: Tensor) -> dict[str, Tensor]:
+        """Name -> view [R, *shape] into the buffer ``flat`` [R, P]."""
+        return dict(self._views(flat))
+
+    def _views(self, flat: Tensor) -> Iterator[tuple[str, Tensor]]:
+        for parameter, offset in zip(self.parameters, self.offsets, strict=True):
+            piece = flat[:, offset : offset + parameter.size]
+            yield parameter.name, piece.view(len(flat), *parameter.shape)
+
+    def leaves(self, flat: Tensor, gradient: Tensor) -> dict[str, Tensor]:
+        """As ``views``, each a leaf whose ``.grad`` is the same view of ``gradient``."""
+        leaves = {}
+        gradients = self.views(gradient)
+        for name, view in self.views(flat).items():
+            leaf = view.detach().requires_grad_(True)
+            leaf.grad = gradients[name]
+            leaves[name] = leaf
+        return leaves
+
+    def initial(self, keys: Tensor) -> Tensor:
+        """Initial weights [R, P] in float32, row r from ``keys[r]`` alone."""
+        flat = torch.zeros(len(keys), self.size, device=keys.device)
+        for index, (name, view) in enumerate(self._views(flat)):
+            parameter = self.parameters[index]
+            assert parameter.name == name
+            for row in range(len(keys)):  # one row at a time bounds the memory of the 64-bit counters
+                key = random_streams.derive(keys[row : row + 1], index)
+                view[row : row + 1] = parameter.draw(key)
+        return flat
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(ABC):
+    """Sizes and options of one architecture; ``kind`` is its name in the registry."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def reasons(self, length: int) -> list[str]:
+        """Every reason why this configuration cannot take sequences of ``length`` tokens; empty if it can."""
+
+    @abstractmethod
+    def build(self, vocabulary: int, classes: int) -> "Network":
+        """The network for that many input tokens and output classes."""
+
+
+_SITES = 64
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The randomness of one training step (dropout, random shifts): one key per replicate."""
+
+    keys: Tensor
+    _batches: dict[int, Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    def site(self, index: int) -> Tensor:
+        """An independent key per replicate for the site ``index`` of the network."""
+        batch, place = divmod(index, _SITES)
+        if batch not in self._batches:  # derived in batches: the cost is per operation, not per key
+            sites = torch.arange(_SITES * batch, _SITES * (batch + 1), device=self.keys.device)
+            self._batches[batch] = random_streams.derive(self.keys, sites[:, None])
+        return self._batches[batch][place]
+
+
+class Decoder(ABC):
+    """A network that reads every sequence a few tokens at a time."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor) -> Tensor:
+        """Logits [R, B, classes] after the last of n more tokens [R, B, n]."""
+
+    @abstractmethod
+    def fork(self, rows: Tensor) -> "Decoder":
+        """An independent decoder in the state of the sequences ``rows`` [B']; rows may repeat."""
+
+
+class Network(ABC):
+    """R replicates of one architecture. Weights are an argument: a network is stateless.
+
+    An architecture must define ``layout`` and ``logits``; the rest may be overridden for speed.
+    """
+
+    layout: Layout
+    classes: int
+
+    @abstractmethod
+    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
+        """Logits [R, B, T, classes] for tokens [R, B, T]; ``noise`` switches training-time randomness on."""
+
+    def loss(
+        self,
+        weights: Weights,
+        tokens: Tensor,
+        targets: Tensor,
+        shown: Tensor,
+        noise: Noise | None = None,
+    ) -> Tensor:
+        """Mean cross-entropy [R] over the positions where ``shown`` is 1; all arguments [R, B, T]."""
+        scores = self.logits(weights, tokens, noise).flatten(1, 2)
+        nothing = scores.new_zeros(len(scores), self.classes)
+        return plain.cross_entropy(scores, nothing, targets.flatten(1), shown.flatten(1), self.classes)
+
+    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+        """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
+        return _Rereading(self, weights)
+
+    def writes_gradients(self, weights: Weights) -> bool:
+        """True if the backward pass itself writes every weight's ``.grad``, whole and in place."""
+        return False
+
+
+class _Rereading(Decoder):
+    """Fallback decoder: keeps the tokens and rereads all of them at each step."""
+
+    def __init__(self, network: Network, weights: Weights, read: list[Tensor] | None = None) -> None:
+        self._network, self._weights = network, weights
+        self._read = read or []
+
+    def step(self, tokens: Tensor) -> Tensor:
+        self._read.append(tokens)
+        return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
+
+    def fork(self, rows: Tensor) -> Decoder:
+        return _Rereading(self._network, self._weights, [part[:, rows] for part in self._read])
+
+
+def padded(count: int) -> int:
+    """``count`` rounded up to a multiple of 16, the granularity of tensor cores."""
+    return -(-count // 16) * 16

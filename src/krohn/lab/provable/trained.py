@@ -1,0 +1,323 @@
+"""Verification of a training run: boxes prove lstm and gru runs; all short words and samples are run.
+
+A proof says that the network is right on words of every length. Words without an error are no proof: a run
+without one is examined, and not certified.
+"""
+
+import base64
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.atomic import write_json
+from krohn.base.nearest_float import portable_bound
+from krohn.check.claim import ANY, Certificate, Claim, read_certificate
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
+from krohn.check.recurrent.boxes import (
+    CELLS,
+    SIDES,
+    BoxCell,
+    Boxes,
+    BoxVerdict,
+    Words,
+    boxes_from,
+    check,
+    gated,
+)
+from krohn.check.recurrent.rules import allowed_of
+from krohn.check.rules import RULES, check_certificate, fitting_rules
+from krohn.check.verdict import Refused, require
+from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.lab.provable.examined import Examined, examine_run, kind_of, words_of_training
+from krohn.lab.training.trained_network import TrainedNetwork, read_run
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
+from krohn.proving.identity import Identity, identify
+from krohn.proving.outcome import Check, SecondOpinion, Verification
+from krohn.proving.proof import checkable_table
+
+NAME = "certificate.json"
+EARLIER_NAME = "boxes.safetensors"
+"""The file of boxes that earlier versions wrote: removed, since a search finds the boxes again."""
+LETTERS = (1, 2)
+"""Boxes for each state and last letter are tried first, then for the last two letters."""
+
+
+def claim_boxes(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:
+    """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
+    every = bool(words.allowed.all())
+    allowed = tuple(tuple(np.flatnonzero(row).tolist()) for row in words.allowed)
+    rules = RULES["boxes"]
+    claim = Claim(
+        kind=net.kind,
+        network=net.digest,
+        configuration=net.configuration,
+        letters=automaton.letter_names,
+        states=automaton.state_names,
+        automaton=words.automaton,
+        target="state",
+        up_to=None,
+        dtype="float32",
+        order=ANY,
+        allowed=None if every else allowed,
+    )
+    named = Claim(**{**vars(claim), "assumptions": rules.assumptions(net, claim)})
+    return Certificate(named, "boxes", rules.version, witness_of(boxes, sides))
+
+
+def save_certificate(certificate: Certificate, path: Path) -> None:
+    """Writes the file atomically."""
+    write_json(path, certificate.to_json())
+
+
+def boxes_about(net: Net, automaton: Semiautomaton, path: Path) -> tuple[Boxes, Words, str]:
+    """The boxes in a certificate, its set of words, and why its claim is not about this run."""
+    certificate = read_certificate(path)
+    claim = certificate.claim
+    if certificate.rules != "boxes":
+        raise InvalidFile(f"the certificate of a run must have the rules boxes; it has {certificate.rules}")
+    same = np.array_equal(claim.automaton.table, automaton.table) and claim.automaton.start == automaton.start
+    if not same or claim.states != automaton.state_names or claim.letters != automaton.letter_names:
+        raise InvalidFile("the certificate must be about this automaton; it is about another one")
+    if claim.network != net.digest:
+        raise InvalidFile(
+            f"the certificate must be about this network; it is about {claim.network[:12]}, "
+            f"this one is {net.digest[:12]}"
+        )
+    words = Words(claim.automaton, allowed_of(claim))
+    try:
+        fitting_rules(net, certificate)
+    except Refused as refusal:
+        return boxes_from(certificate.witness), words, str(refusal)
+    return boxes_from(certificate.witness), words, ""
+
+
+def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
+    """The boxes as plain values; sides in short floats, which must hold them exactly."""
+    parts = {}
+    for name in ("low", "high"):
+        value = getattr(boxes, name).astype(SIDES[sides])
+        require(value == getattr(boxes, name), f"{sides} does not hold the sides of the boxes")
+        parts[name] = base64.b64encode(value.tobytes()).decode()
+    lists = {"state": boxes.state.tolist(), "follower": boxes.follower.tolist()}
+    return {**lists, "sides": sides, "width": int(boxes.low.shape[1]), **parts}
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """What is proved about which words, or why not."""
+
+    words: str
+    boxes: Boxes
+    verdict: BoxVerdict
+    failure: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        result = self.verdict
+        return {
+            "words": self.words,
+            "proved": result.proved,
+            "boxes": len(self.boxes.state),
+            "steps": result.steps,
+            "margin": portable_bound(result.margin),
+            "widest": result.widest,
+            "dtype": "float32",
+            "failure": self.failure or result.failure or None,
+        }
+
+
+def provable(trained: TrainedNetwork) -> bool:
+    """Whether a proof can be attempted: a cell that reads letters from the zero state."""
+    config = trained.task.config
+    return kind_of(trained) in CELLS and not config.scratchpad and not config.bos
+
+
+def tensors_of(trained: TrainedNetwork) -> dict[str, npt.NDArray[np.float32]]:
+    """The weights as stored."""
+    return {name: value[0].cpu().numpy() for name, value in trained.weights.items()}
+
+
+def cell_of(trained: TrainedNetwork) -> BoxCell:
+    """The network as the checker reads it."""
+    states, letters = trained.automaton.table.shape
+    return BoxCell(gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
+
+
+def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str) -> Words:
+    """All words of the automaton, or those that training draws."""
+    return words_of(automaton, words_of_training(trained) if words == "training" else None)
+
+
+def prove(trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
+    """Boxes from the run's certificate if valid, otherwise by search."""
+    cell, which = cell_of(trained), claimed_words(trained, automaton, words)
+    if near is not None and (near / NAME).exists():
+        kept = _kept(trained, automaton, near)
+        if kept is not None and (verdict := check(cell, kept, which)).proved:
+            return Proof(words, kept, verdict)
+    best: Proof | None = None
+    for letters in LETTERS:
+        result = contexts(which, letters)
+        if result is not None:
+            best = Proof(words, *search(cell, which, result))
+            if best.verdict.proved:
+                return best
+    if best is None:
+        return Proof(
+            words, _no_boxes(cell, which), BoxVerdict("there are too many states to give each a box")
+        )
+    return Proof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
+
+
+def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxes | None:
+    """The boxes in the certificate of the run, if it is about this network."""
+    try:
+        return boxes_about(read_net(near, trained.replicate), automaton, near / NAME)[0]
+    except InvalidFile:
+        return None
+
+
+def certificate_of(
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof
+) -> Certificate:
+    """The boxes with their claim, in the shortest float type in which they are still a proof."""
+    net, cell = read_net(directory, trained.replicate), cell_of(trained)
+    which = claimed_words(trained, automaton, proof.words)
+    for sides in SHORT:
+        boxes = shortened(cell, proof.boxes, sides)
+        if check(cell, boxes, which).proved:
+            return claim_boxes(net, automaton, which, boxes, sides)
+    return claim_boxes(net, automaton, which, proof.boxes, "f8")
+
+
+def _no_boxes(cell: BoxCell, words: Words) -> Boxes:
+    nothing = np.zeros((0, cell.size))
+    return Boxes(np.zeros(0, np.int64), np.zeros((0, words.table.shape[1]), np.int64), nothing, nothing)
+
+
+DTYPE = "float32"
+
+
+def verify_trained(
+    directory: Path,
+    dtype: str | None = None,
+    length: int | None = None,
+    meant: Semiautomaton | None = None,
+    *,
+    renamed: bool = False,
+    effort: float = 1.0,
+    device: str = "cpu",
+) -> Verification:
+    """Verifies the run's best replicate: a proof for every length, or the results of running words."""
+    if dtype not in (None, DTYPE):
+        raise InvalidInput(f"trained networks are proved in {DTYPE}; got {dtype}")
+    trained = read_run(directory, device)
+    identity = identify(trained.automaton, meant, renamed=renamed)
+    if identity.mismatch:
+        return _outcome(trained, _claim(directory, trained, trained.automaton), identity, [], None, None)
+    automaton = identity.automaton
+    report = examine_run(trained, automaton, length, effort)
+    proofs = _proofs(trained, automaton, report, directory)
+    done = next((proof for proof in proofs if proof.verdict.proved), None)
+    certificate = None if done is None else _final(directory, trained, automaton, done)
+    claim = _claim(directory, trained, automaton)
+    return _outcome(trained, claim, identity, proofs, certificate, report)
+
+
+def _final(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof) -> Certificate:
+    """The certificate, checked against the files as they are now: the proof is about those read at first."""
+    certificate = certificate_of(directory, trained, automaton, proof)
+    verdict = check_certificate(read_net(directory, trained.replicate), certificate)
+    if not verdict.certified:
+        raise InvalidFile(
+            f"{directory} must not change while it is verified; the proof does not hold for its files now: "
+            f"{verdict.reason}; try again once nothing writes to it"
+        )
+    return certificate
+
+
+def _proofs(
+    trained: TrainedNetwork, automaton: Semiautomaton, report: Examined, directory: Path
+) -> list[Proof]:
+    """Proofs for words of every length, attempted only if no wrong word is known."""
+    if not provable(trained):
+        return []
+    proofs = []
+    if report.counterexample is None:
+        proofs.append(prove(trained, automaton, "all", directory))
+    if report.legal is not None and report.right_in_training and not any(p.verdict.proved for p in proofs):
+        proofs.append(prove(trained, automaton, "training", directory))
+    return proofs
+
+
+def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> Claim:
+    """The claim: words of every length; for networks without proof rules, of the training length."""
+    net = read_net(directory, trained.replicate)
+    names = automaton.letter_names, automaton.state_names
+    up_to = None if provable(trained) else trained.length
+    table = checkable_table(automaton)
+    claim = Claim(net.kind, net.digest, net.configuration, *names, table, "state", up_to, DTYPE)
+    try:
+        return replace(claim, assumptions=RULES["boxes"].assumptions(net, claim))
+    except (KrohnError, Refused):
+        return claim
+
+
+def _outcome(
+    trained: TrainedNetwork,
+    claim: Claim,
+    identity: Identity,
+    proofs: list[Proof],
+    certificate: Certificate | None,
+    report: Examined | None,
+) -> Verification:
+    """``certified`` is about all words; a certificate for the training words alone is included, too."""
+    proved = {proof.words for proof in proofs if proof.verdict.proved}
+    done, result = "all" in proved, None if report is None else report.counterexample
+    margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.proved]
+    more: dict[str, Any] = {
+        "examined": report is not None,
+        "replicate": trained.replicate,
+        "proofs": [proof.to_json() for proof in proofs],
+        "every_length_in_training": done or "training" in proved,
+        **({} if report is None else report.to_json()),
+    }
+    exact = None if report is None else report.exact
+    return Verification(
+        certified=done,
+        claim=claim,
+        margin=max(margins, default=0.0),
+        checks=tuple(_check(proof) for proof in proofs),
+        counterexample=result,
+        largest=0,
+        reason="" if done else _reason(identity, proofs, report),
+        second_opinion=None if exact is None else SecondOpinion(exact.length, exact.words, exact.wrong),
+        depth=1,
+        identity=identity,
+        certificate=certificate,
+        more=more,
+    )
+
+
+def _reason(identity: Identity, proofs: list[Proof], report: Examined | None) -> str:
+    if identity.mismatch:
+        return f"identity: {identity.mismatch}"
+    if report is not None and report.counterexample is not None:
+        return "a word is run wrong"
+    if proofs:
+        return proofs[0].failure or proofs[0].verdict.failure
+    return (
+        "words were run, and nothing is proved: rules are known for lstm and gru runs that read letters alone"
+    )
+
+
+def _check(proof: Proof) -> Check:
+    done = proof.verdict.proved
+    text = f"{len(proof.boxes.state)} boxes closed under {proof.verdict.steps} steps"
+    why = text if done else proof.failure or proof.verdict.failure
+    return Check("boxes", 1, 0.0 if done else 1.0, 1.0 if done else 0.0, done, why)

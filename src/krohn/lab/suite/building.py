@@ -1,0 +1,237 @@
+"""One network of the suite as a folder: a stock GPT-2, its circuit, its causal model, and their evidence."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krohn.base.atomic import json_bytes
+from krohn.base.strict_json import read_json
+from krohn.construct.compiling import compile as compile_network
+from krohn.errors import InvalidInput, MissingDependency
+from krohn.exporting.driver import export_decoder
+from krohn.lab.suite.catalogue import Entry, entries
+from krohn.lab.suite.causal import Counterfactual, Variable, causal_model, counterfactuals
+from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, disguise
+from krohn.lab.suite.graph import circuit_of
+from krohn.lab.suite.paper_program import with_program
+from krohn.lab.suite.truth import Search, Truth, search, truth_of
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.decoder import Files, tensor_file, write_files
+
+SUITE = "suite.json"
+"""Written last: a folder without it is not finished."""
+CIRCUIT, TRUTH, CAUSAL = "circuit.json", "truth.json", "causal_model.json"
+PAIRS, SUBSPACES = "counterfactuals.parquet", "subspaces.safetensors"
+SCORING_SEED = 1_000_003
+"""Added to a network's seed: words that score a circuit are not those that found the true one."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A folder of the suite and its facts for a table."""
+
+    name: str
+    folder: Path
+    facts: dict[str, Any]
+    new: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**self.facts, "folder": str(self.folder), "new": self.new}
+
+
+def build(
+    out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
+) -> list[Built]:
+    """Builds networks of the suite into folders of ``out``; finished ones are kept."""
+    wanted, base, done = entries(only), Path(out), []
+    if base.exists() and not base.is_dir():
+        raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
+    _require_parquet()
+    for number, entry in enumerate(wanted):
+        if progress is not None:
+            progress(entry.name, number, len(wanted))
+        folder = base / entry.name
+        facts = _finished(folder, entry)
+        if facts is None:
+            _refuse_foreign(folder)
+            files, facts = files_of(entry)
+            write_files(folder, files)
+            done.append(Built(entry.name, folder, facts, True))
+        else:
+            done.append(Built(entry.name, folder, facts, False))
+    return done
+
+
+def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
+    """The facts of a folder that holds the entry as it is now."""
+    path = folder / SUITE
+    if not path.exists():
+        return None
+    facts = read_json(path)
+    same = (
+        isinstance(facts, dict)
+        and facts.get("krohn suite") == entry.version
+        and facts.get("name") == entry.name
+    )
+    return facts if same else None
+
+
+def _refuse_foreign(folder: Path) -> None:
+    ours = folder / SUITE
+    if folder.exists() and any(folder.iterdir()) and not ours.exists():
+        raise InvalidInput(f"{folder} must be empty or a network of the suite; it holds other files")
+
+
+def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
+    """Everything that the folder of a network holds, and the facts about it."""
+    network = compile_network(entry.automaton, length=entry.length, **entry.options)
+    shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
+    truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
+    explained = with_program(network)
+    variables, pairs = counterfactuals(explained, shown.turn, seed=entry.seed)
+    exported = export_decoder(shown.decoder, network, proof=entry.disguise == NONE)
+    wrong = exported.findings.get("counterexample")
+    assert wrong is None, f"{entry.name} must be right in float32; it fails on {wrong}"
+    facts = _facts(entry, network, truth, variables, pairs, exported.findings["certificate"]["certified"])
+    page = _page(entry, facts, exported.files["README.md"].decode())
+    return {
+        **exported.files,
+        "README.md": page.encode(),
+        CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
+        TRUTH: json_bytes(_truth(truth)),
+        CAUSAL: json_bytes(causal_model(explained, variables)),
+        PAIRS: _parquet(pairs),
+        SUBSPACES: tensor_file({f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}, {}),
+        SUITE: json_bytes(facts),
+    }, facts
+
+
+@lru_cache(maxsize=1)  # cached: disguises of one network are consecutive
+def search_for(automaton: str, algorithm: str) -> Search:
+    """The circuit of a network without its disguise."""
+    (entry,) = (
+        e for e in entries() if (e.automaton, e.algorithm, e.disguise) == (automaton, algorithm, NONE)
+    )
+    network = compile_network(entry.automaton, length=entry.length, **entry.options)
+    return search(disguise(network, NONE, entry.seed).plain, network.automaton, seed=entry.seed)
+
+
+def _facts(
+    entry: Entry,
+    network: CompiledNetwork,
+    truth: Truth,
+    variables: list[Variable],
+    pairs: list[Counterfactual],
+    proved: bool,
+) -> dict[str, Any]:
+    return {
+        "krohn suite": entry.version,
+        "name": entry.name,
+        "automaton": entry.automaton,
+        "algorithm": entry.algorithm,
+        "disguise": entry.disguise,
+        "length": network.length,
+        "layers": truth.graph.layers,
+        "heads": truth.graph.heads,
+        "dim": truth.graph.dim,
+        "edges": len(truth.graph.edges),
+        "in_graph": int(truth.kept.sum()),
+        "constant": len(truth.constant),
+        "variables": [{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
+        "counterfactuals": len(pairs),
+        "proof": _proof(entry, proved),
+        "seed": entry.seed,
+    }
+
+
+def _proof(entry: Entry, proved: bool) -> str:
+    if proved:
+        return f"proved in float32 for every word of at most {entry.length} letters"
+    if entry.disguise == NONE:
+        return "tested, not proved"
+    plain = replace(entry, disguise=NONE).name
+    return f"tested, not proved; {plain} is the same network without its disguise"
+
+
+def _truth(truth: Truth) -> dict[str, Any]:
+    """Evidence for the circuit: a pair of words for every edge, and the tests."""
+    shared = {name for name, place in truth.graph.edges.items() if truth.shared[place]}
+    kept = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
+    return {
+        "edges": {one.edge: {k: v for k, v in asdict(one).items() if k != "edge"} for one in truth.proofs},
+        "constant": list(truth.constant),
+        "share a channel but change no answer": sorted(shared - kept - set(truth.constant)),
+        "no common channel": len(truth.graph.edges) - len(shared),
+        "pairs of words tried": truth.pairs,
+        "largest change of a logit when all edges outside are patched": _few_digits(truth.drift),
+    }
+
+
+def _few_digits(value: float) -> float:
+    """Rounded up to two digits, independent of the last bits of any library."""
+    if not value:
+        return 0.0
+    scale = 10.0 ** (1 - int(np.floor(np.log10(value))))
+    return float(f"{np.ceil(value * scale) / scale:.1e}")
+
+
+def _require_parquet() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency("counterfactuals are Parquet files: pip install 'krohn[parquet]'") from error
+
+
+def _parquet(pairs: list[Counterfactual]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [asdict(one) for one in pairs]
+    kind = pa.list_(pa.int32())
+    schema = pa.schema(
+        [
+            ("variable", pa.string()),
+            ("base", kind),
+            ("source", kind),
+            ("letter", pa.int32()),
+            ("answers", kind),
+            ("telling", pa.bool_()),
+            ("split", pa.string()),
+        ]
+    )
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), stream, compression="NONE")
+    return stream.getvalue()
+
+
+def _page(entry: Entry, facts: dict[str, Any], card: str) -> str:
+    """The model card, with the suite's additions."""
+    head, _, rest = card.partition("\n## ")
+    hidden = {
+        ROTATED: "Decoy heads and units and a rotation of the residual stream hide what its channels mean.",
+        NONE: "Every channel of its residual stream has a meaning.",
+    }.get(entry.disguise, "Decoy heads and units write what nothing reads.")
+    part = f"""
+## What is known about it
+
+The algorithm is known: *{entry.algorithm}*, for {entry.automaton}. {hidden}
+
+- `{CIRCUIT}`: {facts["in_graph"]} of {facts["edges"]} edges, in the format of MIB's circuit track.
+- `{TRUTH}`: for each of these edges a pair of words on which patching it changes an answer. Patching all
+  other edges at once changed no answer on the words tried.
+- `{CAUSAL}`: the variables, their parents and mechanisms. `{SUBSPACES}`: where each lies.
+- `{PAIRS}`: {facts["counterfactuals"]} pairs of words, each with the answers after one variable is swapped.
+- {facts["proof"]}.
+
+```console
+$ krohn suite score {entry.name} --circuit my-circuit.json
+```
+
+"""
+    return f"{head}\n{part.lstrip()}## {rest}"

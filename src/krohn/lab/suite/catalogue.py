@@ -1,0 +1,90 @@
+"""The networks of the suite: automata × the algorithms that compute them × disguises."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from krohn.errors import UnknownName
+from krohn.lab.suite.disguise import DISGUISES
+
+COUNTER: dict[str, Any] = {"method": "cascade", "objective": "blocks"}
+LEVELS: dict[str, Any] = {"method": "cascade", "objective": "width"}
+CASCADE: dict[str, Any] = {"method": "cascade"}
+SCAN: dict[str, Any] = {"method": "scan"}
+FEATURES: dict[str, Any] = {"method": "auto"}  # the compiler's default
+PAPER: dict[str, Any] = {"method": "paper"}
+GRID: dict[str, Any] = {"method": "grid"}
+
+# Automaton -> length of words, algorithm -> options of krohn.compile.
+NETWORKS: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
+    "C2": (10, {"cascade": CASCADE, "scan": SCAN}),
+    "C4": (8, {"cascade": CASCADE, "scan": SCAN}),
+    "FlipFlop": (8, {"cascade": CASCADE, "scan": SCAN}),
+    "Grid4": (8, {"counter": COUNTER, "levels": LEVELS, "scan": SCAN, "grid": GRID}),
+    "Grid5": (8, {"counter": COUNTER, "levels": LEVELS, "scan": SCAN, "grid": GRID}),
+    "abab": (8, {"features": FEATURES, "cascade": CASCADE, "scan": SCAN}),
+    "Dyck3,2": (8, {"cascade": CASCADE}),
+    "D6": (8, {"cascade": CASCADE, "scan": SCAN, "paper": PAPER}),
+    "D8": (8, {"cascade": CASCADE, "scan": SCAN}),
+    "Q8": (8, {"cascade": CASCADE}),
+    "A4": (8, {"cascade": CASCADE}),
+    "S4": (8, {"cascade": CASCADE}),
+    "A5": (8, {"scan": FEATURES}),
+}
+
+VERSION = 3
+REVISED = {
+    **{("D6", "paper"): 4, ("A5", "scan"): 4, ("Grid5", "counter"): 4},
+    **{(line, "levels"): 4 for line in ("Grid4", "Grid5")},
+    **{(name, "scan"): 4 for name in ("FlipFlop", "Grid4", "Grid5", "abab", "D8")},
+}
+"""The version of the suite in which a network's files last changed, where it is a later one."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One network of the suite, determined by these values."""
+
+    automaton: str
+    algorithm: str
+    disguise: str
+    length: int
+    options: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name, also of its folder."""
+        return f"{self.automaton.replace(',', '-').lower()}-{self.algorithm}-{self.disguise}"
+
+    @property
+    def version(self) -> int:
+        """The version of its files: a folder of another version is built again."""
+        return REVISED.get((self.automaton, self.algorithm), VERSION)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its entry in a list of the suite."""
+        kept = ("name", "automaton", "algorithm", "disguise", "length")
+        return {key: getattr(self, key) for key in kept}
+
+    @property
+    def seed(self) -> int:
+        """A seed of its own, the same on every machine."""
+        return sum((place + 1) * code for place, code in enumerate(self.name.encode()))
+
+
+def entries(only: Sequence[str] = ()) -> list[Entry]:
+    """All networks, or the named ones, in the order of the catalogue."""
+    every = [
+        Entry(automaton, algorithm, disguise, length, options)
+        for automaton, (length, algorithms) in NETWORKS.items()
+        for algorithm, options in algorithms.items()
+        for disguise in DISGUISES
+    ]
+    names = [entry.name for entry in every]
+    for name in only:
+        if name not in names:
+            near = get_close_matches(name[:80], names, n=1)
+            hint = f"did you mean {near[0]}?" if near else "krohn suite list shows all of them"
+            raise UnknownName(f"the suite must have a network of that name; it has no {name[:60]!r}: {hint}")
+    return [entry for entry in every if not only or entry.name in only]

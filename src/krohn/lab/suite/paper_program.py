@@ -1,0 +1,144 @@
+"""What the paper's network of a solvable group computes, as a program: the wreath products of Theorem 2.
+
+The construction writes matrices, not a program. Here the same steps are written as operations on registers,
+so that the network has a causal model. A group element is a vector of residues, from an embedding into wreath
+products N ≀ C_p: p vectors of N, the function f, then the residue k in C_p. A prefix product takes four
+stages: count k; turn f by k; take the prefix products of N in each of the p vectors; turn back. The last
+layer reads the state off.
+"""
+
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from krohn.algebra.solvable import CounterTower, prime_tower
+from krohn.cascade.holonomy import holonomy_cascade
+from krohn.network.attention_operations import PrefixSum
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.position_maps import Modulo, PositionMap, Table
+from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.transformer import Channel, Layout
+from krohn.paper.permutation_reset import ComponentCascade, component_cascade
+
+STATE = "state"
+Block = list[int]
+"""Components of the group vector: those of f, then k."""
+
+
+def with_program(network: CompiledNetwork) -> CompiledNetwork:
+    """The network with the program of its steps, where it is the paper's and its cascade is one group."""
+    if network.program is not None or network.method != "paper" or network.automaton.target != "state":
+        return network
+    whole = component_cascade(holonomy_cascade(network.automaton))
+    if len(whole.components) != 1 or whole.components[0].has_resets:
+        return network
+    writer = _Writer(whole, network.automaton.num_states)
+    sums = {register.name: 0.5 / network.length for register in writer.registers if register.kind == "wide"}
+
+    def renamed(channel: Channel, held: dict[str, str]) -> Channel:
+        name = held[channel.register] if channel.register else ""
+        return replace(channel, register=name, scale=sums.get(name, 1.0)) if name else channel
+
+    moments = tuple(
+        tuple(renamed(channel, held) for channel in channels)
+        for channels, held in zip(network.layout.moments, writer.moments, strict=True)
+    )
+    heads = tuple(
+        tuple(replace(head, operations=(number,)) for number, head in enumerate(layer))
+        for layer in network.layout.heads
+    )
+    return replace(network, program=writer.program(), layout=Layout(moments, heads))
+
+
+class _Writer:
+    """Writes the layers in order; ``now`` is the register that holds each component of the vector."""
+
+    def __init__(self, whole: ComponentCascade, states: int) -> None:
+        (part,) = whole.components
+        self.whole, self.part, self.states = whole, part, states
+        self.tower: CounterTower = prime_tower(part.permutations, part.states)
+        self.registers: list[Register] = []
+        self.layers: list[ProgramLayer] = []
+        width = len(next(iter(self.tower.vectors.values())))
+        self.sizes = [max(code[i] for code in self.tower.vectors.values()) + 1 for i in range(width)]
+        self.now = [self._register(f"group {i}, letter", size) for i, size in enumerate(self.sizes)]
+        self.moments = [self._held()]
+        self._products([list(range(width))], len(self.tower.sections))
+        self._read_off()
+
+    def _register(self, name: str, size: int, kind: Literal["integer", "wide"] = "integer") -> str:
+        self.registers.append(Register(name, 0, size - 1, kind))
+        return name
+
+    def _held(self) -> dict[str, str]:
+        """Channel of the construction -> register; the state is there at the end."""
+        return {**{f"0 group {i}": name for i, name in enumerate(self.now)}, STATE: STATE}
+
+    def _products(self, blocks: list[Block], height: int) -> None:
+        """Prefix products of the subgroup of this height, in each block."""
+        prime = self.tower.moduli[-height]
+        self._count([block[-1] for block in blocks], prime)
+        if height > 1:
+            self._turn(blocks, prime, 1)
+            inner = [part for block in blocks for part in _copies(block, prime)]
+            self._products(inner, height - 1)
+            self._turn(blocks, prime, -1)
+
+    def _count(self, components: list[int], prime: int) -> None:
+        """Counters: a head adds up, the MLP takes the residue."""
+        number, heads, maps = len(self.layers) + 1, list[PrefixSum](), list[PositionMap]()
+        for i in components:
+            total = self._register(f"group {i}, sum {number}", prime, "wide")
+            heads.append(PrefixSum((self.now[i],), (total,)))
+            self.now[i] = total
+        self.moments.append(self._held())
+        for i in components:
+            residue = self._register(f"group {i}, product {number}", prime)
+            maps.append(Modulo(((self.now[i], 1),), 0, prime, residue))
+            self.now[i] = residue
+        self._layer(heads, maps)
+
+    def _turn(self, blocks: list[Block], prime: int, sign: int) -> None:
+        """f(x) ↦ f(x + sign·k) in each block; nothing is attended to."""
+        self.moments.append(self._held())
+        number, maps = len(self.layers) + 1, list[PositionMap]()
+        for block in blocks:
+            function, width = block[:-1], len(block) - 1
+            rows = [
+                (given, tuple(given[(x + sign * given[-1] * width // prime) % width] for x in range(width)))
+                for given in product(*(range(self.sizes[i]) for i in function), range(prime))
+            ]
+            inputs = tuple(self.now[i] for i in block)
+            for i in function:
+                self.now[i] = self._register(f"group {i}, turned {number}", self.sizes[i])
+            maps.append(Table(inputs, tuple(self.now[i] for i in function), tuple(rows)))
+        self._layer([], maps)
+
+    def _read_off(self) -> None:
+        self.moments.append(self._held())
+        self._register(STATE, self.states)
+        start = self.part.initial
+        rows = tuple((code, (self.whole.state[g[start],],)) for g, code in self.tower.vectors.items())
+        self._layer([], [Table(tuple(self.now), (STATE,), rows)])
+
+    def _layer(self, attention: list[PrefixSum], maps: list[PositionMap]) -> None:
+        self.layers.append(ProgramLayer(tuple(attention), tuple(maps)))
+        self.moments.append(self._held())
+
+    def program(self) -> Program:
+        """The program; letters bring their vectors, the beginning brings that of the identity."""
+        actions = [self.whole.moves[self.whole.initial, a][0] for a in range(self.whole.num_letters)]
+        codes = [self.tower.vectors[a] for a in actions if isinstance(a, tuple)]
+        sources = tuple(
+            Source(f"group {i}, letter", tuple(code[i] for code in codes), (0,))
+            for i in range(len(self.sizes))
+        )
+        reached = set(self.whole.state.values())
+        known = tuple((q,) if q in reached else None for q in range(self.states))
+        return Program(tuple(self.registers), sources, tuple(self.layers), Readout((STATE,), known))
+
+
+def _copies(block: Block, prime: int) -> list[Block]:
+    """The p vectors of N in a block."""
+    step = (len(block) - 1) // prime
+    return [block[x * step : (x + 1) * step] for x in range(prime)]

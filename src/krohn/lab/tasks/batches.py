@@ -1,0 +1,301 @@
+"""Fresh batches on the device: letters from counters, states by one gather per position for many steps.
+
+Input distributions, each a pure function of 64-bit keys, so that words are the same on every device:
+
+``uniform``            every letter equally likely.
+``feasible``           uniform over the letters that do not lead into a sink, position by position.
+``bernoulli:P``        letter 1 with probability P, else letter 0 (two letters).
+``ones:K``             exactly K letters 1 among letters 0, at uniformly chosen places.
+``weights:W,W,…``      letter i with probability proportional to the i-th integer.
+``periodic:WORD:P``    WORD (digits 0–9) repeated, with probability P; uniform otherwise.
+``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput, Unsupported
+from krohn.lab import random_streams
+from krohn.lab.tasks.task_config import TaskConfig
+
+FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, weights:W,W,…, periodic:WORD:P"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A parsed distribution: ``name`` and its parameters."""
+
+    name: str
+    probability: float = 1.0
+    count: int = 0
+    word: tuple[int, ...] = ()
+
+    @property
+    def follows_state(self) -> bool:
+        """True if the next letter depends on the state reached so far."""
+        return self.name == "feasible"
+
+
+def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
+    """Reads a distribution and checks that it fits the automaton."""
+    if text == "auto":
+        text = "feasible" if automaton.name.startswith("Dyck") else "uniform"
+    name, *values = text.split(":")
+    parsers: dict[str, Callable[[list[str], Semiautomaton], Distribution]] = {
+        "uniform": lambda values, _: _without_values("uniform", values),
+        "feasible": _feasible,
+        "bernoulli": _bernoulli,
+        "ones": _ones,
+        "weights": _weights,
+        "periodic": _periodic,
+    }
+    if name not in parsers:
+        raise InvalidInput(f"a distribution must be one of {FORMS}; got {text!r}")
+    return parsers[name](values, automaton)
+
+
+def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: int) -> Tensor:
+    """Words [..., T] from one key per sequence [...]; not for distributions that follow the state."""
+    place = torch.arange(length, device=keys.device)
+    draws = random_streams.derive(keys[..., None], place)
+    if distribution.name == "uniform":
+        return random_streams.integers(draws, num_letters)
+    if distribution.name == "bernoulli":
+        return (random_streams.uniform(draws) < distribution.probability).long()
+    if distribution.name == "ones":
+        # The K smallest of T independent draws mark a uniformly random K-subset.
+        rank = random_streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
+        return (rank < distribution.count).long()
+    if distribution.name == "weights":
+        number = random_streams.integers(draws, sum(distribution.word))
+        bounds = list(accumulate(distribution.word))[:-1]
+        return sum(((number >= bound).long() for bound in bounds), torch.zeros_like(number))
+    random = random_streams.integers(draws, num_letters)
+    repeated = random_streams.uniform(random_streams.derive(keys, -2))[..., None] < distribution.probability
+    return torch.where(repeated, _repeat(distribution.word, place), random)
+
+
+def feasible_letters(automaton: Semiautomaton) -> list[list[int]]:
+    """For each state the letters that avoid every sink; all letters where none does."""
+    table = automaton.table
+    sinks = {state for state in range(automaton.num_states) if all(table[state] == state)} - {automaton.start}
+    choices = []
+    for row in table.tolist():
+        allowed = [letter for letter, target in enumerate(row) if target not in sinks]
+        choices.append(allowed or list(range(automaton.num_letters)))
+    return choices
+
+
+def _repeat(word: tuple[int, ...], place: Tensor) -> Tensor:
+    # built by comparisons, since a captured graph cannot copy a list to the device
+    phase = place % len(word)
+    return sum((letter * (phase == index) for index, letter in enumerate(word)), torch.zeros_like(place))
+
+
+def _without_values(name: str, values: list[str]) -> Distribution:
+    if values:
+        raise InvalidInput(f"{name} takes no parameter; got {':'.join(values)!r}")
+    return Distribution(name)
+
+
+def _feasible(values: list[str], automaton: Semiautomaton) -> Distribution:
+    return _without_values("feasible", values)
+
+
+def _bernoulli(values: list[str], automaton: Semiautomaton) -> Distribution:
+    _needs_two_letters("bernoulli:P", automaton)
+    return Distribution("bernoulli", probability=_probability("bernoulli:P", values))
+
+
+def _ones(values: list[str], automaton: Semiautomaton) -> Distribution:
+    _needs_two_letters("ones:K", automaton)
+    if len(values) != 1 or not re.fullmatch("[0-9]{1,18}", values[0]):
+        raise InvalidInput(f"ones:K must have a count K; got {':'.join(['ones', *values])!r}")
+    return Distribution("ones", count=int(values[0]))
+
+
+def _weights(values: list[str], automaton: Semiautomaton) -> Distribution:
+    if len(values) != 1 or not re.fullmatch("[0-9]{1,4}(,[0-9]{1,4})*", values[0]):
+        raise InvalidInput(
+            f"weights:W,W,… must have whole numbers below 10,000; got {':'.join(values)[:60]!r}"
+        )
+    result = tuple(map(int, values[0].split(",")))
+    if len(result) != automaton.num_letters or not any(result):
+        raise InvalidInput(
+            f"weights:W,W,… must have one for each of {automaton.num_letters} letters, not all 0; "
+            f"got {values[0][:60]!r}"
+        )
+    return Distribution("weights", word=result)
+
+
+def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:
+    if len(values) != 2 or not re.fullmatch("[0-9]+", values[0]):
+        raise InvalidInput(f"periodic:WORD:P must have digits and a probability; got {':'.join(values)!r}")
+    word = tuple(int(digit) for digit in values[0])
+    if max(word) >= automaton.num_letters:
+        raise InvalidInput(
+            f"letters of periodic:WORD:P must lie in [0, {automaton.num_letters}); got {values[0]!r}"
+        )
+    return Distribution("periodic", probability=_probability("periodic:WORD:P", values[1:]), word=word)
+
+
+def _probability(form: str, values: list[str]) -> float:
+    try:
+        (probability,) = (float(value) for value in values)
+    except ValueError:
+        probability = -1.0
+    if not 0.0 <= probability <= 1.0:
+        raise InvalidInput(f"P of {form} must lie in [0, 1]; got {':'.join(values)!r}")
+    return probability
+
+
+def _needs_two_letters(form: str, automaton: Semiautomaton) -> None:
+    if automaton.num_letters != 2:
+        raise InvalidInput(f"{form} must be used with two letters; the automaton has {automaton.num_letters}")
+
+
+HELD_OUT = -1  # pseudo-step of held-out sequences, never trained on
+_REVEAL = -3
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences ready for a network; all tensors have the same leading axes and the token axis last.
+
+    Attributes:
+        tokens: input tokens.
+        targets: class at each position (0 where there is no label).
+        shown: 1 where the loss counts, 0 elsewhere.
+    """
+
+    tokens: Tensor
+    targets: Tensor
+    shown: Tensor
+
+
+class Task:
+    """A task on a device: draws batches as a function of (replicate key, step, index in the batch)."""
+
+    def __init__(self, config: TaskConfig, automaton: Semiautomaton, device: torch.device) -> None:
+        self.config, self.automaton, self.device = config, automaton, device
+        self.distribution = self._checked(config, automaton)
+        self.vocabulary = automaton.num_letters + (automaton.num_states if config.scratchpad else config.bos)
+        observed = config.target == "observation"
+        self.classes = automaton.num_observations if observed else automaton.num_states
+        labels = automaton.observe if observed else None
+        self._table = torch.tensor(automaton.table.reshape(-1), dtype=torch.int64, device=device)
+        self._labels = None if labels is None else torch.tensor(labels, device=device)
+        self._choices, self._num_choices = _choice_table(automaton, device)
+
+    @staticmethod
+    def _checked(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
+        result = task_reasons(config, automaton)
+        if result:
+            raise Unsupported("; ".join(result))
+        return parse_distribution(config.distribution, automaton)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens per sequence: T, T + 1 with BOS, or 2T − 1 with a scratchpad."""
+        return self.config.num_tokens
+
+    def begun(self, words: Tensor) -> Tensor:
+        """Words [..., T] as input without a scratchpad: with the BOS token prepended, if any."""
+        return functional.pad(words, (1, 0), value=self.automaton.num_letters) if self.config.bos else words
+
+    def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:
+        """Letters and states, int64 [..., batch, T], for keys that broadcast with ``steps``."""
+        index = torch.arange(batch, device=self.device)
+        sequences = random_streams.derive(random_streams.derive(keys, steps)[..., None], index)
+        state = torch.full(sequences.shape, self.automaton.start, device=self.device)
+        if self.distribution.follows_state:
+            return self._follow(sequences, state)
+        words = letters(self.distribution, sequences, self.automaton.num_letters, self.config.length)
+        states = torch.empty_like(words)
+        for position, letter in enumerate(words.unbind(-1)):
+            state = self._step(state, letter)
+            states[..., position] = state
+        return words, states
+
+    def batch(self, keys: Tensor, steps: Tensor | int, batch: int) -> Batch:
+        """Training data of those steps."""
+        words, states = self.sample(keys, steps, batch)
+        shown = torch.ones_like(states)
+        if self.config.reveal < 1.0:
+            secret = random_streams.derive(random_streams.derive(keys, steps), _REVEAL)[..., None, None]
+            cell = torch.arange(batch * self.config.length, device=self.device).view(batch, -1)
+            draws = random_streams.derive(secret, cell)
+            shown = (random_streams.uniform(draws) < self.config.reveal).long()
+        return self._labelled(words, states, shown)
+
+    def _labelled(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
+        targets = states if self._labels is None else self._labels[states]
+        if not self.config.scratchpad:
+            before = (int(self.config.bos), 0)
+            unasked = functional.pad(targets, before), functional.pad(shown, before)
+            return _narrow(Batch(self.begun(words), *unasked))
+        return _narrow(self._interleave(words, states, targets, shown))
+
+    def held_out(self, seed: int, count: int) -> tuple[Tensor, Batch]:
+        """``count`` sequences that training never sees: letters [1, count, T] and batch, all labels shown."""
+        keys = random_streams.replicate_keys(seed, 1, device=self.device)
+        words, states = self.sample(keys, HELD_OUT, count)
+        return words, self._labelled(words, states, torch.ones_like(states))
+
+    def _step(self, state: Tensor, letter: Tensor) -> Tensor:
+        return self._table[state * self.automaton.num_letters + letter]
+
+    def _follow(self, sequences: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        shape = (*sequences.shape, self.config.length)
+        words = torch.empty(shape, dtype=torch.int64, device=self.device)
+        states = torch.empty_like(words)
+        for position in range(self.config.length):
+            draw = random_streams.integers(
+                random_streams.derive(sequences, position), self._num_choices[state]
+            )
+            letter = self._choices[state * self.automaton.num_letters + draw]
+            state = self._step(state, letter)
+            words[..., position], states[..., position] = letter, state
+        return words, states
+
+    def _interleave(self, words: Tensor, states: Tensor, targets: Tensor, shown: Tensor) -> Batch:
+        """σ₁ q₁ σ₂ q₂ … σ_T; only the positions of letters carry a label."""
+        blank = torch.zeros_like(shown)
+        tokens = torch.stack((words, states + self.automaton.num_letters), -1).flatten(-2)[..., :-1]
+        mask = torch.stack((shown, blank), -1).flatten(-2)[..., :-1]
+        wanted = torch.stack((targets, blank), -1).flatten(-2)[..., :-1]
+        return Batch(tokens, wanted, mask)
+
+
+def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
+    """Every reason why the task cannot be built for this automaton."""
+    result = config.reasons()
+    if config.target == "observation" and automaton.observe is None:
+        result.append("target observation needs an automaton with an observation map; this one has none")
+    if config.target == "observation" and config.scratchpad:
+        result.append("a scratchpad holds states; use target state with scratchpad")
+    try:
+        distribution = parse_distribution(config.distribution, automaton)
+    except ValueError as error:
+        return [*result, str(error)]
+    if distribution.name == "ones" and distribution.count > config.length:
+        result.append(f"ones:K must have K ≤ length {config.length}; got {distribution.count}")
+    return result
+
+
+def _choice_table(automaton: Semiautomaton, device: torch.device) -> tuple[Tensor, Tensor]:
+    choices = feasible_letters(automaton)
+    full = [[*row, *([0] * (automaton.num_letters - len(row)))] for row in choices]
+    counts = torch.tensor([len(row) for row in choices], device=device)
+    return torch.tensor(full, device=device).flatten(), counts
+
+
+def _narrow(batch: Batch) -> Batch:
+    return Batch(batch.tokens.int(), batch.targets.int(), batch.shown.int())

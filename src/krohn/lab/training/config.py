@@ -1,0 +1,276 @@
+"""A run as a value: frozen, complete, saved whole; its hash is the run's name."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import AutomatonLike, true_name
+from krohn.base.strict_json import parse_json
+from krohn.errors import InvalidInput, KrohnError, Unsupported
+from krohn.lab.models.architectures.gpt import GptConfig
+from krohn.lab.models.network import ModelConfig
+from krohn.lab.models.registry import architecture, model_config
+from krohn.lab.tasks.task_config import TaskConfig
+from krohn.lab.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
+from krohn.lab.training.sections import (
+    SECTIONS,
+    CurriculumConfig,
+    EvaluationConfig,
+    HalvingConfig,
+    OptimizerConfig,
+    read_section,
+    shared_out,
+)
+
+__all__ = [
+    "CurriculumConfig",
+    "EvaluationConfig",
+    "HalvingConfig",
+    "OptimizerConfig",
+    "RunConfig",
+    "TaskConfig",
+    "model_config",
+]
+
+# Upper bound on integer model settings (widths, depths, …): anything larger is a mistake, and listing the
+# parameters alone would take minutes.
+MAX_MODEL_SIZE = 2**16
+
+_OPTIONAL = ("curriculum", "halving")
+# Settings added later are omitted while off, so that earlier runs keep their ids.
+_LATER: dict[str, dict[str, Any]] = {
+    "task": {"bos": False},
+    "model": {"attention_dropout": 0.0, "kernel": "own"},
+    "optimizer": {"method": "adamw"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Everything that determines a run's result on a given machine.
+
+    Attributes:
+        task: what is learned.
+        model: which network learns it.
+        optimizer: how.
+        evaluation: when and on what it is evaluated.
+        replicates: networks trained side by side.
+        steps: optimiser steps of every replicate.
+        precision: ``bf16`` (compute; the master weights stay fp32), ``fp32`` or ``fp64``; ``auto`` is bf16 on
+            a GPU and fp32 elsewhere.
+        seed: replicate r draws its weights and data from (seed, r).
+        curriculum: a loss window that grows with the solved prefix; ``None`` for whole words.
+        halving: successive halving, in search of one solution; ``None`` to train all replicates to the end.
+    """
+
+    task: TaskConfig
+    model: ModelConfig = field(default_factory=GptConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    replicates: int = 1
+    steps: int = 10_000
+    precision: Literal["auto", "bf16", "fp32", "fp64"] = "auto"
+    seed: int = 0
+    curriculum: CurriculumConfig | None = None
+    halving: HalvingConfig | None = None
+
+    def __post_init__(self) -> None:
+        """Canonicalises the settings; reports all that is wrong with the run at once."""
+        values, result = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
+        if result:
+            raise Unsupported("; ".join(result))
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def learning_rates(self) -> tuple[float, ...]:
+        """One learning rate per replicate."""
+        rates = self.optimizer.lr
+        return tuple(rates[replicate % len(rates)] for replicate in range(self.replicates))
+
+    @property
+    def run_id(self) -> str:
+        """Sixteen hexadecimal digits of the SHA-256 of the whole configuration."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the model carries its ``kind``."""
+        plain = dataclasses.asdict(self)
+        plain["model"] = {"kind": self.model.kind, **plain["model"]}
+        for name in _OPTIONAL:
+            if plain[name] is None:
+                del plain[name]  # so that earlier runs keep their ids
+        for section, settings in _LATER.items():
+            for name, off in settings.items():
+                if plain[section].get(name, off) == off:
+                    plain[section].pop(name, None)
+        return plain
+
+    def to_json(self) -> str:
+        """Canonical JSON: equal runs give equal text."""
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> "RunConfig":
+        """Inverse of ``to_dict``; a missing or unknown key is refused by name."""
+        parts, result = read_parts(plain)
+        if result:
+            raise InvalidInput("; ".join([*result, *examined(parts)[1]]))
+        return cls(**parts)
+
+    @classmethod
+    def from_json(cls, text: str) -> "RunConfig":
+        """Inverse of ``to_json``."""
+        return cls.from_dict(parse_json(text))
+
+
+def _defaults() -> dict[str, Any]:
+    """The defaults of all parts; the task is a placeholder while the others are checked."""
+    result = {
+        item.name: item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
+        for item in dataclasses.fields(RunConfig)
+    }
+    return result | {"task": TaskConfig(spec="C2")}
+
+
+def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
+    """Parses the parts of a run from plain values; returns the valid ones and the errors of the others."""
+    if not isinstance(plain, Mapping):
+        return {}, [f"a run configuration must be an object of named settings; got {shown(plain)}"]
+    known = annotations(RunConfig)
+    result = [
+        f"a run configuration has no {name!r}; its keys are {', '.join(known)}"
+        for name in plain
+        if name not in known
+    ]
+    parts: dict[str, Any] = {}
+    for name in known:
+        given = plain.get(name)
+        if name == "task" and given is None:
+            result.append('a run configuration must have a task: {"spec": …}')
+        elif name in plain and not (given is None and name in _OPTIONAL):
+            try:
+                parts[name] = _read(name, given)
+            except KrohnError as error:
+                result.append(str(error))
+    return parts, result
+
+
+def _read(name: str, given: Any) -> Any:
+    """Parses one part: a section, the model, or a plain value, unchanged."""
+    if name in SECTIONS:
+        return read_section(name, given)
+    if name != "model":
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{name} must be an object of named settings; got {shown(given)}")
+    options = dict(given)
+    kind = options.pop("kind", None)
+    if not isinstance(kind, str):
+        raise InvalidInput(f"model.kind must be the name of an architecture; got {shown(kind)}")
+    return model_config(kind, **options)
+
+
+def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Validates the parts of a run: the valid ones, canonical, and every error.
+
+    Missing parts get their defaults. The automaton and the machine are not checked.
+    """
+    parts = {**_defaults(), **parts}
+    values: dict[str, Any] = {}
+    result = []
+    for name, annotation in annotations(RunConfig).items():
+        try:
+            value = fitted(parts[name], annotation)
+        except Misfit as misfit:
+            result.append(f"{name} must be {misfit}; got {shown(parts[name])}")
+            continue
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fit, reasons = fitted_fields(value, f"{name}.")
+            result += reasons
+            if reasons:
+                continue
+            value = dataclasses.replace(value, **fit)
+        values[name] = value
+    return values, [*result, *_reasons(values)]
+
+
+def _reasons(values: Mapping[str, Any]) -> list[str]:
+    """Every error in well-typed values, each alone and in combination."""
+    parts = [values[name] for name in SECTIONS if values.get(name) is not None]
+    result = [reason for part in parts for reason in part.reasons()]
+    if {"model", "task"} <= values.keys():
+        wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
+        result += wrong or _without_matrices(values)
+    for name in ("replicates", "steps"):
+        if values.get(name, 1) < 1:
+            result.append(f"{name} must be at least 1; got {values[name]}")
+    if values.get("seed", 0) < 0:
+        result.append(f"seed must lie in [0, 2^63); got {values['seed']}")
+    return result + shared_out(values)
+
+
+def _without_matrices(values: Mapping[str, Any]) -> list[str]:
+    """An error if the optimizer is Muon and the network has no block matrices."""
+    optimizer, model = values.get("optimizer"), values["model"]
+    if optimizer is None or optimizer.method != "muon":
+        return []
+    if any(parameter.matrices for parameter in model.build(2, 2).layout.parameters):
+        return []
+    return [f"optimizer muon needs a model with matrices of blocks, as gpt has; got {model.kind}: use adamw"]
+
+
+def _too_large(model: ModelConfig) -> list[str]:
+    sizes = {item.name: getattr(model, item.name) for item in dataclasses.fields(model)}
+    return [
+        f"model.{name} must be at most {MAX_MODEL_SIZE:,}; got {size}"
+        for name, size in sizes.items()
+        if type(size) is int and size > MAX_MODEL_SIZE
+    ]
+
+
+# From Python keyword arguments: each setting goes into the section that has it.
+
+
+def typed_run(automaton: AutomatonLike, settings: dict[str, Any]) -> RunConfig:
+    """The run for settings such as ``length=20, layers=2, lr=1e-3, steps=2000``; ``model`` names the kind.
+
+    Whole sections may be given, too: ``evaluation={"every": 100}``.
+    """
+    kind = settings.get("model", "gpt")
+    sections = {"task": TaskConfig, "model": architecture(kind), "optimizer": OptimizerConfig}
+    plain: dict[str, Any] = {"task": {"spec": spec_of(automaton)}, "model": {"kind": kind}}
+    whole = {item.name for item in dataclasses.fields(RunConfig)} - {"task", "model"}
+    for name, value in settings.items():
+        if name == "optimizer" and isinstance(value, str):
+            plain.setdefault(name, {})["method"] = value
+            continue
+        homes = [key for key, section in sections.items() if name in _fields(section)]
+        if name in whole:
+            plain[name] = value
+        elif homes:
+            plain.setdefault(homes[0], {})[name] = value
+        elif name != "model":
+            known = sorted({"model", *whole, *(f for section in sections.values() for f in _fields(section))})
+            raise InvalidInput(f"settings of a run must be among {', '.join(known)}; got {name}")
+    return RunConfig.from_dict(plain)
+
+
+def spec_of(automaton: AutomatonLike) -> str:
+    """How a run names its automaton, so that it can be resumed: a name or a file."""
+    if not isinstance(automaton, Semiautomaton):
+        return str(automaton)
+    name = true_name(automaton)
+    if not name:
+        raise InvalidInput(
+            "a run must be able to name its automaton; save it with krohn.dump_automaton and give the path"
+        )
+    return name
+
+
+def _fields(section: Any) -> set[str]:
+    return {item.name for item in dataclasses.fields(section)} - {"spec"}

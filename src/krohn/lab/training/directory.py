@@ -1,0 +1,241 @@
+"""A run's directory: configuration, environment, resumable state, best weights, metrics.
+
+``state.safetensors`` is the only source of truth: it is replaced atomically, history included, so after a
+crash at any moment the run resumes bit for bit. The other files are derived from it.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from krohn.base import atomic
+from krohn.base.strict_json import opened, read_json, sizes_of
+from krohn.check.files.folder import part_name, weight_files
+from krohn.errors import InvalidFile, Unsupported
+from krohn.lab.models.network import Layout
+from krohn.lab.training.config import RunConfig
+from krohn.lab.training.device import changes
+
+# One process at a time trains into a directory.
+
+
+try:
+    import fcntl
+except ImportError:  # not available on Windows: no lock there
+    fcntl = None  # type: ignore[assignment]
+
+LOCK = "lock"
+
+
+@contextmanager
+def sole_user(path: Path) -> Iterator[None]:
+    """Creates the directory and locks it against other processes and threads.
+
+    The lock belongs to the open file, not to the file's existence: it ends with its process, however that
+    ends; a leftover lock file means nothing.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / LOCK).open("ab") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Unsupported(
+                    f"{path} must be trained by one process at a time; another is at work there: "
+                    "wait for it or choose another directory"
+                ) from error
+            except OSError as error:  # some network file systems
+                logging.getLogger(__name__).warning("%s cannot be locked (%s)", path, error)
+        yield
+
+
+STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
+CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"
+PART_BYTES = 15_000_000
+"""Larger weights are continued in ``weights-2.safetensors``, ``weights-3.safetensors``, …"""
+
+
+class RunDirectory:
+    """Reads and writes the files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self, config: RunConfig) -> None:
+        """Refuses a directory that holds another run, or files that do not belong to a run."""
+        if (self.path / CONFIG).exists():
+            result = read_config(self.path)
+            if result != config:
+                raise InvalidFile(
+                    f"{self.path} holds run {result.run_id}, not {config.run_id}: choose another directory"
+                )
+        elif self.path.exists():
+            leftovers = {LOCK, *(path.name for path in self._leftovers())}
+            if any(path.name not in leftovers for path in self.path.iterdir()):
+                raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
+
+    def open(self, config: RunConfig) -> None:
+        """Creates the directory, or checks that it belongs to this run."""
+        self.check(config)
+        for leftover in self._leftovers():
+            leftover.unlink(missing_ok=True)
+        if not (self.path / CONFIG).exists():
+            # Written first, so that whatever else a crash leaves behind is known to be this run's.
+            atomic.write_json(self.path / CONFIG, config.to_dict())
+
+    def _leftovers(self) -> list[Path]:
+        """Temporary files of a crash, not yet renamed (`atomic.write_whole` prefixes them with a dot)."""
+        names = (STATE, WEIGHTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
+        return [path for name in names for path in self.path.glob(f".{name}.*")]
+
+    def enter(self, environment: dict[str, Any], step: int, *, training: bool) -> None:
+        """Records the environment in which the run resumes at ``step``; warns if the bits may change.
+
+        ``environment.json`` describes where the run began; "resumed" lists every other environment. Resuming
+        in another precision is refused.
+        """
+        file = self.path / ENVIRONMENT
+        if step == 0 or not file.exists():
+            atomic.write_json(file, environment)
+            return
+        first = _read_json(file)
+        last = (first.get("resumed") or [first])[-1]
+        if last.get("precision") != environment["precision"]:
+            raise Unsupported(
+                f"a run must keep its precision; {self.path} was begun in {last.get('precision')} on "
+                f"{last.get('device')} and here it would be {environment['precision']} on "
+                f"{environment['device']}: go on there or choose another directory"
+            )
+        different = changes(last, environment)
+        if training and different:
+            seen = [*first.get("resumed", []), {"step": step, **environment}]
+            atomic.write_json(file, {**first, "resumed": seen})
+            logging.getLogger(__name__).warning(
+                "%s continues from step %d with %s: the bits may differ from those of a run left alone "
+                "(noted in environment.json)",
+                self.path,
+                step,
+                ", ".join(different),
+            )
+
+    def load(self, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Tensors and progress of the last checkpoint, or ``None`` if there is none yet."""
+        path = self.path / STATE
+        if not path.exists():
+            return None
+        opened(path).close()  # a pipe or a device is refused
+        try:
+            with safe_open(path, framework="pt", device=str(device)) as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                progress: dict[str, Any] = json.loads(file.metadata()["progress"])
+        except Exception as error:
+            raise InvalidFile(f"{path} must be a checkpoint of this version; {error}") from error
+        return tensors, progress
+
+    def save(self, tensors: dict[str, Tensor], progress: dict[str, Any], layout: Layout) -> None:
+        """Writes the checkpoint as one file, then the files derived from it."""
+        text = json.dumps(progress, allow_nan=False)
+        _write(self.path / STATE, tensors, {"progress": text})
+        self.derive(tensors["best"], progress["history"]["rows"], layout)
+
+    def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
+        """Writes the files derived from a checkpoint: best weights, and one JSON object per evaluation."""
+        for part in weight_files(self.path)[1:]:  # leftover parts of the weights being replaced
+            part.unlink()
+        _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
+        text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        atomic.write_text(self.path / METRICS, text)
+
+    def write_result(self, result: dict[str, Any]) -> None:
+        """The summary of a finished run."""
+        atomic.write_json(self.path / RESULT, result)
+
+
+def read_config(path: Path) -> RunConfig:
+    """The configuration saved in a run directory."""
+    return RunConfig.from_dict(read_json(path / CONFIG))
+
+
+def write_weights(path: Path, weights: dict[str, Tensor], part_bytes: int = PART_BYTES) -> list[Path]:
+    """Weights [R, …] by name, as a run directory holds them, in files of at most about ``part_bytes``."""
+    parts: list[dict[str, Tensor]] = [{}]
+    room = part_bytes
+    for name in sorted(weights):
+        room -= weights[name].numel() * weights[name].element_size()
+        if room < 0 and parts[-1]:
+            parts.append({})
+            room = part_bytes - weights[name].numel() * weights[name].element_size()
+        parts[-1][name] = weights[name]
+    for stale in weight_files(path)[len(parts) :]:
+        stale.unlink()
+    files = [path / part_name(number) for number in range(1, len(parts) + 1)]
+    for file, part in zip(files, parts, strict=True):
+        _write(file, part, {"krohn": "1"})
+    return files
+
+
+def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
+    """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
+    files = weight_files(path) or [path / WEIGHTS]
+    for file in files:
+        with opened(file) as stream:  # a pipe or a device is refused, and a huge header
+            sizes_of(stream, file)
+    file = files[0]
+    try:
+        with ExitStack() as stack:
+            slices: dict[str, Any] = {}
+            for file in files:
+                tensors = stack.enter_context(safe_open(file, framework="pt"))
+                for name in tensors.keys():  # noqa: SIM118
+                    if name in slices:
+                        raise InvalidFile(f"{file} must not hold {name}, which a file before it holds")
+                    slices[name] = tensors.get_slice(name)
+            file = files[0]
+            _check_weights(file, slices, layout)
+            count = min(entry.get_shape()[0] for entry in slices.values())
+            if not 0 <= replicate < count:
+                raise InvalidFile(f"replicate must lie in [0, {count}); got {replicate}")
+            result = {name: entry[replicate].to(torch.float32) for name, entry in slices.items()}
+            if not all(bool(torch.isfinite(values).all()) for values in result.values()):
+                raise InvalidFile(f"{file} must hold finite weights; those of replicate {replicate} are not")
+            return result
+    except (OSError, SafetensorError) as error:
+        raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
+
+
+def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
+    """Refuses tensors that are not floats with a leading replicate axis, or not those of the network."""
+    shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
+    wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}
+    wrong = [
+        name
+        for name in sorted({*wanted, *shapes})
+        if not shapes.get(name)
+        or slices[name].get_dtype() not in ("F32", "BF16")
+        or (layout is not None and shapes[name][1:] != wanted.get(name))
+    ]
+    if wrong or not shapes:
+        named = ", ".join(wrong[:5]) or "all of them"
+        raise InvalidFile(
+            f"{file} must hold the float32 or bfloat16 weights of this network; missing or different: {named}"
+        )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    result = read_json(path)
+    if not isinstance(result, dict):
+        raise InvalidFile(f"{path} must be a JSON object; got {type(result).__name__}")
+    return result
+
+
+def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    data = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
+    atomic.write_bytes(path, data)

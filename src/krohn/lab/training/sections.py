@@ -1,0 +1,256 @@
+"""The sections of a run, without torch: their settings, and what is wrong with them."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from krohn.automata.zoo import parse_spec
+from krohn.errors import InvalidInput, KrohnError
+from krohn.lab.tasks.task_config import TaskConfig
+from krohn.lab.training.field_types import annotations, fitted_fields, shown
+
+# Seed of the test set, which is drawn once, after training, for the report only.
+TEST_SEED = 2**44
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """When and on what replicates are judged.
+
+    Attributes:
+        every: steps between evaluations.
+        sequences: size of the validation set, the same for all replicates. It decides checkpoints, early
+            stopping, halving and windows; what is reported is measured on a test set of another seed.
+        stop_at: token accuracy at which a replicate counts as solved and is frozen; ``None`` for never.
+        seed: of the validation set.
+    """
+
+    every: int = 500
+    sequences: int = 2048
+    stop_at: float | None = None
+    seed: int = 2**40
+
+    def reasons(self) -> list[str]:
+        """Every error in these settings."""
+        result = []
+        if self.every < 1 or self.sequences < 1:
+            result.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
+        if self.stop_at is not None and not 0.0 < self.stop_at <= 1.0:
+            result.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
+        if self.seed < 0:
+            result.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
+        if self.seed == TEST_SEED:
+            result.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW or Muon, with its schedule, averaging and clipping.
+
+    Attributes:
+        method: adamw; or muon, which moves the matrices of the blocks by orthogonalised momentum at the same
+            learning rates, and all other parameters by AdamW.
+        lr: learning rates; replicate r takes ``lr[r % len(lr)]``, so a grid costs nothing extra.
+        betas: decay of the two moments; the first is Muon's momentum too.
+        eps: added to the root of the second moment.
+        weight_decay: decoupled, on every parameter.
+        warmup: steps of linear warm-up.
+        schedule: constant, cosine (to ``floor`` of the rate at the last step) or plateau.
+        floor: smallest fraction of the learning rate that cosine and plateau reach.
+        patience: plateau: evaluations without a better loss before the rate is cut.
+        factor: plateau: what the rate is multiplied by.
+        ema: decay of the averaged weights that are evaluated and kept.
+        clip: largest norm of a replicate's gradient; ``None`` for no clipping.
+        batch: sequences per replicate and step.
+    """
+
+    method: Literal["adamw", "muon"] = "adamw"
+    lr: tuple[float, ...] = (3e-4,)
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-8
+    weight_decay: float = 1e-4
+    warmup: int = 300
+    schedule: Literal["constant", "cosine", "plateau"] = "constant"
+    floor: float = 0.01
+    patience: int = 10
+    factor: float = 0.5
+    ema: float = 0.9
+    clip: float | None = 1.0
+    batch: int = 16
+
+    def __post_init__(self) -> None:
+        """Canonicalises the settings; what does not fit is left for the run to refuse."""
+        for name, value in fitted_fields(self)[0].items():
+            object.__setattr__(self, name, value)
+
+    def reasons(self) -> list[str]:
+        """Every reason why these settings cannot be used."""
+        checks = {
+            f"lr must be one or more positive numbers; got {self.lr}": self.lr and min(self.lr) > 0.0,
+            f"betas must lie in [0, 1); got {self.betas}": all(0.0 <= beta < 1.0 for beta in self.betas),
+            f"eps must be positive; got {self.eps}": self.eps > 0.0,
+            f"weight_decay must be at least 0; got {self.weight_decay}": self.weight_decay >= 0.0,
+            f"warmup must be at least 0; got {self.warmup}": self.warmup >= 0,
+            f"floor must lie in [0, 1]; got {self.floor}": 0.0 <= self.floor <= 1.0,
+            f"patience must be at least 1; got {self.patience}": self.patience >= 1,
+            f"factor must lie in (0, 1); got {self.factor}": 0.0 < self.factor < 1.0,
+            f"ema must lie in [0, 1); got {self.ema}": 0.0 <= self.ema < 1.0,
+            f"clip must be positive or none; got {self.clip}": self.clip is None or self.clip > 0.0,
+            f"batch must be at least 1; got {self.batch}": self.batch >= 1,
+        }
+        return [message for message, holds in checks.items() if not holds]
+
+
+# Successive halving: replicates differ by luck, and the worse half is dropped repeatedly.
+#
+# Early accuracy predicts which replicates will solve a task. A search for one solution can start many
+# replicates and finish few, at the cost of a few (Jamieson and Talwalkar, 2016).
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalvingConfig:
+    """When replicates are given up.
+
+    Attributes:
+        every: period in steps for giving up the worse half of those in training, at the first evaluation due.
+        least: replicates to keep until one is solved; then all others are given up.
+    """
+
+    every: int = 8000
+    least: int = 1
+
+    def reasons(self) -> list[str]:
+        """Every error in these settings."""
+        if self.every < 1 or self.least < 1:
+            return [f"halving needs every and least of at least 1; got {self.every} and {self.least}"]
+        return []
+
+    def given_up(self, before: int, step: int, status: Sequence[str], accuracy: Sequence[float]) -> list[int]:
+        """The replicates to give up after the evaluation at ``step``; the one before it was at ``before``."""
+        training = [replicate for replicate, word in enumerate(status) if word == "training"]
+        if "solved" in status:
+            return training
+        if before // self.every == step // self.every:
+            return []
+        # Stable sort: on ties the first stays.
+        ranked = sorted(training, key=lambda replicate: -accuracy[replicate])
+        return sorted(ranked[max(self.least, (len(ranked) + 1) // 2) :])
+
+
+# Curriculum: the loss covers the solved prefix and some positions more, not the whole word.
+#
+# Networks learn long words from the left. Positions far beyond the solved prefix carry no signal yet: they
+# add noise to the gradient and cost as much as the others.
+
+
+_SHORTEST = 16  # tokens; lengths double from here, so that few step graphs are ever prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumConfig:
+    """How the window grows with the solved prefix.
+
+    Attributes:
+        start: window before the first evaluation, and its minimum at any time, in positions.
+        growth: positions in the window per position of the solved prefix.
+        solved: validation accuracy from which a position counts as solved.
+    """
+
+    start: int = 8
+    growth: float = 1.5
+    solved: float = 0.95
+
+    def reasons(self) -> list[str]:
+        """Every error in these settings."""
+        result = []
+        if self.start < 1:
+            result.append(f"start of the window must be at least 1 position; got {self.start}")
+        if self.growth <= 1.0:
+            result.append(f"growth of the window must be above 1; got {self.growth}")
+        if not 0.0 < self.solved <= 1.0:
+            result.append(f"solved must lie in (0, 1]; got {self.solved}")
+        return result
+
+    def first(self, length: int) -> int:
+        """Window before the first evaluation."""
+        return min(self.start, length)
+
+    def window(self, position_accuracy: Sequence[float]) -> int:
+        """Window after an evaluation with these accuracies."""
+        unsolved = (place for place, share in enumerate(position_accuracy) if share < self.solved)
+        length = len(position_accuracy)
+        beginning = next(unsolved, length)
+        return min(length, max(self.start, round(min(self.growth * beginning, length))))
+
+
+def tokens_read(window: int, num_tokens: int) -> int:
+    """Tokens of a batch to read for a window of that size: the next power of two, or all."""
+    length = _SHORTEST
+    while length < window:
+        length *= 2
+    return min(length, num_tokens)
+
+
+# Parsing from plain values, as given by a file or the command line.
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "task": TaskConfig,
+    "optimizer": OptimizerConfig,
+    "evaluation": EvaluationConfig,
+    "curriculum": CurriculumConfig,
+    "halving": HalvingConfig,
+}
+
+
+def read_section(name: str, given: Any) -> Any:
+    """A section from its named settings; a missing or unknown key is refused by name."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{name} must be an object of named settings; got {shown(given)}")
+    section = SECTIONS[name]
+    unknown = [key for key in given if key not in annotations(section)]
+    if unknown:
+        keys = ", ".join(annotations(section))
+        raise InvalidInput(f"{name} has no {', '.join(map(repr, unknown))}; its keys are {keys}")
+    if name == "task" and "spec" not in given:
+        raise InvalidInput("task must have a spec, the automaton")
+    return section(**given)
+
+
+def early_reasons(plain: Any) -> list[str]:
+    """Errors that need neither the network nor the machine to detect: automaton and sections."""
+    if not isinstance(plain, Mapping):
+        return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
+    result: list[str] = []
+    sound: dict[str, Any] = {"replicates": plain.get("replicates", 1)}
+    for name in SECTIONS:
+        if plain.get(name) is None:
+            continue
+        try:
+            section = read_section(name, plain[name])
+            fit, misfits = fitted_fields(section, f"{name}.")
+            if not misfits:
+                sound[name] = dataclasses.replace(section, **fit)
+            result += misfits or sound[name].reasons()
+            if name == "task" and isinstance(section.spec, str):
+                parse_spec(section.spec)
+        except KrohnError as error:
+            result.append(str(error))
+    return result + shared_out(sound)
+
+
+def shared_out(values: Mapping[str, Any]) -> list[str]:
+    """Errors if there are too few replicates for halving or for the learning rates."""
+    replicates, result = values.get("replicates"), []
+    if type(replicates) is not int or replicates < 1:
+        return []
+    if values.get("halving") is not None and replicates < 2:
+        result.append(f"halving needs at least 2 replicates; got {replicates}")
+    rates = values["optimizer"].lr if "optimizer" in values else ()
+    if len(rates) > replicates:
+        result.append(
+            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
+        )
+    return result

@@ -1,0 +1,146 @@
+"""A whole training step: draw a batch, compute gradients, update the weights.
+
+Many steps run without host synchronisation, as CUDA graphs where there is a GPU.
+A chunk of batches is drawn at once, so that the loop over positions that computes the states costs next to
+nothing; a counter on the device picks the next batch and the next learning rate.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from krohn.lab import random_streams
+from krohn.lab.models.network import Network, Noise
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.adamw import AdamW, at_least_float
+from krohn.lab.training.config import RunConfig
+from krohn.lab.training.muon import Muon
+from krohn.lab.training.state import DATA, NOISE, TrainState, rate_table, replicate_keys
+
+Action = Callable[[], None]
+
+
+class Stepper:
+    """Training steps on one device, on the first ``tokens`` tokens of each sequence.
+
+    ``replicates`` are those whose rows the state holds: all of the run by default.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        network: Network,
+        task: Task,
+        state: TrainState,
+        tokens: int | None = None,
+        replicates: Sequence[int] | None = None,
+    ) -> None:
+        device, count = state.weight.device, len(state.weight)
+        chosen = torch.tensor(range(count) if replicates is None else replicates)
+        self.config, self.network, self.task, self.state = config, network, task, state
+        self.chunk = 64 if device.type == "cuda" else 16
+        self.leaves = network.layout.leaves(state.compute, state.gradient)
+        self.optimizer = (
+            Muon(config.optimizer, state, self.chunk, network.layout)
+            if config.optimizer.method == "muon"
+            else AdamW(config.optimizer, state, self.chunk)
+        )
+        self.loss = torch.zeros(count, dtype=at_least_float(state.compute), device=device)
+        self.loss_sum = torch.zeros_like(self.loss, dtype=torch.float64)
+        self._rates = torch.tensor(config.learning_rates, dtype=torch.float64)[chosen]
+        self._first = torch.zeros(1, dtype=torch.int64, device=device)
+        keys = replicate_keys(config, device)[chosen.to(device)]
+        self._data_keys, self._noise_keys = (
+            random_streams.derive(keys, DATA),
+            random_streams.derive(keys, NOISE),
+        )
+        self.tokens = task.num_tokens if tokens is None else tokens
+        # Mask the loss beyond each replicate's window.
+        self.windows = torch.full((count,), self.tokens, device=device)
+        shape = (self.chunk, count, config.optimizer.batch, self.tokens)
+        self._step_noise = torch.zeros(self.chunk, count, dtype=torch.int64, device=device)
+        self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
+        self._actions = _captured(self) if device.type == "cuda" else _eager(self)
+
+    def run(self, first: int, count: int, cuts: Tensor, *, average: bool) -> None:
+        """Steps ``first`` … ``first + count − 1``; ``cuts`` are the rows' plateau factors."""
+        for start in range(first, first + count, self.chunk):
+            length = min(self.chunk, first + count - start)
+            table = rate_table(self.config.optimizer, self._rates, cuts, start, length, self.config.steps)
+            self.optimizer.rates[:length].copy_(table)
+            self.optimizer.position.zero_()
+            self._first.fill_(start)
+            self._actions["draw"]()
+            for _ in range(length):
+                self._actions["gradients"]()
+                self._actions["average" if average else "update"]()
+
+    def draw(self) -> None:
+        """Fills the buffers with the batches of the next chunk of steps."""
+        steps = self._first + torch.arange(self.chunk, device=self._first.device)
+        batch = self.task.batch(self._data_keys, steps[:, None], self.config.optimizer.batch)
+        self._step_noise.copy_(random_streams.derive(self._noise_keys, steps[:, None]))
+        for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
+            buffer.copy_(tensor[..., : self.tokens])
+        self._buffers[2] *= torch.arange(self.tokens, device=steps.device) < self.windows[:, None, None]
+
+    def gradients(self) -> None:
+        """Loss and gradients of the batch at the counter."""
+        position = self.optimizer.position
+        tokens, targets, shown = self._buffers.index_select(1, position).squeeze(1)
+        noise = Noise(self._step_noise.index_select(0, position).squeeze(0))
+        loss = self.network.loss(self.leaves, tokens, targets, shown, noise)
+        if self.network.writes_gradients(self.leaves):
+            loss.sum().backward()  # type: ignore[no-untyped-call]
+        else:
+            result = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
+            for leaf, gradient in zip(self.leaves.values(), result, strict=True):
+                assert leaf.grad is not None
+                leaf.grad.copy_(gradient)
+        self.loss.copy_(loss.detach())
+
+    def update(self, *, average: bool) -> None:
+        """Optimiser step; advances the counter."""
+        self.optimizer.step(self.loss, average=average)
+        self.loss_sum += self.loss
+
+    def take_losses(self, count: int) -> Tensor:
+        """Returns the mean training loss [R] of the last ``count`` steps and resets the sum."""
+        mean = self.loss_sum.cpu() / count
+        self.loss_sum.zero_()
+        return mean
+
+
+def _eager(stepper: Stepper) -> dict[str, Action]:
+    return {
+        "draw": stepper.draw,
+        "gradients": stepper.gradients,
+        "update": lambda: stepper.update(average=False),
+        "average": lambda: stepper.update(average=True),
+    }
+
+
+def _captured(stepper: Stepper) -> dict[str, Action]:
+    """The same actions as CUDA graphs. The warm-up changes nothing: every replicate is frozen during it."""
+    state, position = stepper.state, stepper.optimizer.position
+    alive = state.alive.clone()
+    stream: torch.cuda.Stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    graphs: dict[str, Action] = {}
+    for name, action in _eager(stepper).items():
+        state.alive.zero_()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(2):
+                position.zero_()
+                action()
+        torch.cuda.current_stream().wait_stream(stream)
+        position.zero_()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            action()
+        graphs[name] = graph.replay
+    state.alive.copy_(alive)
+    position.zero_()
+    stepper.loss_sum.zero_()
+    return graphs

@@ -1,0 +1,115 @@
+"""What training leaves: replicates of a network with their weights, as functions from words to states."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
+from krohn.automata.zoo import parse_spec
+from krohn.base.strict_json import read_json
+from krohn.errors import InvalidFile, InvalidInput, Unsupported
+from krohn.lab.models.network import Network, Weights
+from krohn.lab.tasks.batches import Task
+from krohn.lab.training.device import device_reasons
+from krohn.lab.training.directory import read_config, read_weights
+from krohn.lab.training.metrics import read_step_by_step
+
+Words = npt.NDArray[np.int64]
+
+PER_PASS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """R replicates with their weights, and the task they were trained on.
+
+    Attributes:
+        network: their architecture.
+        weights: by name, [R, …].
+        task: on the device of the weights.
+        replicate: number of the first of them in its run.
+    """
+
+    network: Network
+    weights: Weights
+    task: Task
+    replicate: int = 0
+
+    @property
+    def replicates(self) -> int:
+        """How many networks there are."""
+        return len(next(iter(self.weights.values())))
+
+    @property
+    def automaton(self) -> Semiautomaton:
+        """The automaton that the network was trained to simulate."""
+        return self.task.automaton
+
+    @property
+    def length(self) -> int:
+        """Length of the training words."""
+        return self.task.config.length
+
+    def task_with(self, **changes: object) -> Task:
+        """The same task on words of another length or distribution."""
+        return Task(replace(self.task.config, **changes), self.automaton, self.task.device)  # type: ignore[arg-type]
+
+    def run(self, words: str | Iterable[Word] | Words) -> Words:
+        """States after each letter of words ``[batch, length]``; for one replicate. A string is one word."""
+        names = self.automaton.letter_names
+        batch = [letter_numbers(words, names)] if isinstance(words, str) else words
+        states = self.forward(word_array(batch, names))
+        return states[0] if isinstance(words, str) else states
+
+    __call__ = run
+
+    def forward(self, words: Words) -> Words:
+        """The states [batch, length] predicted for words of that shape."""
+        if self.replicates > 1:
+            raise InvalidInput(
+                f"words are run by one replicate; here are {self.replicates}: take krohn.load of the run, or "
+                "network.logits for all of them"
+            )
+        parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
+        return np.concatenate([self._states(part) for part in parts])
+
+    @torch.no_grad()
+    def _states(self, words: Words) -> Words:
+        """States of a few words; with a scratchpad the network reads its own states back."""
+        tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
+        if self.task.config.scratchpad:
+            result = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
+        else:
+            logits = self.network.logits(self.weights, self.task.begun(tokens))
+            result = logits.argmax(-1)[..., -words.shape[1] :]
+        out: Words = result[0].cpu().numpy().astype(np.int64)
+        return out
+
+
+def read_run(directory: Path, device: str = "cpu") -> TrainedNetwork:
+    """The best replicate of a run directory, in float32."""
+    if reasons := device_reasons("fp32", device):
+        raise Unsupported("; ".join(reasons))
+    config = read_config(directory)
+    if config.task.target != "state":
+        raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
+    replicate = best_replicate(directory)
+    task = Task(config.task, parse_spec(config.task.spec), torch.device(device))
+    network = config.model.build(task.vocabulary, task.classes)
+    result = read_weights(directory, replicate, network.layout)
+    weights = {name: value[None].to(device) for name, value in result.items()}
+    return TrainedNetwork(network, weights, task, replicate)
+
+
+def best_replicate(directory: Path) -> int:
+    """The replicate with the highest accuracy in the result of a finished run."""
+    try:
+        payload = read_json(directory / "result.json")
+        scores = [float(replicate["accuracy"]) for replicate in payload["replicates"]]
+        return int(np.argmax(scores))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidFile(f"{directory} must hold the result.json of a finished run; {error}") from error

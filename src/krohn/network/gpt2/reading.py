@@ -1,0 +1,72 @@
+"""A directory of ``krohn export`` read back as a decoder; nothing in it is executed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
+from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
+from krohn.network.gpt2.vocabulary import Vocabulary
+
+ACTIVATIONS = ("relu", "gelu_new")
+
+
+@dataclass(frozen=True, eq=False)
+class ReadExport:
+    """The decoder, its automaton, and whether it outputs states or observations."""
+
+    decoder: Decoder
+    automaton: Semiautomaton
+    target: Target
+
+
+def read_export(directory: Path) -> ReadExport:
+    """The network of an export as GPT-2; refuses anything that does not fit, in one line."""
+    facts = facts_of_export(directory)
+    if facts["tokens"] is None or not (directory / "config.json").exists():
+        raise InvalidFile(f"{directory} must be an export as GPT-2; this one is not: krohn export … --to hf")
+    automaton, net = automaton_of_export(directory, facts), read_net(directory)
+    try:
+        return ReadExport(decoder_of_net(net), automaton, facts["target"])
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        if isinstance(error, InvalidFile):
+            raise
+        raise InvalidFile(f"{directory} must hold the weights that config.json describes; {error}") from error
+
+
+def decoder_of_net(net: Net) -> Decoder:
+    """The decoder that the files describe; any arithmetic other than GPT-2's is refused."""
+    about, tensors = net.configuration, net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
+    wanted = {**EXACTLY[net.kind], **({"layer_norm_epsilon": LAYER_NORM_EPSILON} if net.kind == GPT2 else {})}
+    layers, heads, dim, _, _, words = (about[name] for name in SIZES[net.kind])
+    activation = "activation_function" if net.kind == GPT2 else "act_fn"
+    for name, value in wanted.items():
+        if about[name] != value and not (name == activation and about[name] in ACTIVATIONS):
+            raise InvalidFile(f"config.json must have {name} {value}; it has {about[name]!r:.40}")
+    sizes = (layers, heads, dim, words)
+    if any(type(size) is not int or not 0 < size < 2**20 for size in sizes):
+        raise InvalidFile("config.json must have sizes between 1 and 2^20")
+    return Decoder(
+        layers=layers,
+        heads=heads,
+        width=dim // heads if net.kind == GPT2 else about["d_head"],
+        activation=about[activation],
+        normalized=net.kind == GPT2,
+        vocabulary=_vocabulary(about["tokens"], words),
+        tensors={name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()},
+    )
+
+
+def _vocabulary(tokens: Mapping[str, list[int]], count: int) -> Vocabulary:
+    prompt, letters, states = (tuple(tokens[part]) for part in ("prompt", "letters", "states"))
+    if any(not 0 <= number < count for number in (*prompt, *letters, *states)):
+        raise InvalidInput(f"export.json must name tokens below {count}")
+    names = tuple(str(number) for number in range(count))
+    return Vocabulary(names, prompt, len(prompt), len(prompt) + 1, letters, states)

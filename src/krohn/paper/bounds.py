@@ -1,0 +1,322 @@
+"""The theorems' bounds, as stated and corrected, and the cost of the paper's own recursion."""
+
+import math
+from dataclasses import asdict, dataclass
+from math import log2, log10
+from typing import Any
+
+from krohn.algebra.solvable import prime_tower
+from krohn.algebra.transformation import prime_factors
+from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.budget import UNITS, Budget
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName
+from krohn.network.compiled import CompiledNetwork
+from krohn.paper.grid_heads import comparisons
+from krohn.paper.theorem3 import Grid, recognise_grid
+
+# The size bounds of the theorems, as the paper states them and as they are after correction.
+#
+# Both are numbers for one automaton and one length; a built network is compared with both. The MLP bound of
+# Theorem 2 holds a term |Q|^(2^|Q|), so it is kept as a power of ten when it no longer fits a float.
+
+
+THEOREMS = ("scan", "wide", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
+TOO_MANY_STATES = 1000
+"""From here on 2^|Q| times a logarithm no longer fits a float."""
+EXACT = 15
+"""Powers of ten below which a bound is given as an exact whole number."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a theorem promises. ``mlp_width`` is infinite where only ``log10_mlp_width`` is finite."""
+
+    depth: float
+    dim: float
+    heads: float
+    head_dim: float
+    mlp_width: float
+    max_weight: float
+    log10_mlp_width: float = 0.0
+
+    def as_dict(self) -> dict[str, float | str]:
+        """Numbers fit for JSON; a width beyond floats as text such as ``1e23156110``."""
+        out: dict[str, float | str] = {k: v for k, v in asdict(self).items() if k != "log10_mlp_width"}
+        if math.isinf(self.mlp_width):
+            out["mlp_width"] = f"1e{self.log10_mlp_width:.0f}"
+        return out
+
+
+@dataclass(frozen=True)
+class TheoremBounds:
+    """The printed bound, the bound that is true, and why they differ (empty if they do not)."""
+
+    theorem: str
+    stated: Bound
+    corrected: Bound
+    note: str = ""
+
+
+def bounds_for(
+    theorem: str,
+    automaton: Semiautomaton,
+    length: int,
+    *,
+    levels: int | None = None,
+    semigroup_size: int | None = None,
+) -> TheoremBounds:
+    """The bounds of ``scan`` (Theorem 1), ``paper``/``cascade`` (Theorem 2), ``grid`` (Theorem 3) or a lemma.
+
+    ``levels`` of the cascade sharpens the corrected depth of Theorem 2; ``semigroup_size`` saves computing
+    |T(A)|.
+    """
+    if length < 1:
+        raise InvalidInput(f"the length must be at least 1; got {length}")
+    if theorem not in THEOREMS:
+        raise UnknownName(f"a bound is known for {', '.join(THEOREMS)}; got {theorem!r}")
+    states = automaton.num_states
+    if theorem in ("scan", "wide"):
+        return scan_bounds(states, length)
+    if theorem == "counter":
+        return counter_bounds(states, length)
+    if theorem == "memory":
+        return memory_bounds(states, length)
+    if theorem == "grid":
+        return grid_bounds(automaton, length)
+    size = semigroup_size if semigroup_size is not None else _semigroup_size(automaton)
+    if theorem == "solvable_group":
+        return solvable_group_bounds(size, states, length)
+    return cascade_bounds(states, automaton.num_letters, size, length, levels)
+
+
+def scan_bounds(states: int, length: int) -> TheoremBounds:
+    """Theorem 1, as stated and corrected."""
+    q = max(states, 2)
+    norm = max(4 * q + 2, 10 * length * math.sqrt(math.log(q) + math.log(length)))
+    depth = (length - 1).bit_length()
+    stated = Bound(depth, 2 * q + 2, 2, q, q**2 + q, norm)
+    corrected = Bound(depth, 2 * q + 2, 2, q, 4 * q**2 + q, norm)
+    return TheoremBounds("scan", stated, corrected, "erratum 7: the printed gadget has width 4|Q|²+|Q|")
+
+
+def counter_bounds(modulus: int, length: int) -> TheoremBounds:
+    """Lemma "modular counter"."""
+    width, norm = 4 * modulus * length, 4 * modulus * length + 2
+    stated = Bound(1, 3, 1, 1, width, norm)
+    return TheoremBounds("counter", stated, Bound(1, 3, 1, 1, width, max(norm, 8 * length)))
+
+
+def memory_bounds(states: int, length: int) -> TheoremBounds:
+    """The memory lemma, as stated and corrected."""
+    stated = Bound(1, 4, 1, 2, 4 * states, 2 * length * math.log(states * length))
+    norm = max(length * math.log(16 * states * length), 8 * states + 2)
+    return TheoremBounds(
+        "memory", stated, Bound(1, 4, 1, 2, 4 * states, norm), "erratum 14: norm false if |Q|T < 16"
+    )
+
+
+def solvable_group_bounds(order: int, points: int, length: int) -> TheoremBounds:
+    """Theorem "Simulation of solvable groups", for a group on ``points`` points."""
+    n = max(points, 2)
+    depth = 3 * math.log2(order) if order > 1 else 0.0
+    stated = Bound(depth, 2 * order, 2 * order, 1, 20 * n * length * order, 6 * n * length)
+    # The shared padding and position channels are counted once more where 2|G| is less than what C_2 needs.
+    corrected = Bound(depth, max(2 * order, 3), 2 * order, 1, 20 * n * length * order, 6 * n * length)
+    return TheoremBounds("solvable_group", stated, corrected)
+
+
+def cascade_bounds(
+    states: int, letters: int, semigroup: int, length: int, levels: int | None = None
+) -> TheoremBounds:
+    """Theorem 2, by its last lemma."""
+    if states >= TOO_MANY_STATES:
+        raise LimitExceeded(
+            f"Theorem 2 has bounds in numbers for fewer than {TOO_MANY_STATES:,} states; got {states:,}"
+        )
+    q, size, log2q = states, semigroup, math.log2(max(states, 2))
+    width, log_width = _cascade_width(q, letters, size, length, 20 * q * size * length + 4 * q + size**2 * q)
+    norm = max(6 * q * length * math.log(length), 2**q * (size + 5 * q)) + 6 * max(q, letters)
+    stated = Bound(
+        round(3 * q**2 * log2q + 7 * q),
+        2**q * (size + q + 4) + 1,
+        2 ** (q + 1) * (size + 1),
+        q + 3,
+        width,
+        norm,
+        log_width,
+    )
+    height = 2**q - 1 if levels is None else levels
+    look_up, look_back = length * math.log(16 * q * length), 10 * length * math.sqrt(math.log(q * length + 1))
+    corrected = Bound(
+        math.ceil(height * (3 * math.log2(max(size, 2)) + 3)),
+        2**q * (4 * size + 5) + 8,
+        stated.heads,
+        2 * size + 3,
+        width,
+        max(norm, look_up, look_back, 8 * length),
+        log_width,
+    )
+    note = "errata 28, 33, 34: look-back head; repDim ≠ repSize; more than |Q| levels"
+    return TheoremBounds("paper", stated, corrected, note)
+
+
+def _cascade_width(states: int, letters: int, size: int, length: int, first: int) -> tuple[float, float]:
+    """2^|Q|·(first + |Q|^(2^|Q|)·|Σ|), as a number if a float holds it, and its power of ten."""
+    power = 2.0**states * math.log10(max(states, 1))
+    log = states * math.log10(2) + max(math.log10(first), power + math.log10(letters))
+    if power < 300:
+        value = 2**states * (first + states ** (2**states) * letters)
+        return (value, math.log10(value)) if math.log10(value) < EXACT else (float(value), math.log10(value))
+    return math.inf, log
+
+
+def grid_bounds(automaton: Semiautomaton, length: int) -> TheoremBounds:
+    """Theorem 3: printed channels and heads, and the widths of its MLPs with variant (ii)."""
+    grid = recognise_grid(automaton)
+    if grid is None:
+        raise InvalidInput(
+            f"Theorem 3 bounds gridworlds only; {automaton.name or 'this automaton'} is not one"
+        )
+    walls = [size - 1 for size in grid.shape]
+    heads = sum(2 * s + 1 for s in walls)
+    circle = sum(4 * (2 * length + 1) for _ in walls)
+    features = sum(2 ** len(comparisons(s)) for s in walls)
+    stated = Bound(2, 5 * len(walls), heads, 5, float(circle + features), float(length**3))
+    return TheoremBounds("grid", stated, _corrected_grid(grid, length), "errata 21, 22, 25, 26")
+
+
+def _corrected_grid(grid: Grid, length: int) -> Bound:
+    """The repaired construction with the paper's heads; T′ counts the padding moves."""
+    walls = [size - 1 for size in grid.shape]
+    total = length + math.ceil(1.5 * max(walls))
+    width = sum(max(4 * (2 * total + 1) + 1, s**3 + 6 * s + 20, 2 * s * (s + 1)) for s in walls)
+    recency = (1.0 - math.cos(math.pi / (2.0 * total))) / (2.0 * math.log(2.0))
+    norm = max(math.sqrt(2.0 * total * 8.0 / recency) * math.log(2 * total), 16.0 * total)
+    return Bound(2, sum(2 * s + 5 for s in walls) + 4, sum(2 * s + 1 for s in walls), 3, width, norm)
+
+
+def _semigroup_size(automaton: Semiautomaton) -> int:
+    """|T(A)|, or |Q|^|Q| where it is too large to count."""
+    try:
+        return TransitionSemigroup(automaton.letters).size
+    except LimitExceeded:
+        return int(automaton.num_states**automaton.num_states)
+
+
+# The sizes of the paper's own recursion on a given cascade: what Theorem 2 costs before it is bounded.
+#
+# Per component: a wreath product for every step of a composition series of its group (C_p: depth 1, dimension
+# 3, one head; a step by p: depth + 3, dimension p·d + 1, heads p·H + 1, vector p·R + 1), then the
+# permutation-reset lemma (depth + 2, dimension + R + 4, heads + 1). Components of a level run in parallel,
+# one wiring layer joins two levels. Erratum 37: a step adds 3 to the depth of the group below it, not to that
+# of the factor, so a series of ℓ ≤ log₂ |G| steps takes 3ℓ − 2 layers.
+
+
+@dataclass(frozen=True)
+class RecipeSize:
+    """Depth, dimension and heads of the recipe."""
+
+    depth: int
+    dim: int
+    heads: int
+
+
+def paper_recipe_size(cascade: Cascade) -> RecipeSize | None:
+    """The recipe's sizes, the same for every length; ``None`` if a group is not solvable."""
+    if not cascade.is_solvable:
+        return None
+    depths = [0] * cascade.num_levels
+    dim, heads = 1, 0
+    for part, order in zip(cascade.components, cascade.group_orders, strict=True):
+        size = component_recipe(_primes(tuple(part.generators), len(part.tiles), order))
+        depths[part.level] = max(depths[part.level], size.depth)
+        dim, heads = dim + size.dim, heads + size.heads
+    return RecipeSize(max(sum(depth + 1 for depth in depths) - 1, 0), dim, heads)
+
+
+def component_recipe(primes: tuple[int, ...]) -> RecipeSize:
+    """One permutation-reset component whose group has these composition factors, from the bottom."""
+    depth, dim, heads, vector = 0, 0, 0, 0
+    for height, prime in enumerate(primes):
+        if height == 0:
+            depth, dim, heads, vector = 1, 3, 1, 1
+        else:
+            depth, dim, heads, vector = depth + 3, prime * dim + 1, prime * heads + 1, prime * vector + 1
+    return RecipeSize(depth + 2, dim + vector + 4, heads + 1)
+
+
+def _primes(generators: tuple[tuple[int, ...], ...], degree: int, order: int) -> tuple[int, ...]:
+    """Composition factors from the bottom; in any order (ascending) where the group is too large to list."""
+    try:
+        return prime_tower(generators, degree).moduli[::-1]
+    except KrohnError:
+        return tuple(sorted(prime_factors(order)))
+
+
+# A built network beside the paper's recipe on the same automaton and the theorem's bound.
+
+
+THEOREM_OF = {
+    "scan": "Theorem 1",
+    "wide": "Theorem 1",
+    "cascade": "Theorem 2",
+    "features": "Theorem 2",
+    "paper": "Theorem 2",
+    "grid": "Theorem 3",
+}
+
+MANY_STATES = 200
+"""Beyond this many states the bounds of Theorem 2 are given by their power of two."""
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """Quantities by name: the recipe's (empty if it does not apply), the stated bound, the true one."""
+
+    theorem: str
+    recipe: dict[str, Any]
+    bound: dict[str, Any]
+    corrected: dict[str, Any]
+
+    @property
+    def columns(self) -> tuple[dict[str, Any], ...]:
+        """The three to print beside the built sizes."""
+        return self.recipe, self.bound, self.corrected
+
+
+def size_report(network: CompiledNetwork) -> SizeReport:
+    """The theorem is that of the network's method: 1 for a scan, 3 for a grid, else 2."""
+    theorem = THEOREM_OF[network.method]
+    states = network.automaton.num_states
+    if theorem == "Theorem 2" and states > MANY_STATES:
+        beyond = _beyond(states)
+        return SizeReport(theorem, _recipe(network), beyond, beyond)
+    bounds = bounds_for(network.method, network.automaton, network.length)
+    stated, corrected = (_plain(bound.as_dict()) for bound in (bounds.stated, bounds.corrected))
+    return SizeReport(theorem, _recipe(network), stated, corrected)
+
+
+def _beyond(states: int) -> dict[str, Any]:
+    """Theorem 2 for many states: its numbers hold a factor 2^|Q|, and |T(A)| would take long to count."""
+    least = f"> 1e{int(states * log10(2))}"
+    depth = round(3 * states**2 * log2(states) + 7 * states)
+    return {"depth": depth, "dim": least, "heads": least, "mlp_width": least, "max_weight": least}
+
+
+def _recipe(network: CompiledNetwork) -> dict[str, Any]:
+    try:
+        cascade = holonomy_cascade(network.automaton, max_sets=20_000, budget=Budget(UNITS / 4))
+    except LimitExceeded:
+        return {}
+    size = paper_recipe_size(cascade)
+    return {} if size is None else asdict(size)
+
+
+def _plain(quantities: dict[str, float | str]) -> dict[str, Any]:
+    """Whole numbers as integers; numbers beyond floats as text."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() and value < 1e15 else value
+        for name, value in quantities.items()
+    }

@@ -1,0 +1,232 @@
+"""Solvable groups in constant depth: simulators, their direct, semidirect and wreath products."""
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from krohn.algebra.solvable import CounterTower
+from krohn.algebra.transformation import compose
+from krohn.network.transformer import Layer, Mlp
+from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
+from krohn.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units
+
+# A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.
+#
+# Channels of the layers: ``rep_dim`` channels that hold the encoded letter before and the encoded prefix
+# product g_1·…·g_t after, then ⊥ and the position, which all simulators share. Products combine simulators by
+# lifting their layers to more channels. A product g·h means "first g, then h", as everywhere here; the paper
+# writes it the other way round.
+
+
+Code = tuple[int, ...]
+SHARED = 2
+"""⊥ and position."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSimulator:
+    """Layers on ``rep_dim + 2`` channels, and the encoding of elements.
+
+    ``elements`` and ``multiply`` describe the group where it is small enough to be listed; a wreath product
+    is not, and then ``elements`` is empty.
+    """
+
+    layers: tuple[Layer, ...]
+    rep_dim: int
+    rep_size: int
+    encode: Callable[[Any], Code] = field(repr=False)
+    elements: tuple[Hashable, ...] = field(repr=False, default=())
+    multiply: Callable[[Any, Any], Any] | None = field(repr=False, default=None)
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return len(self.layers)
+
+    @property
+    def dim(self) -> int:
+        """Channels, the two shared ones included."""
+        return self.rep_dim + SHARED
+
+    @property
+    def heads(self) -> int:
+        """Most heads in a layer."""
+        return max((len(layer.heads) for layer in self.layers), default=0)
+
+    @property
+    def mlp_width(self) -> int:
+        """Largest hidden width."""
+        return max((w for layer in self.layers for w in layer.mlp.hidden_widths), default=0)
+
+    @property
+    def max_weight(self) -> float:
+        """Largest weight of the layers."""
+        return max(
+            (
+                float(np.abs(array).max(initial=0.0))
+                for layer in self.layers
+                for array in (
+                    *layer.mlp.weights,
+                    *layer.mlp.biases,
+                    *(m for h in layer.heads for m in (h.query, h.key, h.value, h.output)),
+                )
+            ),
+            default=0.0,
+        )
+
+    def placed(self, channels: Sequence[int], shared: Sequence[int], dim: int) -> list[Layer]:
+        """The layers lifted to the given representation channels of a wider stream."""
+        return [lift_layer(layer, [*channels, *shared], dim) for layer in self.layers]
+
+
+def cyclic_simulator(order: int, length: int, counting: str = "relu") -> GroupSimulator:
+    """Sim(C_n, T): the modular counter; element k is encoded as (k,)."""
+    return GroupSimulator(
+        (counter_layer(order, length, 0, counting),),
+        1,
+        order,
+        lambda element: (int(element),),
+        tuple(range(order)),
+        lambda a, b: (a + b) % order,
+    )
+
+
+def trivial_simulator() -> GroupSimulator:
+    """The group of one element: nothing to hold, nothing to do."""
+    return GroupSimulator((), 0, 1, lambda element: (), (0,), lambda a, b: 0)
+
+
+# Lemma "Direct product via parallel simulation": simulators side by side, the shallower ones padded.
+
+
+def direct_product(parts: Sequence[GroupSimulator]) -> GroupSimulator:
+    """Sim(G₁ × … × G_n, T); elements are tuples, listed where every factor is."""
+    rep_dim = sum(part.rep_dim for part in parts)
+    dim = rep_dim + SHARED
+    listed = all(part.elements for part in parts)
+    elements = tuple(itertools.product(*(part.elements for part in parts))) if listed else ()
+
+    def encode(element: Sequence[object]) -> tuple[int, ...]:
+        return tuple(v for part, own in zip(parts, element, strict=True) for v in part.encode(own))
+
+    def multiply(first: Sequence[object], second: Sequence[object]) -> tuple[object, ...]:
+        pairs = zip(parts, first, second, strict=True)
+        return tuple(part.multiply(a, b) for part, a, b in pairs if part.multiply is not None)
+
+    layers = side_by_side(parts, dim)
+    size = max((part.rep_size for part in parts), default=1)
+    return GroupSimulator(layers, rep_dim, size, encode, elements, multiply)
+
+
+def side_by_side(parts: Sequence[GroupSimulator], dim: int) -> tuple[Layer, ...]:
+    """Their layers on consecutive channels from 0; the last two channels of the stream are shared."""
+    shared = [dim - 2, dim - 1]
+    placed, start = [], 0
+    for part in parts:
+        placed.append(part.placed(range(start, start + part.rep_dim), shared, dim))
+        start += part.rep_dim
+    depth = max((len(layers) for layers in placed), default=0)
+    padded = [layers + [identity_layer(dim)] * (depth - len(layers)) for layers in placed]
+    return tuple(parallel_layers([layers[index] for layers in padded]) for index in range(depth))
+
+
+# Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
+#
+# First (g, h), then (g′, h′) is (φ_h′(g)·g′, h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product of
+# φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 36: the text says Sim_H again); change
+# back.
+
+
+def four_stages(
+    normal: GroupSimulator, quotient: GroupSimulator, change: Mlp, back: Mlp
+) -> tuple[Layer, ...]:
+    """H, change of basis, N, change back; both MLPs read (N, H) and write N. Channels: N, H, shared."""
+    n, h = normal.rep_dim, quotient.rep_dim
+    dim = n + h + SHARED
+    shared = [n + h, n + h + 1]
+    first = quotient.placed(range(n, n + h), shared, dim)
+    middle = normal.placed(range(n), shared, dim)
+    return (*first, _mixing(change, n, h, dim), *middle, _mixing(back, n, h, dim))
+
+
+def _mixing(mlp: Mlp, n: int, h: int, dim: int) -> Layer:
+    """A layer with identity attention whose MLP replaces the N channels."""
+    keep = np.ones(dim)
+    keep[:n] = 0.0
+    return Layer((), lift_mlp(mlp, range(n + h), range(n), dim), np.ones(dim), keep)
+
+
+# Lemma "Wreath product via direct and semidirect products": N ≀ C_p = (N × … × N) ⋊ C_p.
+#
+# An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; first (f, k), then (f′, k′) is
+# (φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no
+# table over N^p: every channel is picked by the indicator of k, as in the function composition of Theorem 1.
+#
+# The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the gadget
+# where it needs one per representation channel (errata 31).
+
+
+def wreath_product(normal: GroupSimulator, quotient: GroupSimulator, order: int) -> GroupSimulator:
+    """Sim(N ≀ C_order, T) for a cyclic quotient encoded as one integer; elements are ((f(0), …), k)."""
+    copies = direct_product([normal] * order)
+    change = reindex_mlp(order, normal.rep_dim, normal.rep_size, 1)
+    back = reindex_mlp(order, normal.rep_dim, normal.rep_size, -1)
+
+    def multiply(first: tuple[Any, int], second: tuple[Any, int]) -> tuple[Any, int]:
+        moved = tuple(first[0][(x - second[1]) % order] for x in range(order))
+        assert copies.multiply is not None
+        return copies.multiply(moved, second[0]), (first[1] + second[1]) % order
+
+    return GroupSimulator(
+        four_stages(copies, quotient, change, back),
+        copies.rep_dim + 1,
+        max(normal.rep_size, order),
+        lambda element: (*copies.encode(element[0]), *quotient.encode(element[1])),
+        (),
+        multiply,
+    )
+
+
+def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
+    """(f, k) ↦ (f(x + sign·k))_x for f in blocks of ``width`` channels with entries 0 … size−1.
+
+    Hidden: the 4·order units that tell k, and all of f; then relu(M·1[k] + f(x ± k) − M), M = size.
+    """
+    entries, indicators = order * width, UNITS_PER_POINT * order
+    slope, bias = indicator_units(list(range(order)), 1.0)
+    first = np.zeros((entries + 1, indicators + entries))
+    first[entries, :indicators] = slope
+    first[:entries, indicators:] = np.eye(entries)
+    second = np.zeros((indicators + entries, order * entries))
+    third = np.zeros((order * entries, entries))
+    for k in range(order):
+        for x in range(order):
+            units = range(k * entries + x * width, k * entries + (x + 1) * width)
+            source = ((x + sign * k) % order) * width
+            second[k * UNITS_PER_POINT : (k + 1) * UNITS_PER_POINT, units] = float(size) * SIGNS[:, None]
+            second[indicators + source + np.arange(width), units] = 1.0
+            third[units, x * width + np.arange(width)] = 1.0
+    biases = (
+        np.concatenate([bias, np.zeros(entries)]),
+        np.full(order * entries, -float(size)),
+        np.zeros(entries),
+    )
+    return Mlp((first, second, third), biases)
+
+
+# Theorem "Simulation of solvable groups": a wreath product for every step of a composition series. The paper
+# cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.solvable``.
+
+
+def solvable_simulator(tower: CounterTower, length: int, counting: str = "relu") -> GroupSimulator:
+    """Sim(G, T) on the vectors of a prime tower: depth 3l − 2 for l sections."""
+    current = trivial_simulator()
+    for height, prime in enumerate(reversed(tower.moduli)):
+        quotient = cyclic_simulator(prime, length, counting)
+        current = wreath_product(current, quotient, prime) if height else quotient
+    return GroupSimulator(
+        current.layers, current.rep_dim, current.rep_size, tower.vector, tuple(tower.vectors), compose
+    )

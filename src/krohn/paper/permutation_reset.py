@@ -1,0 +1,279 @@
+"""Lemma "Simulating a permutation-reset semiautomaton": a group, a memory, and q_t = q_r · g_≤r⁻¹ · g_≤t.
+
+Channels: group vector G, its copy I at the last reset, value M, idle flag, then ⊥, position log(2T−t), t/T
+and one. Erratum 29: position 0 must be an explicit reset to q₀ with the identity; as printed, a word
+without reset copies g_≤t itself and the answer is always q₀. Erratum 33: the sizes confuse repDim with
+repSize.
+
+A component without resets needs no memory (the remark after "canonical encodings": (π ↦ π(q₀)) ∘ W), a
+component without permutations is the memory lemma itself.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.solvable import CounterTower, prime_tower
+from krohn.algebra.transformation import compose, inverse
+from krohn.cascade.holonomy import Cascade, Coordinates, Update
+from krohn.errors import LimitExceeded
+from krohn.network.transformer import Layer
+from krohn.paper.blocks import lift_mlp
+from krohn.paper.group_products import solvable_simulator
+from krohn.paper.lemmas import interpolate_1d, memory_head, memory_score, table_mlp
+
+# The holonomy cascade in the paper's form: permutation-reset components and dependency functions.
+#
+# One component per class of image sets. Its state is the tile number while its class is on the chain, else 0;
+# leaving the chain is a reset to 0, which keeps the wiring tables small. The dependency function of a
+# component reads the states of the components above *before* the letter, and the letter (Definition "cascade
+# product"). Erratum 35: the group of a component acts on tiles, so it is a quotient of a subgroup of T(A),
+# not a subgroup.
+
+
+Tuple = tuple[int, ...]
+MAX_TUPLES = 50_000
+
+
+@dataclass(frozen=True)
+class PermutationReset:
+    """Level from 0, number of tiles, actions that occur: permutations (tuples) and resets (integers)."""
+
+    level: int
+    states: int
+    initial: int
+    actions: frozenset[Update]
+
+    @property
+    def permutations(self) -> tuple[Tuple, ...]:
+        """The permutations but the identity."""
+        one = tuple(range(self.states))
+        return tuple(sorted(a for a in self.actions if isinstance(a, tuple) and a != one))
+
+    @property
+    def group(self) -> PermutationGroup:
+        """The group that the permutations generate on the tiles."""
+        return PermutationGroup(self.permutations or (tuple(range(self.states)),), self.states)
+
+    @property
+    def has_resets(self) -> bool:
+        """Whether a reset occurs."""
+        return any(isinstance(a, int) for a in self.actions)
+
+
+@dataclass(frozen=True)
+class ComponentCascade:
+    """Components in order of level; ``moves[(states before, letter)]`` = one action per component.
+
+    ``state[states]`` is the state of the automaton (the paper's 𝒲). Only what can be reached is listed.
+    """
+
+    components: tuple[PermutationReset, ...]
+    initial: Tuple
+    moves: dict[tuple[Tuple, int], tuple[Update, ...]]
+    state: dict[Tuple, int]
+    num_letters: int
+
+    @property
+    def num_levels(self) -> int:
+        """Levels that occur."""
+        return max((part.level for part in self.components), default=-1) + 1
+
+    def apply(self, values: Tuple, letter: int) -> Tuple:
+        """One step: the definition of the cascade product."""
+        actions = self.moves[values, letter]
+        return tuple(a if isinstance(a, int) else a[v] for a, v in zip(actions, values, strict=True))
+
+    def run(self, word: Iterable[int]) -> list[int]:
+        """States after each letter: the reference semantics of the cascade."""
+        values, states = self.initial, []
+        for letter in word:
+            values = self.apply(values, letter)
+            states.append(self.state[values])
+        return states
+
+
+def component_cascade(cascade: Cascade, max_tuples: int = MAX_TUPLES) -> ComponentCascade:
+    """All reachable tuples of component states by breadth-first search from the start state."""
+    explorer = _Explorer(cascade)
+    start = explorer.tidy(cascade.initial)
+    seen, queue = {start}, [start]
+    moves: dict[tuple[Tuple, int], tuple[Update, ...]] = {}
+    for place in queue:
+        for letter in range(cascade.automaton.num_letters):
+            after = explorer.tidy(cascade.step(place, letter))
+            moves[explorer.values(place), letter] = explorer.actions(place, letter, after)
+            if after not in seen:
+                seen.add(after)
+                queue.append(after)
+        if len(seen) > max_tuples:
+            raise LimitExceeded(
+                f"method paper lists the reachable tuples of component states, at most {max_tuples}; "
+                "there are more; use method cascade or scan"
+            )
+    initial = explorer.values(start)
+    state = {explorer.values(place): cascade.state(place) for place in seen}
+    components = _components(cascade, initial, moves)
+    return _without_idle(ComponentCascade(components, initial, moves, state, cascade.automaton.num_letters))
+
+
+class _Explorer:
+    """Translates level coordinates of the holonomy cascade into states of its classes."""
+
+    def __init__(self, cascade: Cascade) -> None:
+        self.cascade, self.frame = cascade, cascade.skeleton
+
+    def active(self, place: Coordinates) -> list[int]:
+        """Per level the class on the chain, −1 if the level is jumped over."""
+        stages = self.cascade.stages(place)
+        return [self.frame.class_of[s] if self.frame.depth[s] == d else -1 for d, s in enumerate(stages)]
+
+    def tidy(self, place: Coordinates) -> Coordinates:
+        """The same chain with 0 at the levels it jumps over."""
+        return tuple(v if c >= 0 else 0 for v, c in zip(place, self.active(place), strict=True))
+
+    def values(self, place: Coordinates) -> Tuple:
+        """One state per class."""
+        active = self.active(place)
+        return tuple(
+            place[part.level] if active[part.level] == part.number else 0 for part in self.cascade.components
+        )
+
+    def actions(self, place: Coordinates, letter: int, after: Coordinates) -> tuple[Update, ...]:
+        """What the letter does to every class: a permutation or a reset."""
+        changes, active = self.cascade.changes(place, letter), self.active(after)
+        held = ((changes[part.level], active[part.level] == part.number) for part in self.cascade.components)
+        return tuple(change if is_on and change is not None else 0 for change, is_on in held)
+
+
+def _components(
+    cascade: Cascade, initial: Tuple, moves: dict[tuple[Tuple, int], tuple[Update, ...]]
+) -> tuple[PermutationReset, ...]:
+    return tuple(
+        PermutationReset(part.level, len(part.tiles), initial[i], frozenset(row[i] for row in moves.values()))
+        for i, part in enumerate(cascade.components)
+    )
+
+
+def _without_idle(whole: ComponentCascade) -> ComponentCascade:
+    """Drops components whose state never changes, and levels left empty."""
+    used = [i for i in range(len(whole.components)) if len({values[i] for values in whole.state}) > 1]
+    levels = sorted({whole.components[i].level for i in used})
+
+    def pick(values: Tuple) -> Tuple:
+        return tuple(values[i] for i in used)
+
+    components = tuple(
+        PermutationReset(levels.index(p.level), p.states, p.initial, p.actions)
+        for p in (whole.components[i] for i in used)
+    )
+    moves = {(pick(v), a): tuple(row[i] for i in used) for (v, a), row in whole.moves.items()}
+    state = {pick(values): q for values, q in whole.state.items()}
+    return ComponentCascade(components, pick(whole.initial), moves, state, whole.num_letters)
+
+
+SHARED = ("bos", "log", "recency", "one")
+
+
+@dataclass(frozen=True, eq=False)
+class ResetSimulator:
+    """Layers on ``channels`` + SHARED; the state ends in the value channel, which also takes resets."""
+
+    part: PermutationReset
+    tower: CounterTower
+    layers: tuple[Layer, ...]
+    channels: tuple[str, ...]
+
+    @property
+    def rep_dim(self) -> int:
+        """Channels of the group vector."""
+        return sum(name.startswith("group") for name in self.channels)
+
+    @property
+    def value(self) -> int:
+        """The channel of the state."""
+        return self.channels.index("value")
+
+    @property
+    def inputs(self) -> list[int]:
+        """The channels that a letter sets: group vector, value, idle flag."""
+        return [i for i, name in enumerate(self.channels) if not name.startswith("copy")]
+
+    def head_texts(self, layer: int, number: int) -> list[str]:
+        """What the heads of one layer do, for component ``number``; none in a layer it does not have."""
+        if layer >= len(self.layers):
+            return []
+        look_up = len(self.layers) - 1 - (self.rep_dim > 0)
+        if self.part.has_resets and layer == look_up:
+            return [f"component {number}: copies value and group vector of the latest reset"]
+        return [f"component {number}: prefix sum"] * len(self.layers[layer].heads)
+
+    def encode(self, action: Update) -> list[int]:
+        """A letter on ``inputs``."""
+        if isinstance(action, int):
+            return [0] * self.rep_dim + [action] + [0] * self.part.has_resets
+        return [*self.tower.vectors[action], 0] + [1] * self.part.has_resets
+
+    def initial(self) -> list[int]:
+        """Position 0 on ``inputs``: the reset to q₀."""
+        return [0] * self.rep_dim + [self.part.initial * self.part.has_resets] + [0] * self.part.has_resets
+
+
+def table_rows(part: PermutationReset, tower: CounterTower) -> int:
+    """Rows of the table q·h⁻¹·g, or of q₀·g without resets."""
+    order = len(tower.listed)
+    if order == 1:
+        return part.states
+    return order**2 * part.states if part.has_resets else order
+
+
+def reset_simulator(part: PermutationReset, length: int, counting: str = "relu") -> ResetSimulator:
+    """The layers of the lemma for one component."""
+    tower = prime_tower(part.permutations, part.states)
+    group = solvable_simulator(tower, length, counting)
+    width = group.rep_dim
+    names = [f"group {i}" for i in range(width)]
+    if part.has_resets:
+        names += [f"copy {i}" for i in range(width)]
+    names += ["value"] + (["idle"] if part.has_resets else [])
+    dim = len(names) + len(SHARED)
+    shared = [len(names), len(names) + 1]
+    layers = group.placed(range(width), shared, dim)
+    if part.has_resets:
+        layers.append(_lookup(part, length, width, dim))
+    if width:
+        layers.append(_apply(part, tower, width, dim, counting))
+    return ResetSimulator(part, tower, tuple(layers), tuple(names))
+
+
+def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:
+    """Copies value and group vector of the last reset; the MLP rounds the value."""
+    value, idle = 2 * width, 2 * width + 1
+    copies = {value: value, **{i: width + i for i in range(width)}}
+    head = memory_head(dim, idle, dim - 2, dim - 1, memory_score(part.states, length), copies)
+    table = interpolate_1d(list(range(part.states)), list(range(part.states)), 1.0)
+    keep = np.ones(dim)
+    keep[value] = 0.0
+    return Layer((head,), lift_mlp(table, [value], [value], dim), keep, keep)
+
+
+def _apply(part: PermutationReset, tower: CounterTower, width: int, dim: int, counting: str) -> Layer:
+    """The table (g, h, q) ↦ q·h⁻¹·g, or g ↦ q₀·g if there are no resets."""
+    codes = tower.vectors
+    if part.has_resets:
+        value, reads = 2 * width, [*range(2 * width + 1)]
+        rows = {
+            (*codes[g], *codes[h], q): compose(inverse(h), g)[q]
+            for g in codes
+            for h in codes
+            for q in range(part.states)
+        }
+    else:
+        value, reads = width, [*range(width)]
+        rows = {codes[g]: g[part.initial] for g in codes}
+    mlp = table_mlp(np.array(list(rows)), np.array(list(rows.values())), counting)
+    keep = np.ones(dim)
+    keep[value] = 0.0
+    return Layer((), lift_mlp(mlp, reads, [value], dim), np.ones(dim), keep)

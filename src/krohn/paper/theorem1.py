@@ -1,0 +1,261 @@
+"""Theorem 1: any automaton in ⌈log₂ T⌉ layers, by the parallel scan of Hillis and Steele.
+
+Channels (q, L), (q, R) for every state q, then positions. Position 0 is one padding token that holds the
+constant map q ↦ q₀; position t holds δ(·, σ_t). Layer l composes the map at t with the one 2^(l−1) back.
+
+Where the printed proof fails (docs/errata.md): the rotation has the wrong sign (4), W_V reads the empty left
+channels (5), an arbitrary coordinate is read out although position T never meets the padding (6), and T
+padding positions and a power of two are asked for where one padding position and any T do (10).
+"""
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.nearest_float import log
+from krohn.errors import InvalidInput, LimitExceeded
+from krohn.network.attention_operations import LookBack
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.position_maps import Select
+from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
+from krohn.paper.blocks import basis, integer_readout, lift_mlp
+from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, binary_code, circle_code
+
+# Lemma "function composition": an MLP that turns the transition maps of g (left) and f (right) into f ∘ g.
+#
+# Channels: ``states`` left values g(q), then ``states`` right values f(q); output f(g(q)). States are
+# numbered 0 … |Q|−1 here (1 … |Q| in the paper), which only makes biases smaller.
+#
+# Three gadgets, which all compute the same function (erratum 7: the lemma claims width |Q|² + |Q| but its own
+# construction uses 4|Q|² + |Q|; the other two are what the claim can really mean):
+#
+# ``plateau``  as printed: 4|Q|² + |Q| units, three layers, tolerates 1/4 in the left values;
+# ``hat``      |Q|² + |Q| units, three layers, as claimed; no plateau, so it needs one-hot attention;
+# ``direct``   2|Q|² units and only two layers, tolerance 1/4: 1[x ≥ q']·y is a difference of two ReLU of a
+#              linear form in x and y, so no layer of indicators is needed. The |Q|⁴-entry second matrix of
+#              the other two disappears, which is what lets 120 states fit into memory.
+
+
+Gadget = Literal["direct", "plateau", "hat"]
+GADGETS: tuple[str, ...] = get_args(Gadget)
+MAX_ENTRIES = 60_000_000
+
+
+def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
+    """The MLP from 2·states channels (left, right) to states channels."""
+    if gadget not in GADGETS:
+        raise InvalidInput(f"gadget must be one of {', '.join(GADGETS)}; got {gadget!r}")
+    width = composition_width(states, gadget)
+    entries = 2 * states * width + (width * states**2 if gadget != "direct" else 0)
+    if entries > MAX_ENTRIES:
+        raise LimitExceeded(
+            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; composing maps of {states:,} "
+            f"states needs {entries:,}; use method auto or a smaller automaton"
+        )
+    return _direct(states) if gadget == "direct" else _by_indicators(states, _INDICATORS[gadget](states))
+
+
+def composition_width(states: int, gadget: str) -> int:
+    """Hidden width of the gadget, as its lemma counts it."""
+    widths = {
+        "plateau": 4 * states**2 + states,
+        "hat": states**2 + states,
+        "direct": 2 * states**2,
+    }
+    return widths[gadget]
+
+
+class _Indicators:
+    """Units of one left channel: slope, biases, and how they combine into 1[x = q'] for every q'."""
+
+    def __init__(self, slope: float, bias: Matrix, combine: Matrix) -> None:
+        self.slope, self.bias, self.combine = slope, bias, combine
+
+
+def _plateau(states: int) -> _Indicators:
+    values = np.arange(states, dtype=np.float64)
+    bias = -(np.repeat(4.0 * values, 4) + np.tile(CORNERS, states))
+    return _Indicators(4.0, bias, np.kron(np.eye(states), SIGNS[:, None]))
+
+
+def _hat(states: int) -> _Indicators:
+    # 1[x = q'] = (x−q'+1)_+ − 2(x−q')_+ + (x−q'−1)_+; units (x−j)_+ for j = −1 … |Q|−2 suffice.
+    combine = np.eye(states) - 2 * np.eye(states, k=-1) + np.eye(states, k=-2)
+    return _Indicators(1.0, 1.0 - np.arange(states, dtype=np.float64), combine)
+
+
+_INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "hat": _hat}
+
+
+def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
+    """Indicators, then relu(M·1[g(q)=q'] + f(q') − M) = f(q')·1[g(q)=q'] with M = |Q|.
+
+    Erratum 8: printed as a product with g(q'), and with a third matrix that sums over q' alone.
+    """
+    per_state, total = len(indicators.bias), float(states)
+    first = np.zeros((2 * states, states * per_state + states))
+    second = np.zeros((states * per_state + states, states * states))
+    for q in range(states):
+        units = slice(q * per_state, (q + 1) * per_state)
+        first[q, units] = indicators.slope
+        second[units, q * states : (q + 1) * states] = total * indicators.combine
+    first[states:, states * per_state :] = np.eye(states)
+    second[states * per_state :] = np.tile(np.eye(states), (1, states))
+    third = np.repeat(np.eye(states), states, axis=0)
+    first_bias = np.concatenate([np.tile(indicators.bias, states), np.zeros(states)])
+    second_bias = np.full(states * states, -total)
+    return Mlp((first, second, third), (first_bias, second_bias, np.zeros(states)))
+
+
+def _direct(states: int) -> Mlp:
+    """Σ_q' [relu(f(q') + M(x−q')) − relu(f(q') + M(x−q'−1))] − M·relu(x), x = g(q) + 1/4, M = 2|Q|.
+
+    For |ξ| ≤ 1/4 the terms with q' < g(q) give M each, q' = g(q) gives f(q') + M(x−q'), later ones 0; what is
+    left after the last summand is f(g(q)). A power of two moves size from biases to the second layer, so that
+    both stay below the lemma's 4|Q| + 2 and integers stay exact.
+    """
+    slope, scale = 2.0 * states, _scale(states)
+    values = np.arange(states, dtype=np.float64)
+    rises, falls = values, values[:-1] + 1.0  # the falling edge of the last value never fires
+    offsets = np.concatenate([rises, falls, [0.0]])
+    reads = np.concatenate([np.eye(states), np.eye(states)[:, :-1], np.zeros((states, 1))], axis=1)
+    signs = np.concatenate([np.ones(states), -np.ones(states - 1), [-1.0]])
+    left = np.kron(np.eye(states), np.full((1, len(offsets)), slope))
+    first = np.concatenate([left, np.tile(reads, (1, states))], axis=0) / scale
+    bias = np.tile(slope * (0.25 - offsets), states) / scale
+    second = scale * np.kron(np.eye(states), signs[:, None])
+    return Mlp((first, second), (bias, np.zeros(states)))
+
+
+def _scale(states: int) -> float:
+    """The power of two nearest to |Q| from above, at most 2|Q|."""
+    return 2.0 ** (states - 1).bit_length()
+
+
+# The discrete meaning of Theorem 1: look back, compose, twice as far each time.
+
+
+def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
+    """``map.l.q`` is the image of q under the last 2^l letters, ``back.l.q`` that of 2^(l−1) letters ago."""
+    states = automaton.num_states
+    maps = [_names("map", index, states) for index in range(depth + 1)]
+    backs = [_names("back", index, states) for index in range(depth + 1)]
+    layers = tuple(
+        ProgramLayer(
+            (LookBack(2 ** (index - 1), maps[index - 1], backs[index]),),
+            (Select(maps[index - 1], backs[index], maps[index]),),
+        )
+        for index in range(1, depth + 1)
+    )
+    sources = tuple(
+        Source(name, tuple(int(target) for target in automaton.table[q]), (automaton.start,) * padding)
+        for q, name in enumerate(maps[0])
+    )
+    written = [name for index in range(depth + 1) for name in maps[index] + (backs[index] if index else ())]
+    registers = tuple(Register(name, 0, states - 1) for name in written)
+    # Erratum 6: only the coordinate q₀ is right at position T, which has composed exactly T letters.
+    readout = Readout((maps[depth][automaton.start],), tuple((q,) for q in range(states)))
+    return Program(registers, sources, layers, readout)
+
+
+def scan_layout(states: int, network: Transformer) -> Layout:
+    """Left channels are free but between attention and MLP; right channels hold the maps composed so far."""
+    free = (Channel(),) * states
+    count = network.dim - 2 * states
+    code = tuple(Channel(position=f"{('cos', 'sin')[index % 2]} {index // 2}") for index in range(count))
+    moments, heads = [(*free, *_channels("map", 0, states), *code)], []
+    for index in range(network.depth):
+        now = _channels("map", index, states)
+        moments.append((*_channels("back", index + 1, states), *now, *code))
+        moments.append((*free, *_channels("map", index + 1, states), *code))
+        text = f"copies the map from {2**index} back"
+        heads.append((HeadMeaning(text, (0,)), HeadMeaning("copies the map of its own position")))
+    return Layout(tuple(moments), tuple(heads))
+
+
+def _channels(kind: str, index: int, states: int) -> tuple[Channel, ...]:
+    return tuple(Channel(register=name) for name in _names(kind, index, states))
+
+
+def _names(kind: str, index: int, states: int) -> tuple[str, ...]:
+    return tuple(f"{kind}.{index}.{q}" for q in range(states))
+
+
+Positions = Literal["circle", "binary"]
+
+
+def build_scan(
+    automaton: Semiautomaton, length: int, gadget: str = "direct", positions: Positions = "circle"
+) -> CompiledNetwork:
+    """The network of Theorem 1 for words of length ≤ ``length`` and the automaton's own start state."""
+    network = scan_transformer(automaton, length, gadget, positions)
+    program = scan_program(automaton, scan_depth(length), network.num_padding)
+    layout = scan_layout(automaton.num_states, network)
+    return CompiledNetwork(network, automaton, "scan", program, layout)
+
+
+def scan_depth(length: int) -> int:
+    """⌈log₂ T⌉, the layers of a scan."""
+    return (length - 1).bit_length()
+
+
+def scan_gamma(states: int, length: int) -> float:
+    """γ = 100·T²·(log |Q| + log T), with |Q| ≥ 2 as the paper assumes.
+
+    Erratum 9: right maps are passed on without rounding, so the errors of all layers add up. The text asks
+    for 0.1 per layer, too much from three layers on; this γ gives 0.1/T.
+    """
+    return 100.0 * length**2 * (log(max(states, 2)) + log(length))
+
+
+def scan_transformer(
+    automaton: Semiautomaton, length: int, gadget: str = "direct", positions: Positions = "circle"
+) -> Transformer:
+    """The matrices alone."""
+    if length < 1:
+        raise InvalidInput(f"the length must be at least 1; got {length}")
+    states, depth = automaton.num_states, scan_depth(length)
+    code, padding = position_code(states, length, positions)
+    dim = 2 * states + code.channels
+    right = np.arange(states, 2 * states)
+    embedding = np.zeros((automaton.num_letters, dim))
+    embedding[:, right] = automaton.table.T
+    pads = np.zeros((padding, dim))
+    pads[:, right] = automaton.start
+    places = np.concatenate([np.zeros((len(code.points), 2 * states)), code.points], axis=1)
+    layers = _scan_layers(states, code, depth, gadget)
+    readout, bias = integer_readout(dim, {int(right[automaton.start]): np.arange(states)}, states)
+    return Transformer(embedding, pads, places, layers, readout, bias)
+
+
+def position_code(states: int, length: int, positions: str) -> tuple[PositionCode, int]:
+    """The code of all positions and the number of padding positions it needs."""
+    if positions == "circle":
+        return circle_code(1 + length, length, scan_gamma(states, length)), 1
+    if positions == "binary":
+        padding = 2 ** max(scan_depth(length) - 1, 0)
+        return binary_code(padding + length), padding
+    raise InvalidInput(f"positions must be circle or binary; got {positions!r}")
+
+
+def _scan_layers(states: int, code: PositionCode, depth: int, gadget: str) -> tuple[Layer, ...]:
+    dim = 2 * states + code.channels
+    left, right = np.arange(states), np.arange(states, 2 * states)
+    mlp = lift_mlp(composition_mlp(states, gadget), [*left, *right], [*right], dim)
+    # The scan works in place, as the paper says; but positions need a residual (erratum 11), or they are
+    # lost after one layer.
+    keep = np.concatenate([np.zeros(2 * states), np.ones(code.channels)])
+    where = code.scale * basis(dim, range(2 * states, dim))
+    value = basis(dim, [*right])  # erratum 5: the maps live in the right channels
+
+    def head(distance: int, writes: Matrix) -> Head:
+        # Erratum 4: the rotation must be by +π·2^(l−1)/T for the head to look back and not ahead.
+        return Head(where, where @ code.key_rotation(distance), value, writes.T)
+
+    return tuple(
+        Layer((head(2**index, basis(dim, [*left])), head(0, basis(dim, [*right]))), mlp, keep, keep)
+        for index in range(depth)
+    )

@@ -1,0 +1,345 @@
+"""Theorem 2: any solvable automaton in constant depth, as the paper builds it from a Krohn–Rhodes cascade.
+
+Per level: the permutation-reset simulators of the level in parallel, then one wiring layer whose MLP turns
+the states above and the letter into the letters of the next level (lemma "Implementing the transformation
+cascade").
+
+Erratum 28: dependency functions read states *before* the letter, but the channels at position t hold those
+*after* it. So the wiring layer's attention is not the identity but a look-back by one position, as in
+Theorem 1. Position 0 holds the initial states and its own letter code 0.
+
+Erratum 39: "solvable" is defined through one chosen decomposition; it is a property of T(A), which is why
+the holonomy cascade may decide it. Erratum 38: automata that are not solvable begin at five states, not 60.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.algebra.group_names import group_name
+from krohn.algebra.solvable import prime_tower
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import Update, holonomy_cascade
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
+from krohn.paper.blocks import (
+    basis,
+    drop_unused_channels,
+    identity_layer,
+    integer_readout,
+    lift_layer,
+    lift_mlp,
+    parallel_layers,
+    then_table,
+)
+from krohn.paper.lemmas import PositionCode, absorber, binary_code, circle_code, table_mlp
+from krohn.paper.permutation_reset import (
+    SHARED,
+    ComponentCascade,
+    ResetSimulator,
+    component_cascade,
+    reset_simulator,
+    table_rows,
+)
+from krohn.paper.theorem1 import scan_gamma
+
+# Channel assignment in the network of Theorem 2.
+
+
+@dataclass(frozen=True, eq=False)
+class CascadeStream:
+    """Shared positions, the letter, the blocks of the components, copies of earlier states, the state."""
+
+    simulators: tuple[ResetSimulator, ...]
+    code: PositionCode
+
+    @property
+    def code_names(self) -> tuple[str, ...]:
+        """Channels of the position code that look-backs use; none if there is one level."""
+        if self.levels < 2:
+            return ()
+        return tuple(f"{('cos', 'sin')[i % 2]} {i // 2}" for i in range(self.code.channels))
+
+    @property
+    def levels(self) -> int:
+        """Number of levels."""
+        return max((simulator.part.level for simulator in self.simulators), default=-1) + 1
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All channels in order."""
+        fixed = [*SHARED, *self.code_names, "letter"]
+        blocks = [f"{i} {name}" for i, sim in enumerate(self.simulators) for name in sim.channels]
+        copies = [
+            f"{i} previous" for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1
+        ]
+        return (*fixed, *blocks, *copies, "state")
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Channels that only depend on the position."""
+        return (*SHARED, *self.code_names)
+
+    @property
+    def dim(self) -> int:
+        """Number of channels."""
+        return len(self.names)
+
+    @property
+    def shared(self) -> list[int]:
+        """⊥, log(2T−t), t/T, one."""
+        return [*range(len(SHARED))]
+
+    @property
+    def circle(self) -> list[int]:
+        """The channels of the position code."""
+        return [self.names.index(name) for name in self.code_names]
+
+    @property
+    def letter(self) -> int:
+        """The letter + 1; 0 at position 0."""
+        return self.names.index("letter")
+
+    @property
+    def state(self) -> int:
+        """The state of the automaton, after the last layer."""
+        return self.dim - 1
+
+    def channels_of(self, component: int) -> list[int]:
+        """The component's own channels, then the shared ones, as its layers expect them."""
+        first = self._first(component)
+        return [*range(first, first + len(self.simulators[component].channels)), *self.shared]
+
+    def inputs(self, component: int) -> list[int]:
+        """The channels a letter of the component is written to."""
+        return [self._first(component) + i for i in self.simulators[component].inputs]
+
+    def value(self, component: int) -> int:
+        """The state of a component."""
+        return self._first(component) + self.simulators[component].value
+
+    def previous(self, component: int) -> int:
+        """The state of a component one position earlier."""
+        return self.names.index(f"{component} previous")
+
+    def _first(self, component: int) -> int:
+        return self.names.index(f"{component} {self.simulators[component].channels[0]}")
+
+
+# What the channels of the network of Theorem 2 hold: a channel is free until something writes it.
+
+
+Written = npt.NDArray[np.bool_]
+
+
+def cascade_layout(
+    network: Transformer, names: Sequence[str], position_names: Sequence[str], texts: Sequence[Sequence[str]]
+) -> Layout:
+    """Channels by name at every moment, heads by text."""
+    written: Written = np.zeros(network.dim, dtype=bool)
+    for matrix in (network.embedding, network.padding, network.positions):
+        written = written | (matrix != 0).any(axis=0)
+    moments = [_moment(names, position_names, written)]
+    for layer in network.layers:
+        written = written | _by_heads(layer, network.dim)
+        moments.append(_moment(names, position_names, written))
+        written = written | (layer.mlp.weights[-1] != 0).any(axis=0)
+        moments.append(_moment(names, position_names, written))
+    heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
+    return Layout(tuple(moments), heads)
+
+
+def _by_heads(layer: Layer, dim: int) -> Written:
+    result: Written = np.zeros(dim, dtype=bool)
+    for head in layer.heads:
+        result = result | (head.output != 0).any(axis=0)
+    return result
+
+
+def _moment(names: Sequence[str], position_names: Sequence[str], written: Written) -> tuple[Channel, ...]:
+    return tuple(
+        Channel(position=name) if name in position_names else Channel(register=name) if used else Channel()
+        for name, used in zip(names, written, strict=True)
+    )
+
+
+MAX_ROWS = 20_000
+MAX_COUNTER_WEIGHTS = 1 << 24
+"""Approximate weights of a group's counters: more take over ten seconds and most of a gigabyte to build."""
+
+
+def build_paper(
+    automaton: Semiautomaton,
+    length: int,
+    activation: str = "relu",
+    max_rows: int = MAX_ROWS,
+    positions: str = "circle",
+) -> CompiledNetwork:
+    """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
+
+    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower, with tables that
+    saturate as its steps do), ``sin`` (width independent
+    of the length). ``positions`` of the look-backs: ``circle`` as in Theorem 1, ``binary`` (fit for float16).
+    """
+    if length < 1:
+        raise InvalidInput(f"the length must be at least 1; got {length}")
+    whole = component_cascade(holonomy_cascade(automaton))
+    _refuse(whole, max_rows, length, activation)
+    simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
+    stream = CascadeStream(simulators, look_back_code(whole, length, positions))
+    layers, texts = _all_layers(whole, stream, activation)
+    network = _network(automaton, whole, stream, layers, length)
+    network, layout = drop_unused_channels(
+        network, cascade_layout(network, stream.names, stream.position_names, texts)
+    )
+    return CompiledNetwork(network, automaton, "paper", None, layout)
+
+
+def _refuse(whole: ComponentCascade, max_rows: int, length: int, activation: str) -> None:
+    reasons = [*cascade_refusals(whole, max_rows), *counter_refusals(whole, length, activation)]
+    if reasons:
+        raise Unsupported("; ".join(reasons))
+
+
+def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
+    """Every reason why the theorem cannot be built, each with what to do about it."""
+    raised = f"more than {max_rows:,}; raise --max-rows (max_rows= in Python) or use method cascade or scan"
+    for number, part in enumerate(whole.components):
+        group = part.group
+        if not group.is_solvable:
+            yield (
+                f"method paper needs solvable groups: the group {group_name(group)} of order "
+                f"{group.order} on {part.states} tiles (level {part.level}) is not solvable; use method scan"
+            )
+            continue
+        try:
+            rows = table_rows(part, prime_tower(part.permutations, part.states))
+        except LimitExceeded as error:
+            yield f"component {number}: {error}"
+            continue
+        if rows > max_rows:
+            yield f"component {number} (group of order {group.order}) needs {rows:,} table rows, {raised}"
+    for level in range(1, whole.num_levels):
+        rows = len(wiring_rows(whole, level))
+        if rows > max_rows:
+            yield f"the wiring into level {level} needs {rows:,} table rows, {raised}"
+
+
+def counter_refusals(whole: ComponentCascade, length: int, activation: str) -> Iterator[str]:
+    """A reason for each group whose counters, with a unit for each sum they can reach, are too wide."""
+    if activation == "sin":
+        return
+    for part in whole.components:
+        a_letter = 2 * part.group.order * part.states
+        if part.group.order > 1 and a_letter * length > MAX_COUNTER_WEIGHTS:
+            name, most = group_name(part.group), MAX_COUNTER_WEIGHTS // a_letter
+            yield (
+                f"words must have at most {most:,} letters, as counters of {name} need a unit per sum; got "
+                f"{length:,}: use --activation sin, whose width does not grow, or method auto"
+            )
+
+
+def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tuple[Update, ...]]:
+    """(states above before the letter …, letter + 1) ↦ actions of the components of the level."""
+    above = [i for i, part in enumerate(whole.components) if part.level < level]
+    here = [i for i, part in enumerate(whole.components) if part.level == level]
+    return {
+        (*(values[i] for i in above), letter + 1): tuple(actions[i] for i in here)
+        for (values, letter), actions in whole.moves.items()
+    }
+
+
+def look_back_code(whole: ComponentCascade, length: int, positions: str) -> PositionCode:
+    """The code that finds position t − 1; with binary circles no more padding is needed for one step back."""
+    if positions == "binary":
+        return binary_code(1 + length)
+    if positions != "circle":
+        raise InvalidInput(f"positions must be circle or binary; got {positions!r}")
+    most = max((part.states for part in whole.components), default=2)
+    return circle_code(1 + length, length, scan_gamma(most, length))
+
+
+def _all_layers(
+    whole: ComponentCascade, stream: CascadeStream, counting: str
+) -> tuple[list[Layer], list[list[str]]]:
+    layers: list[Layer] = []
+    texts: list[list[str]] = []
+    for level in range(whole.num_levels):
+        if level:
+            layers.append(_wiring(whole, stream, level, counting))
+            texts.append([f"copies the states of level {level - 1} from 1 back"])
+        parts = [i for i, part in enumerate(whole.components) if part.level == level]
+        depth = max(len(stream.simulators[i].layers) for i in parts)
+        for index in range(depth):
+            placed = [
+                lift_layer(stream.simulators[i].layers[index], stream.channels_of(i), stream.dim)
+                for i in parts
+                if index < len(stream.simulators[i].layers)
+            ]
+            layers.append(parallel_layers(placed))
+            texts.append([text for i in parts for text in stream.simulators[i].head_texts(index, i)])
+    if not layers:
+        layers, texts = [identity_layer(stream.dim)], [[]]
+    reads = [stream.value(i) for i in range(len(whole.components))]
+    if reads:
+        table = table_mlp(np.array(list(whole.state)), np.array(list(whole.state.values())), counting)
+        layers[-1] = then_table(layers[-1], table, reads, stream.state)
+    return layers, texts
+
+
+def _wiring(whole: ComponentCascade, stream: CascadeStream, level: int, counting: str) -> Layer:
+    """Look back by one, then the table of the dependency functions of the next level."""
+    above = [i for i, part in enumerate(whole.components) if part.level < level]
+    last = [i for i in above if whole.components[i].level == level - 1]
+    here = [i for i, part in enumerate(whole.components) if part.level == level]
+    code = stream.code
+    where = code.scale * basis(stream.dim, stream.circle)
+    copies = basis(stream.dim, [stream.value(i) for i in last])
+    writes = basis(stream.dim, [stream.previous(i) for i in last])
+    head = Head(where, where @ code.key_rotation(1), copies, writes.T)
+    rows = {
+        key: [v for i, action in zip(here, actions, strict=True) for v in stream.simulators[i].encode(action)]
+        for key, actions in wiring_rows(whole, level).items()
+    }
+    start = (*(whole.initial[i] for i in above), 0)
+    rows[start] = [v for i in here for v in stream.simulators[i].initial()]
+    mlp = table_mlp(np.array(list(rows)), np.array(list(rows.values())), counting)
+    reads = [*(stream.previous(i) for i in above), stream.letter]
+    targets = [channel for i in here for channel in stream.inputs(i)]
+    everywhere = np.ones(stream.dim)
+    return Layer((head,), lift_mlp(mlp, reads, targets, stream.dim), everywhere, everywhere)
+
+
+def _network(
+    automaton: Semiautomaton, whole: ComponentCascade, stream: CascadeStream, layers: list[Layer], length: int
+) -> Transformer:
+    embedding = np.zeros((automaton.num_letters, stream.dim))
+    padding = np.zeros((1, stream.dim))
+    embedding[:, stream.letter] = np.arange(1, automaton.num_letters + 1)
+    for i, part in enumerate(whole.components):
+        if part.level == 0:
+            simulator = stream.simulators[i]
+            for letter in range(automaton.num_letters):
+                embedding[letter, stream.inputs(i)] = simulator.encode(whole.moves[whole.initial, letter][i])
+            padding[0, stream.inputs(i)] = simulator.initial()
+    readout, bias = integer_readout(
+        stream.dim, {stream.state: np.arange(automaton.num_states)}, automaton.num_states
+    )
+    if not whole.components:  # the start state is never left
+        bias = np.where(np.arange(automaton.num_states) == automaton.start, 1.0, 0.0)
+    return Transformer(embedding, padding, _positions(stream, length), tuple(layers), readout, bias)
+
+
+def _positions(stream: CascadeStream, length: int) -> Matrix:
+    positions = np.zeros((1 + length, stream.dim))
+    positions[0, stream.shared[0]] = 1.0
+    positions[:, stream.shared[1]] = absorber(1 + length, length)
+    positions[:, stream.shared[2]] = np.arange(1 + length) / length
+    positions[:, stream.shared[3]] = 1.0
+    if stream.circle:
+        positions[:, stream.circle] = stream.code.points
+    return positions

@@ -1,0 +1,1 @@
+"""Proving: any kind of network, one claim, one certificate; witnesses and counterexamples are found here."""

@@ -1,0 +1,154 @@
+"""Finds boxes for ``check.boxes``: nothing here is trusted.
+
+A box stands for a state of the automaton and the last letters read. One box for each state alone is not
+enough: letters enter the gates of a cell additively, and a network that holds a state and corrects errors
+refreshes it from h, so its code depends on how the state was reached.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.arithmetic.real import Array, Integers
+from krohn.check.files.reader import Automaton
+from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, BoxVerdict, Words, check
+from krohn.check.verdict import Refused
+
+Box = tuple[Array, Array]
+Short = type[np.float16] | type[np.float32]
+SHORT: dict[str, Short] = {"f2": np.float16, "f4": np.float32}
+"""Short floats for the sides of boxes, by the names that witnesses give."""
+
+GROWTH, STEP = 0.05, 1e-6
+"""Overshoot of a side that moves, relative and absolute: otherwise it would approach its limit forever."""
+
+
+def words_of(automaton: Semiautomaton, allowed: npt.NDArray[np.bool_] | None = None) -> Words:
+    """All words, or those whose letters are all allowed [state, letter]."""
+    table = automaton.table.astype(np.int64)
+    own = Automaton(table, int(automaton.start), np.arange(len(table)))
+    return Words(own, np.ones(table.shape, dtype=bool) if allowed is None else allowed)
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """States with the last letters read, one box for each; number 0 is the empty word."""
+
+    state: Integers
+    follower: Integers
+    last: Integers  # the last letter, −1 for the empty word
+
+
+def contexts(words: Words, letters: int = 1) -> Contexts | None:
+    """All reachable pairs of a state and at most ``letters`` last letters; none if there are too many."""
+    first: tuple[int, tuple[int, ...]] = (words.automaton.start, ())
+    number, order, rows = {(first, True): 0}, [first], []
+    for state, word in order:  # grows during iteration
+        row = []
+        for letter in range(words.table.shape[1]):
+            if not words.allowed[state, letter]:
+                row.append(-1)
+                continue
+            key = (int(words.table[state, letter]), (*word, letter)[-letters:])
+            if (key, False) not in number:
+                number[key, False] = len(order)
+                order.append(key)
+            row.append(number[key, False])
+        rows.append(row)
+        if len(order) > MAX_BOXES:
+            return None
+    last = [word[-1] if word else -1 for _, word in order]
+    return Contexts(np.array([state for state, _ in order]), np.array(rows), np.array(last))
+
+
+def search(
+    cell: BoxCell, words: Words, found: Contexts, begin: Box | None = None, rounds: int = 300
+) -> tuple[Boxes, BoxVerdict]:
+    """Grows boxes from the empty word, or from a guess, until closed under all letters; then checks them."""
+    count = len(found.state)
+    low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
+    dirty = np.arange(count) == 0
+    if begin is not None:
+        low, high, dirty = begin[0].copy(), begin[1].copy(), np.ones(count, bool)
+    low[0] = high[0] = 0.0
+    try:
+        with np.errstate(all="ignore"):
+            _closed(cell, found, low, high, dirty, rounds)
+            boxes = Boxes(found.state, found.follower, low, high)
+            return boxes, check(cell, boxes, words)
+    except Refused as refusal:
+        return Boxes(found.state, found.follower, low, high), BoxVerdict(str(refusal))
+
+
+def _closed(
+    cell: BoxCell, found: Contexts, low: Array, high: Array, dirty: npt.NDArray[np.bool_], rounds: int
+) -> None:
+    """Grows boxes until closed under all letters, or until a read-out margin is not positive."""
+    numbers = np.arange(len(low))
+    for turn in range(rounds):
+        grown = _grow(cell, found.follower, low, high, dirty)
+        dirty = np.isin(numbers, grown)
+        if not dirty.any():
+            break
+        seen = np.isfinite(low[:, 0]) & (numbers > 0)
+        if turn % 5 == 4 and not (cell.margins(low[seen], high[seen], found.state[seen]) > 0).all():
+            break
+
+
+def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
+    """Boxes with short-float sides: rounded outwards, and grown until closed under all letters."""
+    kind = SHORT[sides]
+    low, high = outwards(boxes.low, boxes.high, kind)
+    dirty = np.ones(len(low), bool)
+    for _ in range(rounds):
+        grown = _grow(cell, boxes.follower, low, high, dirty)
+        if not len(grown):
+            break
+        low, high = outwards(low, high, kind)
+        dirty = np.isin(np.arange(len(low)), grown)
+    return Boxes(boxes.state, boxes.follower, low, high)
+
+
+def outwards(low: Array, high: Array, sides: Short) -> Box:
+    """Rounds a box outwards to the nearest short floats."""
+    with np.errstate(over="ignore"):
+        down, up = (side.astype(sides).astype(np.float64) for side in (low, high))
+        below = np.nextafter(down.astype(sides), sides(-np.inf)).astype(np.float64)
+        above = np.nextafter(up.astype(sides), sides(np.inf)).astype(np.float64)
+    return np.where(down > low, below, down), np.where(up < high, above, up)
+
+
+def proof_summary(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
+    """The failure with the box named by its state and the letters that lead to it."""
+    if verdict.at is None:
+        return verdict.failure
+    box, letter = verdict.at
+    state = automaton.state_names[boxes.state[box]]
+    into = [name for a, name in enumerate(automaton.letter_names) if (boxes.follower[:, a] == box).any()]
+    where = f"state {state} after letter {' or '.join(into)}" if box else "the empty word"
+    if letter < 0:
+        return f"{verdict.failure} ({where})"
+    target = automaton.state_names[boxes.state[boxes.follower[box, letter]]]
+    read = automaton.letter_names[letter]
+    return f"{verdict.failure} ({where}; letter {read} must lead to state {target})"
+
+
+def _grow(
+    cell: BoxCell, follower: Integers, low: Array, high: Array, dirty: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.intp]:
+    """Encloses the images of the dirty boxes; returns the boxes that grew."""
+    new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
+    for letter in range(follower.shape[1]):
+        source = np.flatnonzero(dirty & (follower[:, letter] >= 0))
+        target = follower[source, letter]
+        image_low, image_high = cell.image(low[source], high[source], letter)
+        np.minimum.at(new_low, target, image_low)
+        np.maximum.at(new_high, target, image_high)
+    down, up = new_low < low, new_high > high
+    by_down = np.nan_to_num(np.where(down, low - new_low, 0), posinf=0)
+    by_up = np.nan_to_num(np.where(up, new_high - high, 0), posinf=0)
+    low[:] = np.where(down, new_low - GROWTH * by_down - STEP, low)
+    high[:] = np.where(up, new_high + GROWTH * by_up + STEP, high)
+    return np.flatnonzero((down | up).any(1))

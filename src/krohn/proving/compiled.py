@@ -1,0 +1,244 @@
+"""Verifies a compiled network: runs all short words, proves it, checks its description, seeks wrong words.
+
+Or checks a certificate against a network: the rules alone, on the certificate's witness and the network's own
+files. Nothing is searched then and nothing in the certificate is trusted; in addition to ``python -m
+krohn.check``, the claim's automaton is compared with the one that the user names, or that the files name.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.claim import Certificate, Claim
+from krohn.check.files.folder import compiled_net
+from krohn.check.files.net import Net
+from krohn.check.rules import RULES, check_certificate
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import tensors_of
+from krohn.network.transformer import Transformer
+from krohn.proving.description import check_hints
+from krohn.proving.identity import Identity, identify
+from krohn.proving.outcome import Check, Record, Refuted, Verification, place
+from krohn.proving.proof import SHORT, attempt, checkable_table, is_scan, one_thread
+from krohn.proving.word_search import exhaustive, search
+
+ARITHMETICS = tuple(FORMATS)
+RULE_SET = "transformer"
+OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
+"""Prefixes of the small checker's refusals, which name their place themselves."""
+
+
+def arithmetic(name: str) -> str:
+    """The name of a float format, validated."""
+    if name not in ARITHMETICS:
+        raise InvalidInput(f"dtype must be one of {', '.join(ARITHMETICS)}; got {name!r}")
+    return name
+
+
+def verify_compiled(
+    compiled: CompiledNetwork,
+    dtype: str = "float64",
+    length: int | None = None,
+    *,
+    automaton: Semiautomaton | None = None,
+    renamed: bool = False,
+    second_opinion: bool = True,
+    largest: bool = True,
+    lowers_again: bool = False,
+) -> Verification:
+    """Decides from the weights whether the network is right on every word of length ≤ ``length``.
+
+    Args:
+        compiled: the network.
+        dtype: the arithmetic: float64, float32, bfloat16 or float16.
+        length: at most the length it was built for, which is the default.
+        automaton: the intended automaton; by default the one that the file claims.
+        renamed: allow that the network's states and letters have other names than those of ``automaton``.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if it is refused, find the largest length that is certified.
+        lowers_again: whether its program, lowered again, gives its tensors: then the description fits.
+    """
+    dtype = arithmetic(dtype)
+    wanted = compiled.length if length is None else length
+    if not 1 <= wanted <= compiled.length:
+        raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
+    identity = identify(compiled.automaton, automaton, renamed=renamed)
+    if identity.mismatch:
+        return _another(identity, claim_of(compiled, compiled.automaton, dtype, wanted)[1], compiled)
+    return _certificate(
+        compiled,
+        identity,
+        dtype,
+        wanted,
+        second_opinion=second_opinion,
+        largest=largest,
+        lowers_again=lowers_again,
+    )
+
+
+def _certificate(
+    compiled: CompiledNetwork,
+    identity: Identity,
+    dtype: str,
+    wanted: int,
+    *,
+    second_opinion: bool,
+    largest: bool,
+    lowers_again: bool,
+) -> Verification:
+    matrices, automaton = compiled.transformer, identity.automaton
+    compiled = replace(compiled, automaton=automaton)  # the description is compared with it too
+    opinion, result = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
+    record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=result is not None)
+    unproved = failure is not None
+    if failure is None:
+        failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
+    if result is not None and failure is None:
+        failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", result.word)
+        record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
+    if failure is not None and result is None:
+        result = search(matrices, automaton, dtype, wanted, failure.word)
+    claim = claim_of(compiled, automaton, dtype, wanted)[1]
+    shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
+    best = wanted if failure is None else 0
+    if unproved and largest and result is None:
+        best = _largest(matrices, automaton, wanted, dtype)
+    return Verification(
+        certified=failure is None,
+        claim=claim,
+        margin=margin if failure is None else 0.0,
+        checks=tuple(record.checks),
+        counterexample=result,
+        largest=best,
+        reason="" if failure is None else refutation_text(failure, matrices.depth),
+        second_opinion=opinion,
+        depth=matrices.depth,
+        identity=identity,
+        certificate=shown if failure is None else None,
+    )
+
+
+def claim_of(
+    compiled: CompiledNetwork, automaton: Semiautomaton, dtype: str, length: int
+) -> tuple[Net, Claim]:
+    """Everything that decides the network's answers, and the claim to be proved."""
+    matrices = compiled.transformer
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers]
+    names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
+    net = compiled_net(tensors_of(matrices), shape, matrices.mask, {**names, "target": automaton.target})
+    table = checkable_table(automaton)
+    about = (net.kind, net.digest, net.configuration, automaton.letter_names, automaton.state_names, table)
+    claim = Claim(*about, automaton.target, length, dtype)
+    return net, replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
+
+
+def refutation_text(failure: Refuted, depth: int) -> str:
+    """The cause of a failure, with its place unless the small checker has named it."""
+    return (
+        failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"
+    )
+
+
+def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Verification:
+    """The network is for another automaton than the user named: nothing is left to prove."""
+    return Verification(
+        certified=False,
+        claim=claim,
+        margin=0.0,
+        checks=(Check("identity", 0, 1.0, 0.0, False, identity.mismatch),),
+        counterexample=None,
+        largest=0,
+        reason=f"identity: {identity.mismatch}",
+        second_opinion=None,
+        depth=compiled.transformer.depth,
+        identity=identity,
+    )
+
+
+def _hint_failure(
+    compiled: CompiledNetwork, length: int, record: Record, *, lowers_again: bool
+) -> Refuted | None:
+    if lowers_again:
+        record.layer = 0
+        record.note("hints", "lowering the program again gives these tensors and this description")
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            check_hints(compiled, length, record)
+    except Refuted as refusal:
+        return refusal
+    return None
+
+
+def _largest(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> int:
+    """By bisection: errors only grow with the length.
+
+    A scan is first tried around the length up to which a machine can take its place: beyond it, MLPs that
+    fail are the same at every length.
+    """
+    low, high = 0, length
+    first = [SHORT, SHORT + 1] if is_scan(network, automaton) else []
+    while high - low > 1:
+        middle = first.pop() if first else (low + high) // 2
+        if not low < middle < high:
+            continue
+        if attempt(network, automaton, middle, dtype)[1] is None:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def recheck_net(
+    net: Net,
+    named: Semiautomaton,
+    certificate: Certificate,
+    meant: Semiautomaton | None,
+    *,
+    renamed: bool = False,
+    beyond: str = "",
+) -> Verification:
+    """The verdict on a certificate; ``named`` is the automaton that the files of the network name, ``beyond``
+    what was asked and is not claimed.
+    """
+    identity, claim = identify(named, meant, renamed=renamed), certificate.claim
+    reason, verdict = f"identity: {identity.mismatch}" if identity.mismatch else beyond, None
+    if not reason and not _same(certificate, identity.automaton):
+        reason = "identity: the certificate is about another automaton than the network's files name"
+    if not reason:
+        with one_thread():
+            verdict = check_certificate(net, certificate)
+        reason = verdict.reason
+    done = verdict is not None and verdict.certified
+    lead = f", with a logit margin of {verdict.margin:.6g}" if verdict and verdict.margin else ""
+    text = reason or f"the witness holds{lead}"
+    limit, layer = (1.0 if done else 0.0), (0 if verdict is None else verdict.layer)
+    return Verification(
+        certified=done,
+        claim=claim,
+        margin=0.0 if verdict is None else verdict.margin,
+        checks=(Check("witness", layer, 1.0 - limit, limit, done, text),),
+        counterexample=None,
+        largest=claim.up_to or 0 if done else 0,
+        reason=reason,
+        second_opinion=None,
+        depth=len(net.configuration.get("shape", ())),
+        identity=identity,
+        certificate=certificate if done else None,
+    )
+
+
+def _same(certificate: Certificate, automaton: Semiautomaton) -> bool:
+    """Whether the claim is about this automaton: the same names, table, start and outputs."""
+    claim, table = certificate.claim, checkable_table(automaton)
+    names = (claim.letters, claim.states, claim.target)
+    if names != (automaton.letter_names, automaton.state_names, automaton.target):
+        return False
+    held = replace(claim.automaton, start=int(claim.automaton.start))
+    return held.start == table.start and all(
+        np.array_equal(mine, theirs)
+        for mine, theirs in ((held.table, table.table), (held.shows, table.shows))
+    )

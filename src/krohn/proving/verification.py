@@ -1,0 +1,262 @@
+"""``verify``: one question and one form of answer for every kind of network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, TRAINED, Folder
+from krohn.check.claim import Certificate, Claim, read_certificate
+from krohn.check.files.bounded import shown
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
+from krohn.errors import InvalidInput
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import float_name
+from krohn.proving.compiled import arithmetic, recheck_net
+from krohn.proving.outcome import Verification
+
+if TYPE_CHECKING:
+    from krohn.proving.kernel import KernelVerdict
+    from krohn.recurrent.recurrent_network import RecurrentNetwork
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question about a network of any kind.
+
+    Attributes:
+        dtype: the float format; by default float64 for compiled networks, for exports the one that
+            config.json names, and float32 for others.
+        length: the longest words; by default as long as the network was built for, or of every length.
+        automaton: the automaton to verify against; by default the one that the files name.
+        renamed: allow its names of states and letters to differ from the network's.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if the proof fails, find the largest length that is proved.
+        effort: for a trained network: how many words to run.
+        device: the torch device for a trained network.
+    """
+
+    dtype: str | None = None
+    length: int | None = None
+    automaton: Semiautomaton | None = None
+    renamed: bool = False
+    second_opinion: bool = True
+    largest: bool = True
+    effort: float = 1.0
+    device: str = "cpu"
+
+
+@overload
+def verify(
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
+    dtype: Any = None,
+    length: int | None = None,
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    certificate: Certificate | str | Path | None = None,
+    second_opinion: bool = True,
+    largest: bool = True,
+    effort: float = 1.0,
+    device: str = "cpu",
+) -> Verification: ...
+
+
+@overload
+def verify(
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    kernel: Literal[True],
+) -> "KernelVerdict": ...
+
+
+def verify(
+    network: "CompiledNetwork | RecurrentNetwork | str | Path",
+    dtype: Any = None,
+    length: int | None = None,
+    *,
+    automaton: AutomatonLike | None = None,
+    renamed: bool = False,
+    certificate: Certificate | str | Path | None = None,
+    second_opinion: bool = True,
+    largest: bool = True,
+    effort: float = 1.0,
+    device: str = "cpu",
+    kernel: bool = False,
+) -> "Verification | KernelVerdict":
+    """Whether a network is proved right: compiled, exported, recurrent or trained; an object or its folder.
+
+    Args:
+        network: what ``compile`` returns, or the folder of a compiled network, of an export for
+            ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate).
+        dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
+            compiled networks, for exports the one that config.json names, and float32 for all others.
+        length: the longest words; by default those it was built for, and words of every length for recurrent
+            networks and trained ones.
+        automaton: the automaton to verify against (object, name or file); by default the one that the files
+            name, which is then taken on trust.
+        renamed: allow the network's names of states and letters to differ from those of ``automaton``.
+        certificate: recheck this certificate instead of searching for a proof; where ``dtype`` or ``length``
+            are given, it must be about this type and words of at least this length.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if the proof fails, find the largest length that is proved.
+        effort: for a trained network: how many words to run; 1 is a few seconds.
+        device: the torch device for a trained network.
+        kernel: for a compiled network: have Coq check the proof, in float32: for words of every length, or
+            for those that a Transformer was built for.
+    """
+    meant = None if automaton is None else as_automaton(automaton)
+    if kernel:
+        from krohn.proving.kernel import kernel_verdict
+
+        if dtype not in (None, "float32") or length is not None or certificate is not None:
+            raise InvalidInput(
+                "kernel proves float32, for all words a network was built for; "
+                "omit dtype, length and certificate"
+            )
+        return kernel_verdict(network, meant, renamed=renamed)
+    length, named = _whole(length), None if dtype is None else float_name(dtype)
+    if certificate is not None:
+        return _rechecked(network, certificate, named, length, meant, renamed=renamed)
+    question = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
+    return VERIFIERS[kind_of(network)](network, question)
+
+
+def _whole(length: Any) -> int | None:
+    """The length as a number of Python, whatever kind of whole number was given."""
+    if length is None:
+        return None
+    whole = isinstance(length, Integral) and not isinstance(length, bool)
+    if not whole or length < 1:
+        raise InvalidInput(f"the length must be a whole number from 1 on; got {shown(length)}")
+    return int(length)
+
+
+def kind_of(network: Any) -> str:
+    """Which kind of network it is: by its type, or by the files of its folder."""
+    if isinstance(network, CompiledNetwork):
+        return COMPILED
+    if not isinstance(network, str | Path):
+        from krohn.recurrent.recurrent_network import RecurrentNetwork
+
+        if isinstance(network, RecurrentNetwork):
+            return RECURRENT
+        raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
+    return Folder(Path(network)).require("verify needs", *KEYS)
+
+
+def _compiled(network: Any, question: Question) -> Verification:
+    from krohn.construct.lowering.assembly import lowers_again
+    from krohn.proving.compiled import verify_compiled
+
+    compiled = _loaded(network)
+    return verify_compiled(
+        compiled,
+        question.dtype or "float64",
+        question.length,
+        automaton=question.automaton,
+        renamed=question.renamed,
+        second_opinion=question.second_opinion,
+        largest=question.largest,
+        lowers_again=lowers_again(compiled),
+    )
+
+
+def _loaded(network: Any) -> CompiledNetwork:
+    from krohn.network.storage import load
+
+    return network if isinstance(network, CompiledNetwork) else load(network)
+
+
+def _export(network: Any, question: Question) -> Verification:
+    from krohn.proving.export import verify_export
+
+    return verify_export(
+        Path(network), question.dtype, question.length, question.automaton, renamed=question.renamed
+    )
+
+
+def _rechecked(
+    network: Any,
+    given: Certificate | str | Path,
+    dtype: str | None,
+    length: int | None,
+    meant: Semiautomaton | None,
+    *,
+    renamed: bool,
+) -> Verification:
+    certificate = given if isinstance(given, Certificate) else read_certificate(given)
+    net, named = _net_and_automaton(network, certificate)
+    beyond = _beyond(certificate.claim, None if dtype is None else arithmetic(dtype), length)
+    return recheck_net(net, named, certificate, meant, renamed=renamed, beyond=beyond)
+
+
+def _beyond(claim: Claim, dtype: str | None, length: int | None) -> str:
+    """What was asked that the claim does not say: another float type, or longer words; else nothing."""
+    if dtype not in (None, claim.dtype):
+        return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
+    if length is not None and claim.up_to is not None and claim.up_to < length:
+        which = f"words of at most {claim.up_to:,} letters"
+        return f"question: the certificate is about {which}; {length:,} were asked for"
+    return ""
+
+
+def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
+    """The network as the checker reads it, and the automaton that its files name."""
+    kind = kind_of(network)
+    if isinstance(network, CompiledNetwork):
+        from krohn.proving.compiled import claim_of
+
+        return claim_of(network, network.automaton, "float64", 1)[0], network.automaton
+    if not isinstance(network, str | Path):
+        from krohn.proving.recurrent import net_of
+
+        return net_of(network), network.automaton
+    if kind == TRAINED:
+        from krohn.lab.training.trained_network import read_run
+
+        trained = read_run(Path(network))  # the replicate that runs words, whatever the certificate says
+        return read_net(network, trained.replicate), trained.automaton
+    net = read_net(network)
+    if kind == COMPILED:
+        return net, _loaded(network).automaton
+    if kind == EXPORT:
+        from krohn.proving.export import named_automaton
+
+        return net, named_automaton(Path(network))
+    from krohn.recurrent.recurrent_network import load
+
+    return net, load(network).automaton
+
+
+def _recurrent(network: Any, question: Question) -> Verification:
+    from krohn.proving.recurrent import verify_recurrent
+    from krohn.recurrent.recurrent_network import RecurrentNetwork, load
+
+    recurrent = network if isinstance(network, RecurrentNetwork) else load(network)
+    return verify_recurrent(
+        recurrent, question.dtype, question.length, question.automaton, renamed=question.renamed
+    )
+
+
+def _trained(network: Any, question: Question) -> Verification:
+    from krohn.lab.provable.trained import verify_trained
+
+    wanted = question.dtype, question.length, question.automaton
+    return verify_trained(
+        Path(network), *wanted, renamed=question.renamed, effort=question.effort, device=question.device
+    )
+
+
+VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
+    COMPILED: _compiled,
+    EXPORT: _export,
+    RECURRENT: _recurrent,
+    TRAINED: _trained,
+}

@@ -1,0 +1,283 @@
+"""Parts of the search for witnesses: exploring and merging machines, and what MLPs read off counters."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct
+from krohn.check.files.reader import Layer
+from krohn.check.transformer.layer_norm import normed
+from krohn.check.transformer.machine import Moment, live_states
+from krohn.check.transformer.strands import chain_of, reaches, untouched
+from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
+from krohn.errors import LimitExceeded
+
+MAX_STATES = 100_000
+DIGITS = 5
+"""Numbers that agree to this many decimals (relative to their channel's size) count as equal."""
+WORTH = 6
+"""Counters whose worth agrees to this many digits count as one."""
+
+Expand = Callable[[Integers], tuple[Integers, Integers]]
+"""Rows ``[n, w]`` to next rows ``[n, letters, w]`` and outputs ``[n, letters, p]``."""
+
+
+def middle(box: Real) -> Array:
+    """The middles of intervals."""
+    out: Array = (box.lo + box.hi) / 2
+    return out
+
+
+def rows_alike(rows: Integers) -> Integers:
+    """A label for each row: equal rows, equal labels."""
+    return distinct(rows)[1]
+
+
+def dense(labels: Integers) -> Integers:
+    """Labels 0, 1, … in the order in which they first appear."""
+    _, first, where = np.unique(labels, return_index=True, return_inverse=True)
+    out: Integers = np.argsort(np.argsort(first))[where.reshape(-1)]
+    return out
+
+
+def groups(vectors: Array) -> Integers:
+    """Labels for rows: those that agree to ``DIGITS`` digits have the same label."""
+    if not vectors.shape[1]:
+        return np.zeros(len(vectors), dtype=np.int64)
+    scale = np.maximum(np.abs(vectors).max(axis=0), 1e-300)
+    return dense(rows_alike(np.rint(vectors / scale * 10.0**DIGITS).astype(np.int64)))
+
+
+def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Integers, Integers]:
+    """Breadth-first: rows, ``follow[s, a]`` and outputs of all states that ≤ ``depth`` letters reach."""
+    first = np.array(start, dtype=np.int64)
+    number = {first.tobytes(): 0}
+    result, frontier = [first[None]], first[None]
+    follows: list[Integers] = []
+    outputs: list[Integers] = []
+    for _ in range(depth):
+        if not len(frontier):
+            break
+        after, shown = expand(frontier)
+        flat = np.ascontiguousarray(after.reshape(-1, after.shape[2]))
+        different, where = distinct(flat)
+        known, fresh = np.empty(len(different), dtype=np.int64), []
+        for index, row in enumerate(different):
+            key = row.tobytes()
+            if key not in number:
+                number[key] = len(number)
+                fresh.append(row)
+            known[index] = number[key]
+        if len(number) > MAX_STATES:
+            raise LimitExceeded(f"the search may use at most {MAX_STATES:,} states; it needs more")
+        follows.append(known[where].reshape(after.shape[:2]))
+        outputs.append(shown)
+        frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))
+        result.append(frontier)
+    if len(frontier):
+        follows.append(np.zeros((len(frontier), follows[0].shape[1]), dtype=np.int64))
+        outputs.append(np.repeat(outputs[0][:1], len(frontier), axis=0))
+    return np.concatenate(result), np.concatenate(follows), np.concatenate(outputs)
+
+
+def labelled(outputs: Integers, live: Flags) -> Integers:
+    """One class per different output of a live state."""
+    flat, rows = outputs.reshape(-1, outputs.shape[2]), np.repeat(live, outputs.shape[1])
+    labels = np.zeros(len(flat), dtype=np.int64)
+    labels[rows] = dense(rows_alike(flat[rows]))
+    return labels.reshape(outputs.shape[:2])
+
+
+def merged(moment: Moment, live: Flags) -> Merge:
+    """Merges states and classes that agree in all channels that are read later; drops counters that nothing
+    reads, and replaces counters of the same worth by their sum.
+    """
+    machine, keep = moment.machine, live.astype(np.float64)
+    worth: dict[tuple[str, ...], list[int]] = {}
+    for counter in np.flatnonzero((moment.wide * keep[:, None] != 0).any(axis=0)).tolist():
+        about = tuple(f"{entry + 0.0:.{WORTH}g}" for entry in moment.wide[:, counter].tolist())
+        worth.setdefault(about, []).append(counter)
+    turn = np.zeros((len(worth), len(moment.low)), dtype=np.int64)
+    for number, alike in enumerate(worth.values()):
+        turn[number, alike] = 1
+    first = [alike[0] for alike in worth.values()]
+    classes = groups(middle(moment.box) * keep)
+    reading = live_states(machine.follow, moment.length)
+    width = machine.follow.shape[1] * len(turn)
+    steps = (machine.steps @ turn.T).reshape(len(machine.follow), width)
+    seen = np.concatenate([classes[machine.shown], steps], axis=1)
+    states = _refined(machine.follow, seen, reading)
+    return Merge(states, classes, turn, moment.wide[:, first])
+
+
+def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
+    """Moore's partition refinement; states that never read a letter join the start."""
+    labels = rows_alike(np.concatenate([live[:, None].astype(np.int64), seen * live[:, None]], axis=1))
+    while True:
+        finer = rows_alike(np.concatenate([labels[:, None], labels[follow] * live[:, None]], axis=1))
+        if finer.max() == labels.max():
+            break
+        labels = finer
+    return dense(np.where(live, finer, finer[0]))
+
+
+MAX_CHOICES = 4
+CLOSE = 1e-4
+MANY_ROWS = 3000
+MAX_FOLD_WORK = 1 << 28
+MAX_RUN = 1 << 31
+MAX_HELD = 1 << 26
+MOST_GRID = 64
+CHUNK = 1 << 22
+
+
+def tabulate_step(moment: Moment, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
+    """The step for the MLPs of consecutive blocks; folds are found by running them on middles of boxes."""
+    wide = np.where(untouched(layers)[:, None], moment.wide, 0.0)
+    folds, unsure, many, cut = [], -1, 1, _cut(moment, layers)
+    for k in range(len(moment.low)):
+        # If every last hidden unit reads one counter, outputs are sums: other counters need not vary.
+        alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
+        fold = _fold_of(moment, layers, wide, k, alone=alone)
+        if not fold.modulus:
+            fold, count = _exact_ends(moment, fold, k, choices=choices and unsure < 0)
+            if count > 1:
+                unsure, many = k, count
+        folds.append(fold)
+    return replace(_machine(moment, folds, unsure, many, len(layers), wide), cut=cut)
+
+
+def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
+    """Makes the values of counters part of the state, because a head reads them."""
+    ends = zip(moment.low.tolist(), moment.high.tolist(), strict=True)
+    folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
+    wide = moment.wide.copy()
+    wide[:, counters] = 0.0
+    return _machine(moment, folds, -1, 1, 0, wide)
+
+
+def _fold_of(moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
+    """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
+    ends = np.stack([moment.low, moment.high], axis=1)
+    few = [
+        {low} if alone else {low, *np.clip([0, 1, (low + high) // 2], low, high), high} for low, high in ends
+    ]
+    others = [[0] if j == k else sorted(values) for j, values in enumerate(few)]
+    grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(moment.low))
+    spread = int(moment.high[k]) - int(moment.low[k]) + 1
+    rows = spread * moment.classes * len(grid)
+    width = max(weight.shape[1] for layer in layers for weight in layer.weights)
+    if rows * width > MAX_RUN or rows * len(moment.wide) > MAX_HELD:
+        raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
+    values = np.arange(moment.low[k], moment.high[k] + 1)
+    sums = np.repeat(grid[:, None], len(values), axis=1)
+    sums[:, :, k] = values
+    given = middle(moment.box)[:, None, None] + (sums @ moment.wide.T)[None]
+    out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
+    absent = np.repeat(_absent(moment, values, k), len(grid), axis=0)
+    return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values, absent)
+
+
+def _absent(moment: Moment, values: Integers, k: int) -> Flags:
+    """[class, value]: values that counter k cannot have there, since the letter has just moved it."""
+    shown, steps = moment.machine.shown.reshape(-1), moment.machine.steps[:, :, k].reshape(-1)
+    least, most = np.full(moment.classes, steps.max()), np.full(moment.classes, steps.min())
+    np.minimum.at(least, shown, steps)
+    np.maximum.at(most, shown, steps)
+    out: Flags = (values < values[0] + least[:, None]) | (values > values[-1] + most[:, None])
+    return out
+
+
+def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
+    """Runs the blocks on all rows, in batches: wide MLPs would need gigabytes."""
+    for layer in layers:
+        many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
+        parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
+        rows = np.concatenate(parts) if parts else rows
+    return rows
+
+
+def _run_some(layer: Layer, rows: Array) -> Array:
+    hidden = rows
+    for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
+        hidden = hidden @ weight + bias
+        if index + 1 < len(layer.weights):
+            hidden = np.where(layer.sine[index], np.sin(hidden), np.maximum(hidden, 0.0))
+    out: Array = rows * layer.keep_mlp + hidden
+    return out
+
+
+def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
+    """``table[row, value, channel]``: the least period, or the ends beyond which nothing changes."""
+    close = CLOSE * np.maximum(np.ptp(table, axis=(0, 1)), 1e-9) + 1e-12
+    first = np.flatnonzero((np.abs(table - table[:, :1]).max(axis=0) > close).any(axis=1))
+    if not len(first):
+        return Fold(1, 0, 0)
+    last = np.flatnonzero((np.abs(table - table[:, -1:]).max(axis=0) > close).any(axis=1))
+    low, high = int(values[first[0] - 1]), int(values[min(last[-1] + 1, len(values) - 1)])
+    tries = min(len(values) // 2, high - low + 1, MAX_FOLD_WORK // table.size)
+    for period in range(1, tries + 1):
+        there = ~(absent[:, period:] | absent[:, :-period])
+        if (np.abs(table[:, period:] - table[:, :-period])[there] <= close).all():
+            return Fold(period, 0, 0)
+    return Fold(0, low, high)
+
+
+def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[Fold, int]:
+    """Ends to which a counter can be clamped, and the number of choices: it may leave an end by any step."""
+    steps, bottom, top = moment.machine.steps[:, :, k], int(moment.low[k]), int(moment.high[k])
+    if steps.min() >= 0:
+        return Fold(0, bottom, fold.high), 1
+    if steps.max() <= 0:
+        return Fold(0, fold.low, top), 1
+    back = -int(steps.min()) if fold.high < top else 0
+    forth = int(steps.max()) if fold.low > bottom else 0
+    many = 1 + max(back, forth)
+    if choices and many <= MAX_CHOICES and 2 * (fold.high - fold.low + 1) <= top - bottom + 1:
+        return fold, many
+    return Fold(0, bottom, top), 1
+
+
+def _cut(moment: Moment, layers: tuple[Layer, ...]) -> int:
+    """The last stage before which every unit reads at most one counter; 0 if there are few rows anyway."""
+    sizes = (moment.high - moment.low + 1).astype(np.float64)
+    if len(layers) > 1 or len(sizes) < 2 or moment.classes * sizes.prod() <= MANY_ROWS:
+        return 0
+    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * len(layers)
+    chain, counters, cut = chain_of(layers, plain), moment.wide != 0, 0
+    for stage in range(1, len(chain)):
+        reach, stream = reaches(chain, stage)
+        single = all(((side.T @ counters > 0).sum(axis=1) <= 1).all() for side in (reach, stream))
+        if single and chain[stage].norm is None:
+            cut = stage
+    return cut
+
+
+def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
+    old, letters = moment.machine, moment.machine.follow.shape[1]
+    zero = np.zeros(1, dtype=np.int64)
+
+    def expand(rows: Integers) -> tuple[Integers, Integers]:
+        state = rows[:, 0]
+        steps, pick = old.steps[state].repeat(many, axis=1), np.tile(np.arange(many), letters)
+        after = np.repeat(rows[:, None], letters * many, axis=1)
+        after[:, :, 0] = old.follow[state].repeat(many, axis=1)
+        for k, fold in enumerate(folds):
+            held, step = after[:, :, 1 + k].copy(), steps[:, :, k]
+            sums = held + step
+            if k == unsure:
+                if fold.high < moment.high[k]:
+                    sums = sums + np.where((held == fold.high) & (step < 0), np.minimum(pick, -step), 0)
+                if fold.low > moment.low[k]:
+                    sums = sums - np.where((held == fold.low) & (step > 0), np.minimum(pick, step), 0)
+            after[:, :, 1 + k] = fold(sums)
+        shown = np.concatenate([old.shown[state].repeat(many, axis=1)[..., None], after[:, :, 1:]], axis=2)
+        return after, shown
+
+    start = [0, *(int(fold(zero)[0]) for fold in folds)]
+    rows, follow, outputs = explore(start, expand, moment.length)
+    lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, moment.length)))
+    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide, 0)

@@ -1,0 +1,271 @@
+"""The search for a witness.
+
+The search may use any heuristic: the checker trusts none of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Flags, Integers, Real
+from krohn.check.arithmetic.supposed import middles_of
+from krohn.check.files.reader import Head, Layer, Network, stored
+from krohn.check.transformer.checker import LAYERED_WORK, embed, follow_step, readings_of
+from krohn.check.transformer.layer_norm import normed
+from krohn.check.transformer.machine import Moment, Rows, Setting
+from krohn.check.transformer.mlp import Block, tabulate
+from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
+from krohn.check.transformer.witness import (
+    Cut,
+    Layered,
+    Scan,
+    Step,
+    Tabulate,
+    assert_moderate,
+)
+from krohn.check.verdict import Budget, inside, require
+from krohn.proving.witness.heads import attention_step
+from krohn.proving.witness.machines import merged, middle, resolve_step, tabulate_step
+
+GRAIN, NEAR = 2.0**10, 2.0**-12
+MOST_JOINED = 2e8
+"""Most array entries for which blocks without heads are run as one."""
+
+
+def walk_through(
+    network: Network,
+    dtype: str,
+    length: int,
+    *,
+    choices: bool = True,
+    work: float = LAYERED_WORK,
+    live: list[Flags] | None = None,
+    joined: bool = False,
+    clock: bool = True,
+) -> "Walk":
+    """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
+    require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
+    fmt = FORMATS[dtype]
+    with np.errstate(all="ignore"):
+        held = stored(network, fmt)
+        walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt, clock=clock))
+        walk.clock, walk.rough = clock, joined
+        live = live or live_channels(held)
+        walk.take(merged(walk.moment, live[0]))
+        for number, layer in enumerate(held.layers):
+            if 2 * number < walk.done:
+                continue
+            with inside(f"layer {number + 1}", number + 1):
+                counters = _looked_at(walk.moment, layer)
+                if counters:
+                    walk.take(resolve_step(walk.moment, counters))
+                    walk.take(merged(walk.moment, live[2 * number]))
+                walk.take(attention_step(walk.moment, layer, strict=network.strict), moment=True)
+                walk.take(merged(walk.moment, live[2 * number + 1]))
+                blocks = _run_as_one(walk.moment, held.layers[number:]) if joined else 1
+                step = tabulate_step(walk.moment, held.layers[number : number + blocks], choices=choices)
+                walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
+                walk.take(step, moment=True)
+                walk.take(merged(walk.moment, live[walk.done]))
+    return walk
+
+
+def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
+    """How many blocks to run as one: the first and those after it without heads, if the work allows."""
+    count, work = _without_heads(layers), 0.0
+    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
+    for strand in strands(chain_of(layers[:count], plain), untouched(layers[:count])):
+        read = (moment.wide[strand.inputs] != 0).any(axis=0)
+        rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
+        work += rows * strand.entries()[0]
+    return count if work <= MOST_JOINED else 1
+
+
+def _without_heads(layers: tuple[Layer, ...]) -> int:
+    count = 1
+    for layer in layers[1:]:
+        parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
+        if any(part.any() for part in parts) or not (layer.keep_attention == 1).all():
+            break
+        count += 1
+    return count
+
+
+class Walk:
+    """The claim so far, and the steps that led to it."""
+
+    def __init__(self, setting: Setting, network: Network, moment: Moment) -> None:
+        self.setting, self.network, self.moment = setting, network, moment
+        self.steps: list[Step] = []
+        self.moments = [moment]
+        self.done, self.guessed, self.clock, self.rough = 0, False, True, False
+
+    @property
+    def witness(self) -> Layered:
+        """The witness for the checker."""
+        return Layered(tuple(self.steps), self.clock)
+
+    def take(self, step: Step, *, moment: bool = False) -> None:
+        """Takes the checker's own step: its boxes guide the rest of the search."""
+        assert_moderate([*self.steps, step], len(self.moment.wide))
+        if self.rough and isinstance(step, Tabulate) and step.blocks:
+            layers = self.network.layers[self.done // 2 :][: step.blocks]
+            self.moment = tabulate(Middles(self.setting, self.moment, step), layers)
+            self.done += 2 * step.blocks - 1
+        else:
+            self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
+        if self.rough:
+            self.moment = without_errors(self.moment)
+        self.steps.append(step)
+        if moment:
+            self.moments.append(self.moment)
+
+
+class Middles(Block):
+    """For the search alone: MLPs run on the middles of boxes."""
+
+    def run(self, strand: Strand) -> tuple[Rows | None, Real]:
+        """The outputs of a strand in plain float64; strands that are cut are run as the checker does."""
+        read = self.counters_of(strand)
+        if self.step.cut and read.sum() > 1:
+            return super().run(strand)
+        rows = self.rows(read)
+        values = middles_of(strand, middle(self.entered(rows, strand)))
+        return rows, Real(values, values)
+
+
+def without_errors(moment: Moment) -> Moment:
+    """For the search alone: the middles of boxes, rounded to short numbers where they are close to one.
+
+    Sums of short numbers are exact, so they do not widen the boxes of the checker's steps.
+    """
+
+    def meant(box: Real) -> Real:
+        value = middle(box)
+        short = np.rint(value * GRAIN) / GRAIN
+        value = np.where(np.abs(short - value) <= NEAR, short, value)
+        return Real(value, value)
+
+    return replace(moment, box=meant(moment.box), pads=meant(moment.pads))
+
+
+def compares_repeating_codes(network: Network) -> bool:
+    """Whether keys read periodic position codes: heads may compare them, as they do with binary codes."""
+    repeats = readings_of(network.positions[len(network.padding) :])[0]
+    return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
+
+
+def _looked_at(moment: Moment, layer: Layer) -> list[int]:
+    """Counters that queries or keys read."""
+    read = np.zeros(len(moment.wide), dtype=bool)
+    for head in layer.heads:
+        read |= (head.query != 0).any(axis=1) | (head.key != 0).any(axis=1)
+    return [k for k in range(len(moment.low)) if (moment.wide[read, k] != 0).any()]
+
+
+def scans(network: Network) -> Iterator[Scan]:
+    """Witnesses of scans: letters and padding as maps of points, read off the embedding."""
+    heads = [head for layer in network.layers for head in layer.heads]
+    codes = (network.positions != 0).any(axis=0)
+    if (
+        not heads
+        or not len(network.padding)
+        or any(head.query[~codes].any() or head.key[~codes].any() for head in heads)
+    ):
+        return
+    first = [(head.value @ head.output).any(axis=1) for head in network.layers[0].heads]
+    used = np.any(first, axis=0) if first else np.zeros(len(codes), dtype=bool)
+    channels = np.flatnonzero(used & ~codes)
+    pads = network.padding[0, channels]
+    if sorted(pads.tolist()) == list(range(len(channels))):
+        channels, pads = channels[np.argsort(pads)], np.sort(pads)
+    maps = network.embedding[:, channels]
+    both = np.concatenate([maps, pads[None]])
+    if both.size and (both == np.rint(both)).all() and both.min() >= 0 and both.max() < len(channels):
+        moments = [channels]
+        for layer in network.layers:
+            moments.append(_moved(layer, moments[-1]))
+        rounds = zip(network.layers, moments, strict=False)
+        cuts = tuple(tuple(_rounds(network, layer, channels)) for layer, channels in rounds)
+        parts = maps.astype(np.int64), pads.astype(np.int64), np.stack(moments)
+        yield Scan(*parts, cuts if any(cuts) else ())
+
+
+def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]:
+    """The units between two rounds of an MLP that composes many windows.
+
+    Each sees all points of one window and a single point of the window before it; or a single point only.
+    """
+    held = {int(channel): (0, p) for p, channel in enumerate(channels)}
+    distances = {_distance(network, head): head for head in layer.heads if head.output.any()}
+    for window, distance in enumerate(sorted(distances.keys() | {0})):
+        if distance:
+            through = distances[distance].value @ distances[distance].output
+            held |= {
+                int(copy): (window, p) for p, c in enumerate(channels) for copy in np.flatnonzero(through[c])
+            }
+    windows, reach = len(distances.keys() | {0}), np.eye(len(layer.weights[0]))
+    for stage, weight in enumerate(layer.weights[:-1], 1):
+        reach = (reach @ (weight != 0) > 0).astype(np.float64)
+        if windows <= 2:
+            return
+        result: dict[tuple[int, int], int] = {}
+        for unit, column in enumerate(reach.T):
+            seen = [held[int(c)] for c in np.flatnonzero(column) if int(c) in held]
+            left = [pair for pair in seen if pair[0] == max(window for window, _ in seen)] if seen else []
+            both = {window // 2 for window, _ in seen}
+            if len(left) == 1 and len(both) == 1 and len(seen) in (1 + len(channels), 1):
+                if len(seen) == 1 and (left[0][0] % 2 or left[0][0] + 1 < windows):
+                    continue
+                result[both.pop(), left[0][1]] = unit
+        shape = ((windows + 1) // 2, len(channels))
+        if len(result) == shape[0] * shape[1]:
+            units = np.array([[result[i, p] for p in range(shape[1])] for i in range(shape[0])])
+            yield stage, units
+            held = {int(unit): (i, p) for (i, p), unit in result.items()}
+            windows, reach = shape[0], np.eye(weight.shape[1])
+
+
+def _distance(network: Network, head: Head) -> int:
+    """The distance back to the best position at the last letter, for a head that scores positions only."""
+    codes = network.positions
+    scores = (codes[-1] @ head.query) @ (codes @ head.key).T
+    return len(codes) - 1 - int(scores.argmax())
+
+
+def _moved(layer: Layer, channels: Integers) -> Integers:
+    """The channel to which the MLP writes each point: the one output that depends on a copy of it."""
+    reads = (layer.weights[0] != 0).astype(np.float64)
+    for weight in layer.weights[1:]:
+        reads = reads @ (weight != 0).astype(np.float64)
+    out = channels.copy()
+    for head in layer.heads:
+        through = head.value @ head.output
+        for point, channel in enumerate(channels):
+            for copy in np.flatnonzero(through[channel]):
+                own = [] if copy in channels else [copy]  # it may also erase itself
+                written = np.setdiff1d(np.flatnonzero(reads[copy]), own)
+                if len(written) == 1:
+                    out[point] = written[0]
+    return out
+
+
+def live_channels(network: Network) -> list[Flags]:
+    """Which channels something later reads: after the embedding, after each attention, after each MLP."""
+    live: Flags = (network.readout != 0).any(axis=1)
+    moments = [live]
+    for layer in reversed(network.layers):
+        wanted = live
+        for weight in reversed(layer.weights):
+            wanted = (weight[:, wanted] != 0).any(axis=1)
+        live = ((layer.keep_mlp > 0) & live) | wanted
+        moments.append(live)
+        before = (layer.keep_attention > 0) & live
+        for head in layer.heads:
+            for matrix in (head.query, head.key, head.value):
+                before = before | (matrix != 0).any(axis=1)
+        live = before
+        moments.append(live)
+    return moments[::-1]

@@ -1,0 +1,397 @@
+"""Words that a network gets wrong, found by running it, independently of the proof.
+
+The search tries patterns, random words, then a descent along margins. The second opinion runs every word up
+to a length. A sample gives an interval for the share of right words (Clopper and Pearson 1934).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import exp, lgamma, log, log1p
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.simulation import right_outputs
+from krohn.base.nearest_float import FLOATS
+from krohn.network.forward import Cast, Floats, apply_mlp, attend, caster, logits, softmax
+from krohn.network.forward import run as run_network
+from krohn.network.transformer import Head, Transformer
+from krohn.proving.outcome import Counterexample, SecondOpinion
+
+Words = npt.NDArray[np.int64]
+Runner = Callable[[Words], npt.NDArray[np.int64]]
+
+MAX_WORDS = 10**6
+BATCH_WORK = 1 << 26
+POPULATION, ROUNDS = 48, 60
+SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 2 * 10**9
+"""Budgets, in multiplications: of the search over patterns, and of the descent along margins."""
+
+
+def runner(network: Transformer, dtype: str) -> Runner:
+    """The network as a function from words to states, a batch at a time."""
+    work = max(1, network.num_parameters) * (network.num_padding + 1)
+
+    def run(words: Words) -> npt.NDArray[np.int64]:
+        rows = max(1, BATCH_WORK // (work * max(1, words.shape[1])))
+        parts = [run_network(network, words[at : at + rows], dtype) for at in range(0, len(words), rows)]
+        return np.concatenate(parts) if parts else np.zeros_like(words)
+
+    return run
+
+
+def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Counterexample | None, int]:
+    """The word whose error comes earliest, cut after it, and the number of words with an error."""
+    if not words.size:
+        return None, 0
+    got, wanted = run(words), right_outputs(automaton, words)
+    wrong = got != wanted
+    rows = np.flatnonzero(wrong.any(axis=1))
+    if not len(rows):
+        return None, 0
+    ends = wrong[rows].argmax(axis=1)
+    row, end = int(rows[ends.argmin()]), int(ends.min())
+    word = tuple(int(letter) for letter in words[row, : end + 1])
+    return Counterexample(word, int(wanted[row, end]), int(got[row, end])), len(rows)
+
+
+def all_words(letters: int, length: int) -> Words:
+    """``[letters^length, length]`` in lexicographic order."""
+    number, worth = np.arange(letters**length)[:, None], [letters**place for place in range(length)][::-1]
+    return number // np.array(worth, dtype=np.int64) % letters
+
+
+def search(
+    network: Transformer,
+    automaton: Semiautomaton,
+    dtype: str,
+    length: int,
+    hint: tuple[int, ...] | None,
+) -> Counterexample | None:
+    """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
+    run = runner(network, dtype)
+    left = SEARCH_WORK // (max(1, network.num_parameters) * (network.num_padding + length))
+    for batch in candidates(automaton.num_letters, length, hint):
+        words = batch[: max(left, 0)]
+        left -= len(words)
+        result, _ = first_wrong(run, automaton, words)
+        if result is not None:
+            return result
+    return descend(network, automaton, dtype, length)
+
+
+def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -> Iterator[Words]:
+    """Words that networks tend to get wrong: patterns, random words, rare letters, long runs."""
+    dice = np.random.default_rng(0)
+    if hint:
+        yield np.array([hint[:length]], dtype=np.int64)
+        continued = dice.integers(letters, size=(16, length))
+        continued[:, : len(hint)] = hint[:length]
+        yield continued
+    yield dice.integers(letters, size=(16, length))
+    yield from (part for part in np.array_split(_patterns(letters, length), 4) if len(part))
+    for _ in range(4):
+        yield dice.integers(letters, size=(64, length))
+    # Rare letters: one letter almost everywhere.
+    for letter in range(min(letters, 8)):
+        words = np.full((16, length), letter)
+        rare = dice.random(words.shape) < 3.0 / max(length, 1)
+        yield np.where(rare, dice.integers(letters, size=words.shape), words)
+    # Few letters: long runs, every word its own pair of letters.
+    pairs = dice.integers(letters, size=(64, 2))
+    runs = np.cumsum(dice.random((64, length)) < 4.0 / max(length, 4), axis=1) % 2
+    yield np.take_along_axis(pairs, runs, axis=1)
+
+
+def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: int) -> Counterexample | None:
+    """Random local search: keeps changes of words that reduce the lead of the right logit."""
+    dice, letters = np.random.default_rng(1), automaton.num_letters
+    words = dice.integers(letters, size=(POPULATION, length))
+    best, result = _closeness(network, automaton, dtype, words)
+    cost = max(1, network.num_parameters) * POPULATION * (network.num_padding + length)
+    for _ in range(min(ROUNDS, DESCENT_WORK // cost)):
+        if result is not None:
+            return result
+        fresh = _varied(words, letters, dice)
+        close, result = _closeness(network, automaton, dtype, fresh)
+        words = np.where((close <= best)[:, None], fresh, words)
+        best = np.minimum(best, close)
+    return result
+
+
+def _closeness(
+    network: Transformer, automaton: Semiautomaton, dtype: str, words: Words
+) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
+    """The least margin of every word, and a counterexample if one of them is run wrong."""
+    out = logits(network, words, dtype).astype(np.float64)
+    wanted, got = right_outputs(automaton, words)[..., None], out.argmax(axis=-1)
+    right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
+    np.put_along_axis(out, wanted, -np.inf, axis=-1)
+    with np.errstate(invalid="ignore"):
+        margins: npt.NDArray[np.float64] = (right - out.max(axis=-1)).min(axis=1)
+    result, _ = first_wrong(lambda _: got, automaton, words)
+    return margins, result
+
+
+def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
+    """One run of each word overwritten: by a single letter, or by random ones."""
+    count, length = words.shape
+    start = dice.integers(length, size=(count, 1))
+    size = np.minimum(dice.geometric(0.3, size=(count, 1)), length)
+    place = np.arange(length)
+    inside = (place >= start) & (place < start + size)
+    same = np.broadcast_to(dice.integers(letters, size=(count, 1)), words.shape)
+    other = np.where(dice.random((count, 1)) < 0.5, same, dice.integers(letters, size=words.shape))
+    return np.where(inside, other, words)
+
+
+def _patterns(letters: int, length: int) -> Words:
+    """Constant words, two alternating letters, one letter inside another's run, halves."""
+    result = [np.full(length, letter) for letter in range(letters)]
+    few = range(min(letters, 12))
+    for first in few:
+        for second in few:
+            if first != second:
+                two = np.array([first, second])
+                result.append(two[np.arange(length) % 2])
+                result.append(two[(np.arange(length) >= length // 2).astype(np.int64)])
+                for place in {0, length // 3, length - 2} & set(range(length)):
+                    word = np.full(length, first)
+                    word[place] = second
+                    result.append(word)
+    return np.array(result, dtype=np.int64).reshape(len(result), length)
+
+
+MAX_WORK = 5 * 10**10
+"""Budget of the run, in multiplications: two to six seconds."""
+PER_SCORE = 250
+"""Cost of scoring one position, in multiplications of a large matrix product: small ones are slow."""
+PER_UNIT, PER_MATRIX = 40, 400
+PER_DOUBLE, PER_HALF = 2, 8
+"""Cost of float64 and of half types relative to float32; rounding to half types is done in software."""
+
+
+States = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Subtree:
+    """States along a prefix, and below it: ``states[l]`` of its continuations by l + 1 letters."""
+
+    prefix: tuple[int, ...]
+    along: States
+    states: list[States]
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """The result of one subtree: the earliest wrong prefix, and how many of its words have an error."""
+
+    earliest: Counterexample | None
+    words: int
+    wrong: int
+
+
+def exhaustive(
+    network: Transformer, automaton: Semiautomaton, dtype: str, length: int, max_work: float = MAX_WORK
+) -> tuple[SecondOpinion, Counterexample | None]:
+    """Runs all words of the largest length that fits the budget; shorter words are their prefixes."""
+    longest, why = _longest(network, automaton.num_letters, dtype, length, max_work)
+    if longest == 0:
+        return SecondOpinion(0, 0, 0, why), None
+    with np.errstate(all="ignore"):
+        parts = [
+            _errors(automaton, outputs_below(network, prefix, below, dtype))
+            for prefix, below in prefixes(automaton.num_letters, longest)
+        ]
+    result = [part.earliest for part in parts if part.earliest is not None]
+    first = min(result, key=lambda item: (len(item.word), item.word), default=None)
+    words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
+    return SecondOpinion(longest, words, wrong, why), first
+
+
+def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:
+    """The largest length to run, and why not a larger one (empty if it is the full length)."""
+    for longest in range(1, length + 1):
+        if letters**longest > MAX_WORDS:
+            return longest - 1, f"there are more than {MAX_WORDS:,} words of length {longest}"
+        if work_of(network, letters, longest, dtype) > max_work:
+            size = sum(matrix.size for _, matrix in network.named_parameters())
+            return longest - 1, f"longer words would take too long with {size:,} weights"
+    return length, ""
+
+
+def work_of(network: Transformer, letters: int, length: int, dtype: str) -> float:
+    """The cost of all words of a length, in multiplications."""
+    prefixes_ = sum(letters**level for level in range(1, length + 1))
+    weights = sum(matrix.size for _, matrix in network.named_parameters()) + network.readout.size
+    heads = sum(len(layer.heads) for layer in network.layers)
+    matrices = sum(len(layer.mlp.weights) for layer in network.layers)
+    units = sum(sum(layer.mlp.hidden_widths) for layer in network.layers)
+    each = weights + PER_SCORE * heads * (network.num_padding + length)
+    each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
+    factor = PER_HALF if FLOATS[dtype].half else PER_DOUBLE if dtype == "float64" else 1
+    return float(prefixes_ * each * factor)
+
+
+def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
+    """Compares a subtree's states with the automaton's, level by level."""
+    table, letters = automaton.table.astype(np.int64), automaton.num_letters
+    state, outputs = automaton.start, np.array(automaton.outputs)
+    for number, letter in enumerate(run.prefix):
+        state = int(table[state, letter])
+        if run.along[number] != outputs[state]:
+            word = run.prefix[: number + 1]
+            total = letters ** len(run.states)
+            return _Errors(Counterexample(word, int(outputs[state]), int(run.along[number])), total, total)
+    states, bad, result = np.array([state]), np.zeros(1, dtype=bool), None
+    for depth, got in enumerate(run.states, start=1):
+        states = table[states].reshape(-1)
+        wrong = got != outputs[states]
+        if result is None and wrong.any():
+            place = int(wrong.argmax())
+            tail = tuple(int(letter) for letter in np.unravel_index(place, (letters,) * depth))
+            right = int(outputs[states[place]])
+            result = Counterexample((*run.prefix, *tail), right, int(got[place]))
+        bad = np.repeat(bad, letters) | wrong
+    return _Errors(result, len(bad), int(bad.sum()))
+
+
+LEAVES = 1 << 15
+"""Prefixes of one level that are run at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A path of positions that all prefixes share (``path``), then levels of ever more prefixes."""
+
+    path: Floats  # positions × d
+    levels: list[Floats]  # level l: |Σ|^l × d (of one subtree)
+
+
+def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The subtrees that hold all words of a length: prefix, and how many letters follow it."""
+    below = length
+    while below > 1 and letters**below > LEAVES:
+        below -= 1
+    # One letter has a single word of each length: the tree is a path.
+    below = min(below, LEAVES.bit_length()) if letters == 1 else below
+    yield from ((prefix, below) for prefix in product(range(letters), repeat=length - below))
+
+
+def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> Subtree:
+    """The states the network outputs along a prefix and for all its continuations by ``below`` letters."""
+    tree, cast = _embedded(network, prefix, below, dtype), caster(dtype)
+    for layer in network.layers:
+        keep, keep_mlp, mlp = cast(layer.keep_attention), cast(layer.keep_mlp), layer.mlp
+        mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
+        for head in layer.heads:
+            mixed = _joined(mixed, _attend(tree, head, network, cast), lambda a, b: cast(a + b))
+        hidden = _each(mixed, lambda x, mlp=mlp: apply_mlp(mlp, x, cast))  # type: ignore[misc]
+        tree = _joined(mixed, hidden, lambda a, b, keep=keep_mlp: cast(a * keep + b))  # type: ignore[misc]
+    readout, bias = cast(network.readout), cast(network.readout_bias)
+
+    def decode(stream: Floats) -> States:
+        out: States = cast(cast(stream @ readout) + bias).argmax(axis=1)
+        return out
+
+    return Subtree(prefix, decode(tree.path[network.num_padding :]), [decode(level) for level in tree.levels])
+
+
+def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> _Tree:
+    cast = caster(dtype)
+    letters, places = cast(network.embedding), cast(network.positions)
+    tokens = np.concatenate([cast(network.padding), letters[list(prefix)]])
+    levels = [
+        cast(np.tile(letters, (len(letters) ** level, 1)) + places[len(tokens) + level])
+        for level in range(below)
+    ]
+    return _Tree(cast(tokens + places[: len(tokens)]), levels)
+
+
+def _each(tree: _Tree, change: Callable[[Floats], Floats]) -> _Tree:
+    return _Tree(change(tree.path), [change(level) for level in tree.levels])
+
+
+def _joined(first: _Tree, second: _Tree, join: Callable[[Floats, Floats], Floats]) -> _Tree:
+    levels = [join(a, b) for a, b in zip(first.levels, second.levels, strict=True)]
+    return _Tree(join(first.path, second.path), levels)
+
+
+def _attend(tree: _Tree, head: Head, network: Transformer, cast: Cast) -> _Tree:
+    """A head: along the path as in any word, and below it each prefix over its own ancestors."""
+    query = _each(tree, lambda x: cast(x @ cast(head.query)))
+    key = _each(tree, lambda x: cast(x @ cast(head.key)))
+    value = _each(tree, lambda x: cast(x @ cast(head.value)))
+    output, strict = cast(head.output), network.mask == "strict"
+    levels = [
+        cast(_level_attention(query, key, value, number, strict, cast) @ output)
+        for number in range(len(tree.levels))
+    ]
+    return _Tree(attend(head, tree.path[None], network.mask, cast)[0], levels)
+
+
+def _level_attention(
+    query: _Tree,
+    key: _Tree,
+    value: _Tree,
+    number: int,
+    strict: bool,
+    cast: Cast,
+) -> Floats:
+    """Attention of one level: to the shared path, and to the ancestors in every level above."""
+    queries = query.levels[number]
+    on_path = len(key.path)
+    # The first position sees itself if nothing precedes it.
+    seen = number if strict and on_path + number > 0 else number + 1
+    # Positions along the first axis: sums over them then run at full speed.
+    scores = np.empty((on_path + seen, len(queries)), dtype=queries.dtype)
+    scores[:on_path] = key.path @ queries.T
+    for level in range(seen):
+        keys = key.levels[level]
+        family = queries.reshape(len(keys), -1, queries.shape[1])
+        np.matmul(family, keys[:, :, None], out=scores[on_path + level].reshape(len(keys), -1, 1))
+    weights = cast(softmax(scores, axis=0))
+    mixed = weights[:on_path].T @ value.path
+    for level in range(seen):
+        values = value.levels[level]
+        share = weights[on_path + level].reshape(len(values), -1, 1)
+        mixed += (share * values[:, None, :]).reshape(mixed.shape)
+    return cast(mixed)
+
+
+# The share of right words, known from a sample: an interval that holds for every true share.
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """The exact binomial interval: each end leaves (1 − confidence)/2 to its tail."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else _solve(lambda p: _upper_tail(successes, trials, p), tail)
+    high = 1.0 if successes == trials else _solve(lambda p: 1 - _upper_tail(successes + 1, trials, p), tail)
+    return low, high
+
+
+def _solve(function: Callable[[float], float], wanted: float) -> float:
+    """The p at which a monotone function takes the value, by bisection."""
+    left, right = 0.0, 1.0
+    rising = function(0.0) < function(1.0)
+    for _ in range(100):
+        middle = (left + right) / 2
+        if (function(middle) < wanted) == rising:
+            left = middle
+        else:
+            right = middle
+    return (left + right) / 2
+
+
+def _upper_tail(least: int, trials: int, p: float) -> float:
+    """P[X ≥ least] for X binomial."""
+    if p <= 0.0 or p >= 1.0:
+        return float(p >= 1.0 or least <= 0)
+    total = 0.0
+    for count in range(least, trials + 1):
+        ways = lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1)
+        total += exp(ways + count * log(p) + (trials - count) * log1p(-p))
+    return min(total, 1.0)

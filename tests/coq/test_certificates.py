@@ -1,0 +1,251 @@
+"""Certificates: right networks are accepted; no network lacking a hypothesis or with a harmful bit is."""
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import krohn
+from krohn.automata.zoo import parse_spec
+from krohn.check.recurrent.cells import Cell
+from krohn.cli.app import run
+from krohn.coq.certificate_text import HEAD, certificate_text, definitions
+from krohn.coq.coqc import check_text, output_of
+from krohn.coq.exploring import Exploration, explore
+from krohn.coq.stored import StoredNetwork, stored_network, tensors_of_bytes
+from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
+from krohn.lab.cards.recurrent_modules import states_in_training
+from krohn.proving.kernel import kernel_verdict
+from krohn.proving.recurrent import close
+from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_weights import WEIGHTS
+
+Stored = Callable[[str, str], StoredNetwork]
+STRICTER = {
+    "the length of a key is not exactly 0 or 1",
+    "a key is not known to the last bit",
+    "a memory is rounded, or depends on a library's last bit",
+}
+"""What the Python checker asks of keys and memories; Coq's claim for one order does without."""
+
+
+def words_changed(network: StoredNetwork, name: str, changes: dict[int, int]) -> StoredNetwork:
+    """The network with other words at some places of a tensor."""
+    tensors = []
+    for tensor in network.tensors:
+        words = tensor.words.copy()
+        if tensor.name == name:
+            for place, word in changes.items():
+                words[place] = word
+        tensors.append(replace(tensor, words=words))
+    return replace(network, tensors=tuple(tensors))
+
+
+def bits(number: float) -> int:
+    return int(np.float32(number).view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"), [("C2", "diagonal"), ("S3", "deltaproduct"), ("Grid4", "diagonal")]
+)
+def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, architecture: str) -> None:
+    automaton = parse_spec(name)
+    save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / "net")
+    verdict = kernel_verdict(tmp_path / "net", automaton, out=tmp_path / "proof.v")
+    assert verdict.accepted
+    assert verdict.order == "any order"
+    assert verdict.pairs == len(explore(stored_network(tmp_path / "net")).hints)
+    digest = subprocess.run(
+        ["sha256sum", tmp_path / "net" / "model.safetensors"], capture_output=True, text=True
+    )
+    assert digest.stdout.split()[0] in (tmp_path / "proof.v").read_text()
+    assert "Classical_Prop.classic" in verdict.to_json()["kernel"]["assumptions"]
+
+
+def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
+    network = stored("C3", "diagonal")
+    search = explore(network)
+    assert (search.any_order, search.right) == (False, True)
+    text = certificate_text(network, search)
+    assert check_text(text).accepted
+    word = f"{network.tensors[0].words[0]:#x}"
+    other = re.sub(rf"Run (\d+) {word}\b", rf"Run \1 {int(word, 16) ^ 1:#x}", text, count=1)
+    assert other != text
+    assert not check_text(other).accepted
+    longer = text.replace("in_one_order", "in_any_order").replace("every_word one", "every_word any")
+    assert not check_text(longer).accepted
+
+
+def lacking(network: StoredNetwork) -> dict[str, tuple[StoredNetwork, Exploration]]:
+    """The network of C2 without one of the checker's hypotheses each."""
+    search = explore(network)
+    automaton = network.automaton
+    gate, head = "h.0.mix.gate.weight", "head.weight"
+
+    def changed(name: str, number: float, place: int | None = None) -> tuple[StoredNetwork, Exploration]:
+        old = next(t for t in network.tensors if t.name == name)
+        at = int(np.flatnonzero(old.words)[0]) if place is None else place
+        return words_changed(network, name, {at: bits(number)}), search
+
+    last = network.tensors[-1]
+    turned = [replace(t, shape=t.shape[::-1]) if t.name == head else t for t in network.tensors]
+    hints = [list(row) for row in search.hints]
+    hints[1][0] = hints[1][0] + 1
+    swapped = replace(automaton, table=automaton.table[::-1].copy())
+    zeros = np.flatnonzero(next(t for t in network.tensors if t.name == head).words == 0)
+    minus_zeros = words_changed(network, head, {int(place): 0x80000000 for place in zeros})
+    return {
+        "the sign of zero": (minus_zeros, search),
+        "a gate that is not saturated": changed(gate, 100.0),
+        "a sum that is rounded": changed(head, 1 / 3),
+        "a sum of more than 24 bits": changed("head.bias", 2.0**17, 0),
+        "a number that is none": changed("head.bias", np.nan, 0),
+        "an infinite number": changed("head.bias", np.inf, 0),
+        "a shape": (replace(network, tensors=tuple(turned)), search),
+        "no tensor missing": (replace(network, tensors=network.tensors[:-1]), search),
+        "no other tensor": (replace(network, tensors=(*network.tensors, replace(last, name="x"))), search),
+        "no tensor twice": (replace(network, tensors=(*network.tensors[:-1], network.tensors[0])), search),
+        "a strict lead": (words_changed(network, head, dict.fromkeys(range(10), 0)), search),
+        "the right automaton": (replace(network, automaton=swapped), search),
+        "the right hints": (network, Exploration(True, tuple(map(tuple, hints)), True)),
+        "a hint for each letter": (network, Exploration(True, tuple(row[:1] for row in search.hints), True)),
+        "all pairs": (network, Exploration(True, search.hints[:-1], True)),
+    }
+
+
+def test_without_one_hypothesis_nothing_is_accepted(coq: Path, stored: Stored) -> None:
+    network = stored("C2", "diagonal")
+    cases = {"nothing": (network, explore(network))} | lacking(network)
+    text = [HEAD]
+    for number, (changed, result) in enumerate(cases.values()):
+        text.append(definitions(changed, result.hints, tag=str(number)))
+        text.append(judged(str(number)))
+    text.append("Definition short := {| First := 0; Letters := 2; Table := [[0;1];[1]]%nat |}.")
+    text.append(judged("0").replace("machine0", "short"))
+    text.append("Definition outside := {| First := 0; Letters := 2; Table := [[0;1];[1;2]]%nat |}.")
+    text.append(judged("0").replace("machine0", "outside"))
+    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
+    names = [*cases, "a complete table", "states that exist"]
+    harmless = ("nothing", "the sign of zero")
+    assert dict(zip(names, answers, strict=True)) == {n: str(n in harmless).lower() for n in names}
+
+
+def judged(tag: str, order: str = "Exact.closed_in_any_order") -> str:
+    """The checker without the hash."""
+    return (
+        f"Eval vm_compute in answers_right Krohn.{order} network_kind{tag} network_sizes{tag} tensors{tag} "
+        f"machine{tag} hints{tag}."
+    )
+
+
+def cell_of(network: StoredNetwork) -> Cell:
+    tensors = {tensor.name: tensor.floats() for tensor in network.tensors}
+    if network.architecture == "diagonal":
+        return CELLS["diagonal"].of(tensors, {"gate": str(network.kind[1]).lower()})
+    return CELLS[network.architecture].of(tensors, {"heads": network.kind[1]})
+
+
+def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored) -> None:
+    rng = np.random.default_rng(20)
+    text, flips = [HEAD, "From Krohn Require Exact OneOrder."], []
+    counts, alone = Counter[str](), Counter[str | None]()
+    for name, architecture, count in (
+        ("C2", "diagonal", 130),
+        ("FlipFlop", "diagonal", 50),
+        ("S3", "deltaproduct", 20),
+    ):
+        network = stored(name, architecture)
+        for number in range(count):
+            tensor = network.tensors[rng.integers(len(network.tensors))]
+            place, bit = int(rng.integers(tensor.words.size)), int(rng.integers(32))
+            if number % 2:  # half of those drawn are judged: Coq takes a tenth of a second for each
+                continue
+            flipped = words_changed(network, tensor.name, {place: int(tensor.words[place]) ^ (1 << bit)})
+            try:
+                search = explore(flipped, limit=200)
+            except LimitExceeded:
+                counts["no certificate"] += 1
+                continue
+            tag = str(len(flips))
+            order = "Exact.closed_in_any_order" if search.any_order else "OneOrder.closed_in_one_order"
+            text += [definitions(flipped, search.hints, tag), judged(tag, order)]
+            flips.append((flipped, search.any_order))
+    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
+    for (flipped, any_order), answer in zip(flips, answers, strict=True):
+        counts[answer] += 1
+        if answer == "true":
+            cell, automaton = cell_of(flipped), flipped.automaton
+            proof = close(cell, automaton)
+            if proof.every_length:
+                assert proof.any_order >= any_order
+            else:
+                assert not any_order  # Coq's claim is for one order; the checker asks about torch's norms too
+                alone[proof.reason] += 1
+            words = rng.integers(automaton.num_letters, size=(20, 30))
+            truth = np.array([automaton.run(word) for word in words])
+            assert (states_in_training(cell, "cpu")(words) == truth).all()
+    assert counts["true"] + counts["false"] + counts["no certificate"] == 100
+    assert counts["true"] >= 70, counts
+    assert counts["false"] + counts["no certificate"] >= 10, counts
+    assert sum(alone.values()) <= 3
+    assert set(alone) <= STRICTER, alone
+
+
+def test_the_command_and_its_exit_status(
+    coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = str(tmp_path / "net")
+    assert run(["compile", "C2", "--architecture", "rankone", "--out", net]) == 0
+    capsys.readouterr()
+    assert run(["verify", net, "--kernel", "--automaton", "C2", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["certified"]
+    assert answer["kernel"]["accepted"]
+    assert answer["kernel"]["seconds"] > 0
+    assert (answer["claim"]["lengths"], answer["claim"]["dtype"]) == ("every", "float32")
+    assert run(["verify", net, "--kernel", "--automaton", "C3"]) == 1
+    assert "rejected" in capsys.readouterr().out
+    assert krohn.verify(load(net), automaton="C2", kernel=True).accepted
+
+
+def test_bad_questions_have_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automaton = parse_spec("C2")
+    for architecture in ("lstm", "diagonal"):
+        save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / architecture)
+    net = str(tmp_path / "diagonal")
+    for arguments in (["--out", str(tmp_path / "x.json")], ["--length", "3"], ["--dtype", "bfloat16"]):
+        assert run(["verify", net, "--kernel", *arguments]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) <= 3
+    with pytest.raises(Unsupported, match="lstm"):
+        stored_network(tmp_path / "lstm")
+    with pytest.raises(InvalidInput, match=r"\.v"):
+        kernel_verdict(net, out=tmp_path / "2 words.v")
+    (tmp_path / "mine.v").write_text("Theorem mine : True.")
+    with pytest.raises(InvalidInput, match="not a certificate of krohn"):
+        kernel_verdict(net, out=tmp_path / "mine.v")
+    monkeypatch.setenv("PATH", "")
+    capsys.readouterr()
+    assert run(["verify", net, "--kernel"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "no coqc is installed; apt-get install coq libcoq-flocq" in line
+    with pytest.raises(MissingDependency, match="apt-get install coq libcoq-flocq"):
+        kernel_verdict(net, out=tmp_path / "later.v")
+    assert "right_on_every_word" in (tmp_path / "later.v").read_text()
+
+
+def test_only_files_that_safetensors_writes_are_read(tmp_path: Path) -> None:
+    automaton = parse_spec("C2")
+    save(RecurrentNetwork(WEIGHTS["diagonal"](automaton), automaton), tmp_path)
+    whole = (tmp_path / "model.safetensors").read_bytes()
+    assert {t.name for t in tensors_of_bytes(whole)} == set(load(tmp_path).cell.tensors)
+    for broken in (whole + b"\0", whole.replace(b'"F32"', b'"I32"'), whole[:5], b""):
+        with pytest.raises((InvalidInput, Unsupported)):
+            tensors_of_bytes(broken)

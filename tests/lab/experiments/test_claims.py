@@ -1,0 +1,393 @@
+"""Verdicts on the paper's claims follow from the records by rules: other records, another verdict."""
+
+import runpy
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claim_evidence import Gain, needs_more
+
+from krohn.lab.experiments.recipes.generalization import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
+from krohn.lab.experiments.recipes.indirect import COLUMNS
+from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.store import Store
+
+TOOLS = Path(__file__).parents[3] / "tools"
+REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def claims() -> dict[str, Any]:
+    sys.modules.pop("claims", None)
+    return runpy.run_path(str(TOOLS / "claims.py"))
+
+
+class Told:
+    """Records made of the rows and gains given here."""
+
+    def __init__(
+        self, claims: dict[str, Any], gains: dict[tuple[str, str, Any], Any], **rows: list[Row]
+    ) -> None:
+        self._rows, self._missing, self._gains = rows, claims["Missing"], gains
+        self.maps = rows.get("depth", [])
+
+    def rows(self, name: str) -> list[Row]:
+        return self._rows.get(name, [])
+
+    def row(self, name: str, **where: object) -> Row:
+        for row in self.rows(name):
+            if all(row.get(key) == value for key, value in where.items()):
+                return row
+        raise self._missing(name)
+
+    def gain(self, task: str, factor: str, value: Any) -> Any:
+        if (task, factor, value) not in self._gains:
+            raise self._missing(task)
+        return self._gains[task, factor, value]
+
+
+Judge = Callable[..., str]
+
+
+@pytest.fixture
+def verdict(claims: dict[str, Any]) -> Judge:
+    """The verdict of a rule on made-up rows."""
+
+    def judge(rule: str, gains: dict[Any, Any] | None = None, **rows: list[Row]) -> str:
+        try:
+            word, text = claims[rule](Told(claims, gains or {}, **rows))
+        except claims["Missing"]:
+            return NOT_REACHED
+        assert text
+        return str(word)
+
+    return judge
+
+
+def cell(task: str, depth: int, accuracy: float, sheet: str = "whole words", **more: Any) -> Row:
+    row = {"task": task, "depth": depth, "sheet": sheet, "max_accuracy": accuracy, "solved": accuracy >= 0.99}
+    row |= {"word_accuracy": 0.5, "sequences": 64, "replicates": 6, "median_accuracy": accuracy}
+    return row | {"halved": False, "partial": False, "length": 100, **more}
+
+
+def at(tasks: Iterable[str], depth: int) -> list[Row]:
+    """The tasks fail with half as many layers and pass with ``depth``."""
+    return [cell(task, d, a) for task in tasks for d, a in ((depth // 2, 0.5), (depth, 0.995)) if d]
+
+
+ABELIAN = [task for task in TASKS if task.startswith("C")]
+OTHERS = ["D6", "D8", "Q8", "A4", "S4", "A5", "S5"]
+MEMORIES = ["Grid4", "Grid9", "Dyck4,2"]
+
+
+def test_without_records_nothing_is_reached(claims: dict[str, Any], tmp_path: Path) -> None:
+    with Store(tmp_path / "empty.sqlite") as store:
+        verdicts = claims["judged"](store)
+    assert len(verdicts) == 22
+    assert {word for word, _ in verdicts.values()} == {NOT_REACHED}
+
+
+def untrained(claims: dict[str, Any]) -> Told:
+    """Everything was run, and nothing was learned: all accuracies are those of guessing."""
+    low: Row = {"max_accuracy": 0.2, "mean_accuracy": 0.18, "accuracy": 0.2, "reached": 0, "replicates": 6}
+    low |= {"sequences": 64, "largest_drop": 0.3, "worst_by_probability": 0.02, "at_probability": 0.95}
+    low |= {f"solved_at_{place}": 0.0 for place in (2, 4, 8, 40)}
+    low |= {f"mean_at_{place}": 0.1 for place in (40, 80, 128)} | {"mean_at_T": 0.2, "mean_at_2T": 0.1}
+    low |= {"uniform_score": 0.9, "uniform": "1.1", "left_score": 0.9, "right_score": 0.9, "both_heads": 0}
+    low |= {"before_the_wall": "0.1–0.2"}
+    models = ("GPT", "LSTM", RECENCY, SHIFTED_BOS, NO_POSITIONS_BOS, "scratchpad")
+    gain = Gain
+    values = {"EMA": claims["stability"].EMA, "dropout": (0.1,), "patience": (2,)}
+    values["long training"] = ("residual and attention .1", "residual .1")
+    gains = {
+        (task, factor, value): gain(task, 5.0 if task == "D8" else -5.0, 0.1, 6, 6, 0.4)
+        for task in ("D8", "Q8", "Grid9", "Dyck4,2")
+        for factor, own in values.items()
+        for value in own
+    }
+    return Told(
+        claims,
+        gains,
+        depth=[cell(task, depth, 0.2) for task in TASKS for depth in (1, 2, 4, 8)],
+        curves=[{"task": task, **low} for task in ("C2", "S5")],
+        attention=[low],
+        indirect=[{**low, "task": one.name, "model": model} for one in COLUMNS for model in ("GPT", "LSTM")],
+        incomplete=[
+            {**low, "task": task, "model": model, "reveal": share}
+            for task in ("C2", "S5")
+            for model in ("GPT", "LSTM")
+            for share in (1.0, 0.1)
+        ],
+        ood=[{**low, "model": model} for model in models],
+        length=[{**low, "task": task, "model": model} for task in ("Dyck4,2", "C2") for model in models],
+        positions=[
+            {**low, "task": task, "positions": kind}
+            for task in ("Grid9", "abab accept")
+            for kind in ("linear", "sinusoidal")
+        ],
+    )
+
+
+def test_a_trainer_that_learns_nothing_reaches_nothing(claims: dict[str, Any]) -> None:
+    result = untrained(claims)
+    for claim, rule in claims["CLAIMS"].items():
+        try:
+            word, _ = rule(result)
+        except claims["Missing"]:
+            word = NOT_REACHED
+        assert word == NOT_REACHED, claim
+
+
+def test_parts_are_weighed(claims: dict[str, Any]) -> None:
+    weigh = claims["weigh"]
+    assert weigh([True, True]) == REPRODUCED
+    assert weigh([True, None]) == weigh([True, False]) == PARTLY
+    assert weigh([False, False]) == CONTRADICTED
+    assert weigh([False, None]) == weigh([None]) == NOT_REACHED
+
+
+def test_everything_is_learned_or_some_of_it(verdict: Judge) -> None:
+    assert verdict("everything_is_learned", depth=at(TASKS, 2)) == REPRODUCED
+    assert verdict("everything_is_learned", depth=at(TASKS[:18], 2)) == PARTLY
+    assert verdict("everything_is_learned", depth=[cell("C2", 2, 0.9)]) == NOT_REACHED
+
+
+def test_one_task_needs_more_layers_than_another_only_if_both_are_learned() -> None:
+    assert needs_more([*at(["A4"], 8), *at(["A5"], 4)], "A4", "A5") is True
+    assert needs_more([*at(["A4"], 4), *at(["A5"], 8)], "A4", "A5") is False
+    assert needs_more([*at(["A4"], 2), *at(["A5"], 2)], "A4", "A5") is False, "as many, and none between"
+    assert needs_more([*at(["A4"], 8), *at(["A5"], 8)], "A4", "A5") is None, "5 to 7 layers were not tried"
+    assert needs_more([cell("A4", 8, 0.995), *at(["A5"], 4)], "A4", "A5") is None, "fewer were not tried"
+    assert needs_more([cell("A4", 8, 0.9), *at(["A5"], 4)], "A4", "A5") is None, "perhaps it needs more steps"
+    assert needs_more(at(["A5"], 4), "A4", "A5") is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "deep", "shallow"), [("q8_is_harder_than_d8", "Q8", "D8"), ("a4_needs_more_than_a5", "A4", "A5")]
+)
+def test_pairs_of_groups(verdict: Judge, rule: str, deep: str, shallow: str) -> None:
+    assert verdict(rule, depth=[*at([deep], 8), *at([shallow], 4)]) == REPRODUCED
+    assert verdict(rule, depth=[*at([deep], 4), *at([shallow], 8)]) == CONTRADICTED
+    assert verdict(rule, depth=[cell(deep, 8, 0.97), *at([shallow], 4)]) == NOT_REACHED
+    other = [{**row, "sheet": "Muon"} for row in at([shallow], 4)]
+    assert verdict(rule, depth=[*at([deep], 8), *other]) == NOT_REACHED, "two recipes are no comparison"
+    opposite = [{**row, "sheet": "Muon"} for row in [*at([deep], 4), *at([shallow], 8)]]
+    assert verdict(rule, depth=[*at([deep], 8), *at([shallow], 4), *opposite]) == NOT_REACHED, "they disagree"
+
+
+def test_non_abelian_groups_need_more_layers_or_do_not(verdict: Judge) -> None:
+    rule = "non_abelian_groups_need_more"
+    assert verdict(rule, depth=[*at(ABELIAN, 2), *at(OTHERS, 8)]) == REPRODUCED
+    assert verdict(rule, depth=[*at(ABELIAN, 2), *at(OTHERS[:2], 8)]) == PARTLY
+    assert verdict(rule, depth=[*at(ABELIAN, 4), *at(OTHERS, 2)]) == CONTRADICTED
+    assert verdict(rule, depth=[*at(ABELIAN, 2), *(cell(task, 8, 0.6) for task in OTHERS)]) == NOT_REACHED
+    assert verdict(rule, depth=[*at(ABELIAN[:8], 2), *at(OTHERS, 8)]) == NOT_REACHED, "one has no depth"
+
+
+def test_s5_needs_the_most_or_does_not(verdict: Judge) -> None:
+    rest = [task for task in TASKS if task != "S5"]
+    assert verdict("s5_needs_most", depth=[*at(rest, 4), *at(["S5"], 12)]) == REPRODUCED
+    assert verdict("s5_needs_most", depth=[*at(rest[:9], 4), *at(["S5"], 12)]) == PARTLY
+    assert verdict("s5_needs_most", depth=[*at(rest, 12), *at(["S5"], 6)]) == CONTRADICTED
+    assert verdict("s5_needs_most", depth=[*at(rest, 4), cell("S5", 12, 0.6)]) == NOT_REACHED
+
+
+def test_memories_are_the_easiest_or_are_not(verdict: Judge) -> None:
+    groups = [*ABELIAN, *OTHERS]
+    assert verdict("memories_are_easiest", depth=[*at(MEMORIES, 2), *at(groups, 4)]) == REPRODUCED
+    assert verdict("memories_are_easiest", depth=[*at(MEMORIES, 2), *at(ABELIAN, 4)]) == PARTLY
+    assert verdict("memories_are_easiest", depth=[*at(MEMORIES, 8), *at(groups, 4)]) == CONTRADICTED
+    assert verdict("memories_are_easiest", depth=at(MEMORIES, 2)) == NOT_REACHED
+
+
+def test_medians_are_those_of_whole_runs(verdict: Judge) -> None:
+    apart, near = cell("D6", 8, 0.999, median_accuracy=0.95), cell("C2", 2, 0.999)
+    assert verdict("best_and_median_differ", depth=[apart]) == REPRODUCED
+    assert verdict("best_and_median_differ", depth=[apart, near]) == PARTLY
+    assert verdict("best_and_median_differ", depth=[near]) == CONTRADICTED
+    assert verdict("best_and_median_differ", depth=[{**apart, "halved": True}]) == NOT_REACHED
+
+
+def test_only_a_learned_task_can_be_unlearned_again(verdict: Judge) -> None:
+    def curve(task: str, drop: float, best: float = 0.995) -> Row:
+        return {"task": task, "largest_drop": drop, "max_accuracy": best}
+
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), curve("S5", 0.2)]) == REPRODUCED
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), curve("S5", 0.2, 0.4)]) == PARTLY
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.0), curve("S5", 0.01)]) == CONTRADICTED
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2, 0.6)]) == NOT_REACHED
+    slow, steady = curve("S5", 0.2, 0.4), curve("S5", 0.0) | {"sheet": "Muon"}
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), slow, steady]) == PARTLY
+    shaken = curve("S5", 0.2) | {"sheet": "Muon, constant rate"}
+    assert verdict("training_is_unstable", curves=[curve("C2", 0.2), slow, steady, shaken]) == REPRODUCED
+
+
+def test_gains_count_where_the_task_is_learned(claims: dict[str, Any], verdict: Judge) -> None:
+    gain = Gain
+
+    def gains(factor: str, values: Iterable[Any], **of: tuple[float, float]) -> dict[Any, Any]:
+        named = {name.replace("Dyck", "Dyck4,2"): pair for name, pair in of.items()}
+        return {
+            (task, factor, value): gain(task, mean, 0.1, 5, 6, best)
+            for task, (mean, best) in named.items()
+            for value in values
+        }
+
+    ways = ("residual and attention .1", "residual .1")
+    for rule, factor, values, first, second, sign in (
+        ("dropout_helps_groups", "long training", ways, "D8", "Q8", 1.0),
+        ("dropout_hurts_memories", "dropout", (0.1,), "Dyck", "Grid9", -1.0),
+    ):
+        both = {first: (sign, 0.999), second: (sign, 0.999)}
+        assert verdict(rule, gains(factor, values, **both)) == REPRODUCED
+        assert verdict(rule, gains(factor, values, **both | {second: (sign, 0.6)})) == PARTLY
+        assert verdict(rule, gains(factor, values, **both | {second: (-sign, 0.999)})) == PARTLY
+        opposite = dict.fromkeys(both, (-sign, 0.999))
+        assert verdict(rule, gains(factor, values, **opposite)) == CONTRADICTED
+        assert verdict(rule, gains(factor, values, **dict.fromkeys(both, (sign, 0.6)))) == NOT_REACHED
+    decays = claims["stability"].EMA
+    for expected, pairs in (
+        (REPRODUCED, ((1.0, 0.999),) * 3),
+        (PARTLY, ((1.0, 0.6), (1.0, 0.6), (1.0, 0.999))),
+        (CONTRADICTED, ((0.0, 0.999),) * 3),
+        (NOT_REACHED, ((1.0, 0.6),) * 3),
+    ):
+        own = dict(zip(("D8", "Q8", "Grid9"), pairs, strict=True))
+        assert verdict("averaging_helps", gains("EMA", decays, **own)) == expected
+    for expected, pairs in (
+        (REPRODUCED, ((1.0, 0.6), (-1.0, 0.999), (1.0, 0.999))),
+        (CONTRADICTED, ((1.0, 0.6), (1.0, 0.999), (1.0, 0.999))),
+        (NOT_REACHED, ((1.0, 0.6), (0.0, 0.4), (1.0, 0.999))),
+    ):
+        own = dict(zip(("D8", "Q8", "Grid9"), pairs, strict=True))
+        assert verdict("patience_helps", gains("patience", (2,), **own)) == expected
+
+
+def test_heads_of_learned_networks(verdict: Judge) -> None:
+    row: Row = {
+        "accuracy": 0.999,
+        "uniform_score": 0.9,
+        "uniform": "1.1",
+        "left_score": 0.9,
+        "right_score": 0.9,
+    }
+    row |= {"both_heads": 0, "before_the_wall": "0.0–0.02"}
+    assert verdict("heads_look_at_walls", attention=[row]) == REPRODUCED
+    assert verdict("heads_look_at_walls", attention=[row | {"before_the_wall": "0.2–0.5"}]) == PARTLY
+    assert verdict("heads_look_at_walls", attention=[row | {"left_score": 0.3}]) == CONTRADICTED
+    assert verdict("heads_look_at_walls", attention=[row | {"accuracy": 0.7}]) == NOT_REACHED
+
+
+def test_observations(verdict: Judge) -> None:
+    def rows(gpt: float, lstm: float, count: int = 7) -> list[Row]:
+        return [{"task": one.name, "model": "LSTM", "max_accuracy": lstm} for one in COLUMNS] + [
+            {"task": one.name, "model": "GPT", "max_accuracy": gpt} for one in COLUMNS[:count]
+        ]
+
+    assert verdict("observations_suffice", indirect=rows(0.999, 1.0)) == REPRODUCED
+    assert verdict("observations_suffice", indirect=rows(0.999, 1.0, 6)) == PARTLY
+    assert verdict("observations_suffice", indirect=rows(0.9, 0.9)) == NOT_REACHED
+    assert verdict("observations_suffice", indirect=rows(0.999, 1.0)[7:]) == NOT_REACHED
+
+
+def test_labels(verdict: Judge) -> None:
+    def rows(s5: float, c2: float, lstm: float, full: float = 0.995) -> list[Row]:
+        pairs = {("S5", "GPT"): s5, ("C2", "GPT"): c2, ("S5", "LSTM"): lstm, ("C2", "LSTM"): lstm}
+        return [
+            {"task": task, "model": model, "reveal": share, "sequences": 64, "max_accuracy": accuracy}
+            for (task, model), least in pairs.items()
+            for share, accuracy in ((1.0, full), (0.1, least))
+        ]
+
+    assert verdict("labels_may_be_few", incomplete=rows(0.3, 0.995, 0.995)) == REPRODUCED
+    assert verdict("labels_may_be_few", incomplete=rows(0.3, 0.6, 0.6)) == PARTLY
+    assert verdict("labels_may_be_few", incomplete=rows(0.995, 0.6, 0.6)) == NOT_REACHED
+    assert verdict("labels_may_be_few", incomplete=rows(0.1, 0.6, 0.6, 0.7)) == NOT_REACHED
+
+
+def coin(model: str, **more: Any) -> Row:
+    row: Row = {"model": model, "reached": 3, "replicates": 4, "mean_accuracy": 0.995, "at_probability": 0.9}
+    row |= {f"solved_at_{place}": 0.5 for place in (2, 4, 8, 40)}
+    return row | {"worst_by_probability": 0.995} | more
+
+
+def test_other_coins(verdict: Judge) -> None:
+    lost, recurrent = coin("GPT", worst_by_probability=0.6), [coin("LSTM"), coin(RECENCY)]
+    assert verdict("other_coins_break_it", ood=[lost, *recurrent]) == REPRODUCED
+    assert verdict("other_coins_break_it", ood=[coin("GPT"), *recurrent]) == PARTLY
+    weak = [coin("LSTM", worst_by_probability=0.5), coin(RECENCY)]
+    assert verdict("other_coins_break_it", ood=[coin("GPT"), *weak]) == CONTRADICTED
+    unlearned = [coin(model, reached=0, mean_accuracy=0.6) for model in ("GPT", "LSTM", RECENCY)]
+    assert verdict("other_coins_break_it", ood=unlearned) == NOT_REACHED
+
+
+def test_counts_of_ones(verdict: Judge) -> None:
+    assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.4)]) == REPRODUCED
+    assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.8)]) == CONTRADICTED
+    assert verdict("few_ones_are_harder", ood=[coin("GPT", reached=0)]) == NOT_REACHED
+    gpt = coin("GPT")
+    better = {f"solved_at_{place}": 0.9 for place in (2, 4, 8)}
+    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, **better)]) == REPRODUCED
+    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, solved_at_2=0.9)]) == PARTLY
+    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS)]) == CONTRADICTED
+    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, reached=0)]) == NOT_REACHED
+
+
+def longer(model: str, far: float, reached: int = 3) -> list[Row]:
+    row = {"model": model, "reached": reached, "mean_at_80": far, "mean_at_128": far}
+    return [{"task": task, **row} for task in ("Dyck4,2", "C2")]
+
+
+def test_longer_words(verdict: Judge) -> None:
+    recurrent = [*longer("LSTM", 1.0), *longer(RECENCY, 1.0)]
+    rule = "only_recurrences_hold"
+    assert verdict(rule, length=[*recurrent, *longer("GPT", 0.6)]) == REPRODUCED
+    assert verdict(rule, length=[*recurrent, *longer("GPT", 0.999)]) == PARTLY
+    weak = [*longer("LSTM", 0.5), *longer(RECENCY, 0.5)]
+    assert verdict(rule, length=[*weak, *longer("GPT", 0.999)]) == CONTRADICTED
+    assert verdict(rule, length=[*recurrent, *longer("GPT", 0.6, reached=0)]) == NOT_REACHED
+
+
+@pytest.mark.parametrize(
+    ("rule", "model", "holds", "fails"),
+    [("no_positions_help", NO_POSITIONS_BOS, 0.9, 0.5), ("recency_is_necessary", "scratchpad", 0.5, 0.9)],
+)
+def test_variants_at_greater_length(
+    verdict: Judge, rule: str, model: str, holds: float, fails: float
+) -> None:
+    gpt = longer("GPT", 0.6)
+    assert verdict(rule, length=[*gpt, *longer(model, holds)]) == REPRODUCED
+    mixed = [longer(model, holds)[0], longer(model, fails)[1]]
+    assert verdict(rule, length=[*gpt, *mixed]) == PARTLY
+    assert verdict(rule, length=[*gpt, *longer(model, fails)]) == CONTRADICTED
+    assert verdict(rule, length=[*gpt, *longer(model, holds, reached=0)]) == NOT_REACHED
+    assert verdict(rule, length=gpt) == NOT_REACHED
+
+
+def test_linear_positions(verdict: Judge) -> None:
+    def rows(linear: float, waves: float, reached: int = 3) -> list[Row]:
+        far = {"linear": linear, "sinusoidal": waves}
+        return [
+            {"task": task, "positions": kind, "reached": reached, "mean_at_T": 1.0, "mean_at_2T": far[kind]}
+            for task in ("Grid9", "abab accept")
+            for kind in far
+        ]
+
+    assert verdict("linear_positions_extrapolate", positions=rows(0.9, 0.6)) == REPRODUCED
+    half = rows(0.9, 0.6)[:2] + rows(0.6, 0.9)[2:]
+    assert verdict("linear_positions_extrapolate", positions=half) == PARTLY
+    assert verdict("linear_positions_extrapolate", positions=rows(0.6, 0.9)) == CONTRADICTED
+    assert verdict("linear_positions_extrapolate", positions=rows(0.9, 0.6, reached=0)) == NOT_REACHED
+
+
+def test_a_difference_counts_from_two_standard_errors(claims: dict[str, Any]) -> None:
+    gain = Gain
+    assert gain("D8", 1.0, 0.4, 5, 6, 1.0).helps
+    assert not gain("D8", 1.0, 0.6, 5, 6, 1.0).helps
+    assert gain("D8", -1.0, 0.4, 0, 6, 1.0).hurts
+    assert str(gain("Q8", -9.57, 4.41, 1, 6, 1.0)) == "Q8 −9.6 ± 4.4 (1 of 6 gain)"
+    untested = "Q8 −9.6 ± 4.4 (1 of 6 gain; untested, for the best has 90.0%)"
+    assert str(gain("Q8", -9.57, 4.41, 1, 6, 0.9)) == untested

@@ -1,0 +1,98 @@
+"""The queue for a lent GPU: order, resuming, and when a row of the map is finished."""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.store import Store
+from lab.experiments.made_up_records import record
+
+SCRIPT = Path(__file__).parents[3] / "research" / "device_queue.py"
+
+
+@pytest.fixture(scope="module")
+def queue() -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPT))
+
+
+def test_lines_name_cells_in_the_order_they_are_written(queue: dict[str, Any]) -> None:
+    result = queue["chosen"]("depth task=S5|Grid4; depth=2|1; sheet=whole words", Scale.SMOKE)
+    assert [(run.label["task"], run.label["depth"]) for _, run in result] == [
+        ("S5", 2),
+        ("S5", 1),
+        ("Grid4", 2),
+        ("Grid4", 1),
+    ]
+    with pytest.raises(AssertionError, match="no run of depth"):
+        queue["chosen"]("depth task=S6", Scale.SMOKE)
+
+
+def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
+    queue: dict[str, Any], tmp_path: Path
+) -> None:
+    row = [
+        run
+        for run in EXPERIMENTS["depth"].plan(Scale.SMALL)
+        if (run.label["task"], run.label["sheet"]) == ("C2", "whole words")
+    ]
+
+    def reached(run: Any, accuracy: float) -> Any:
+        metrics = {"accuracy": accuracy, "test": {"accuracy": accuracy}, "ended": "finished"}
+        return record(run_id=run.config.run_id, config=run.config.to_dict(), metrics=metrics)
+
+    with Store(tmp_path / "s") as store:
+        store.put([reached(row[1], 0.999), reached(row[2], 0.9)])
+        assert not any(queue["row_is_finished"](store, run, Scale.SMALL) for run in row)
+        store.put([replace(reached(row[3], 0.995)), reached(row[4], 0.995)])
+        finished = [queue["row_is_finished"](store, run, Scale.SMALL) for run in row]
+    assert finished == [False] * 5 + [True] * 3
+
+
+def test_replicates_that_halving_ended_are_known(queue: dict[str, Any]) -> None:
+    given_up, halving = queue["given_up"], {"halving": {"every": 10, "least": 1}}
+    ends = ("given up", "solved", "finished")
+    records = tuple(record(config=halving, metrics={"ended": end}) for end in ends)
+    assert [given_up(one, records) for one in records] == [True, False, False]
+    # Older records do not state how they ended: fewer sequences, and not solved.
+    older = tuple(
+        record(config=halving, sequences=100 * n, metrics={"solved": solved})
+        for n, solved in ((1, False), (2, True), (3, False))
+    )
+    assert [given_up(one, older) for one in older] == [True, False, False]
+    plain = record()
+    assert not given_up(plain, (plain, record(sequences=10_000)))
+
+
+def test_what_is_there_is_not_run_again_and_networks_are_kept(
+    queue: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = tmp_path / "two.txt"
+    cells = ("# a comment", "networks task=C2; model=LSTM", "depth task=Grid4; depth=1; sheet=curriculum")
+    lines.write_text("\n".join(cells))
+    command = ["queue", str(lines), "--out", str(tmp_path / "out"), "--scale", "smoke", "--device", "cpu"]
+    monkeypatch.setattr("sys.argv", command)
+    queue["main"]()
+    assert capsys.readouterr().out.count(": done, test") == 2
+    assert (tmp_path / "out" / "networks" / "c2-lstm" / "weights.safetensors").is_file()
+    queue["main"]()
+    assert capsys.readouterr().out.startswith("0 cells left")
+
+
+def test_deeper_networks_of_the_sample_wait_for_shallower_ones_to_fail(
+    queue: dict[str, Any], tmp_path: Path
+) -> None:
+    row = [run for run in EXPERIMENTS["sample"].plan(Scale.SMALL) if run.label["task"] == "table:12.00.33.33"]
+    metrics = {"accuracy": 0.995, "test": {"accuracy": 0.992}}
+    with Store(tmp_path / "s") as store:
+        store.put([record(run_id=row[1].config.run_id, config=row[1].config.to_dict(), metrics=metrics)])
+        assert [queue["row_is_finished"](store, run, Scale.SMALL) for run in row] == [
+            False,
+            False,
+            True,
+            True,
+        ]

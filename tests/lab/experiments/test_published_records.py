@@ -1,0 +1,102 @@
+"""Every published record was evaluated on a test set, by committed sources, and was written by a command."""
+
+import io
+import json
+import re
+import subprocess
+import tarfile
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from krohn.cli.app import COMMANDS
+from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.single_run import PARTS, TEST_WORDS, digest_of
+from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.training.config import RunConfig
+
+ROOT = Path(__file__).parents[3]
+SOURCES: dict[str, str] = json.loads((ROOT / "results" / "sources.json").read_text())
+# `random_streams.py` was `counter.py` once, then `streams.py`; the parts of `study` were `evaluate`.
+EVER = (*PARTS[:4], "evaluate", *PARTS[4:], "counter.py", "streams.py")
+
+
+def test_the_digest_covers_sources_that_are_there() -> None:
+    assert [part for part in PARTS if not (ROOT / "src" / "krohn" / part).exists()] == []
+
+
+def test_every_record_has_test_words_and_known_sources() -> None:
+    used = set()
+    for file in sorted((ROOT / "results").glob("*.jsonl")):
+        records, members = parse_text(file)
+        assert records
+        assert {record.run_id for record in records} == {member.run_id for member in members}
+        assert all(record.tested for record in records), file.name
+        configs = {record.run_id: record.config for record in records}
+        runs = {run_id: RunConfig.from_dict(config) for run_id, config in configs.items()}
+        assert all(run.run_id == run_id for run_id, run in runs.items()), file.name
+        broken = [wrong for record in records if (wrong := disagreement(record, runs[record.run_id]))]
+        assert broken == [], file.name
+        replicates = {(run_id, number) for run_id, run in runs.items() for number in range(run.replicates)}
+        assert {record.key for record in records} == replicates, f"{file.name} lacks a replicate"
+        used |= {record.code for record in records}
+    assert used == set(SOURCES)
+
+
+def disagreement(record: Record, config: RunConfig) -> str:
+    """What a training run writes several times over and this record says in two ways; empty if nothing."""
+    metrics, test, curve = record.metrics, record.metrics["test"], record.metrics["curve"]
+    best = curve["accuracy"][curve["step"].index(metrics["best_step"])]
+    agree = {
+        "words and steps": record.sequences == curve["step"][-1] * config.optimizer.batch,
+        # A scratchpad's curve is judged in one pass, its result step by step.
+        "accuracy and curve": config.task.scratchpad or abs(best - metrics["accuracy"]) < 6e-5,
+        "best step and curve": config.task.scratchpad or best == max(curve["accuracy"]),
+        "test words": test["words"] == TEST_WORDS * config.evaluation.sequences,
+        "test accuracy and positions": abs(fmean(test["by_position"]) - test["accuracy"]) < 5e-4,
+        "start and end": record.started <= record.finished,
+    }
+    return ", ".join(what for what, holds in agree.items() if not holds)
+
+
+def test_a_record_changed_by_hand_is_found() -> None:
+    record = parse_text(ROOT / "results" / "depth-small.jsonl")[0][0]
+    config = RunConfig.from_dict(record.config)
+    test = {**record.metrics["test"], "accuracy": 0.995}
+    assert disagreement(record, config) == ""
+    assert disagreement(replace(record, metrics={**record.metrics, "test": test}), config)
+    assert disagreement(replace(record, metrics={**record.metrics, "accuracy": 0.995}), config)
+    assert disagreement(replace(record, sequences=record.sequences + 64), config)
+
+
+@pytest.mark.parametrize(("digest", "commit"), SOURCES.items())
+def test_the_named_commit_has_the_sources(digest: str, commit: str, tmp_path: Path) -> None:
+    result = subprocess.run(
+        ["git", "archive", commit, "src/krohn"], cwd=ROOT, capture_output=True, check=False
+    )
+    if result.returncode:
+        pytest.skip("the history is not here")
+    with tarfile.open(fileobj=io.BytesIO(result.stdout)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert digest.partition("+")[2] == digest_of(tmp_path / "src" / "krohn", EVER)
+
+
+def test_the_index_names_every_published_file_and_a_command_that_exists() -> None:
+    """README.md of the folder: what each file is, and the command that wrote it."""
+    folder = ROOT / "results"
+    index = (folder / "README.md").read_text().partition("## Index")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| (.+) \|$", index, flags=re.MULTILINE)
+    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {"README.md"}
+    named = {pattern: {path for path in there if fnmatch(path, pattern)} for pattern, _ in rows}
+    assert all(named.values()), f"no file: {[pattern for pattern, files in named.items() if not files]}"
+    assert there == set().union(*named.values())
+    for pattern, written in rows:
+        commands = re.findall(r"krohn (\w+)|python (\S+\.py)", written)
+        assert commands, f"{pattern} has no command"
+        assert all(name in COMMANDS or (ROOT / script).is_file() for name, script in commands), written
+    kinds = r".+-(gpt|lstm|gru|scratchpad)(-proved|-broken)?"  # those that networks/README.md describes
+    stored = [path.name for path in (folder / "networks").iterdir() if path.is_dir()]
+    assert [name for name in stored if not re.fullmatch(kinds, name)] == []

@@ -1,0 +1,86 @@
+"""Results as text: one order, small, and nothing lost on the way back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.text_form import export_text, import_text
+from lab.experiments.made_up_records import member, record
+
+ROWS = [record("b", 1), record("a", 0), record("b", 0, environment={"torch": "2.11", "device": "H200"})]
+MEMBERS = [member("a"), member("b", experiment="length", label={"task": "Dyck4,2"})]
+
+
+def test_text_goes_there_and_back(tmp_path: Path) -> None:
+    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+        one.put(ROWS, MEMBERS)
+        assert export_text(one, tmp_path / "all.jsonl") == 3
+        assert import_text(two, tmp_path / "all.jsonl") == 3
+        assert two.records() == one.records()
+        assert two.members() == one.members()
+
+
+def test_text_does_not_depend_on_the_order_of_putting(tmp_path: Path) -> None:
+    texts = []
+    for name, rows in (("one", ROWS), ("two", ROWS[::-1])):
+        with Store(tmp_path / name) as store:
+            for row in rows:
+                store.put([row], MEMBERS)
+            export_text(store, tmp_path / f"{name}.jsonl")
+        texts.append((tmp_path / f"{name}.jsonl").read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
+    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+        one.put(ROWS, MEMBERS)
+        assert export_text(one, tmp_path / "part.jsonl", experiment="length", scale="smoke") == 2
+        import_text(two, tmp_path / "part.jsonl")
+        assert [row.run_id for row in two.records()] == ["b", "b"]
+        assert [result.experiment for result in two.members()] == ["length"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 3: it must be JSON"),
+        ('{"result":{"run_id":"zz"}}', "line 3: KeyError 'zz'"),
+        ('{"surprise":1}', "an unknown kind"),
+        ('{"krohn-results":2}', "newer krohn"),
+        ("[1]", "an unknown kind"),
+    ],
+)
+def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "broken.jsonl"
+    with Store(tmp_path / "s") as store:
+        store.put([record("a")])
+        export_text(store, path)
+        good = path.read_text().splitlines()
+        path.write_text("\n".join([*good[:2], line, *good[2:]]) + "\n")
+        with pytest.raises(InvalidFile, match=message):
+            import_text(store, path)
+        assert store.records() == [record("a")]
+
+
+def test_a_missing_text_file_is_refused(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store, pytest.raises(InvalidFile, match="readable text file"):
+        import_text(store, tmp_path / "nothing.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("seed", 2**63, "seed must have at most 64 bits"),
+        ("sequences", -(2**64), "sequences must have at most 64 bits"),
+        ("replicate", True, "replicate must be an integer; got True"),
+        ("metrics", 3, "metrics must be an object; got 3"),
+        ("metrics", {"test": {"accuracy": None}}, "must have an accuracy; got None"),
+        ("code", None, "code must be a string; got None"),
+    ],
+)
+def test_values_of_other_types_are_refused(name: str, value: Any, complaint: str) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        record(**{name: value})

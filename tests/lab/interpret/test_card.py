@@ -1,0 +1,253 @@
+"""The card of a layer: third-party layers from one file, expressivity, learning, and time."""
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import ClassVar
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from torch import nn
+
+import krohn
+from krohn.automata.zoo import parse_spec
+from krohn.cli.app import run
+from krohn.cli.card import task_names
+from krohn.errors import InvalidInput
+from krohn.lab.cards import card as card_module
+from krohn.lab.cards.card import Card, conflict, estimate, theorem
+from krohn.lab.cards.harness import Effort, made, trained
+from krohn.lab.cards.layers import find_layer
+from krohn.lab.models.registry import kinds
+from krohn.recurrent.verdicts import verdicts
+
+PAGE = (Path(__file__).parents[3] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
+ASSUMES = "finitely many vectors are reached"
+QUICK = {"seeds": 1, "length": 4, "steps": 2, "width": 4}
+
+
+def test_networks_without_positions_fall_under_the_theorem_about_them() -> None:
+    """Fixed precision, no positions: a flip-flop that may idle is beyond it, and known at logarithmic."""
+    flipflop = parse_spec("FlipFlop")
+    without, with_ = (find_layer(name, 32) for name in ("gpt,positions=none", "gpt"))
+    assert theorem(flipflop, without)["can"] == "no"
+    assert "no positions" in theorem(flipflop, without)["assumes"]
+    assert theorem(flipflop, with_)["can"] != "no"
+    assert "2505.23623" in theorem(flipflop, without)["source"]
+
+
+def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> None:
+    (source,) = re.findall(r"^```python\n(\"\"\"my_layer.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "my_layer.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = ["--seeds", "1", "-T", "8", "--steps", "150", "--tasks", "C2,C3", "--out", "card", "--json"]
+    assert run(["card", "my_layer:Signed", *words]) == 0
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    two, three = report["rows"]
+    assert (two["task"], two["can"], two["seeds"]) == ("C2", "yes", 1)
+    assert two["learned"]["T"] == 1
+    assert two["holds"][0]["letters"] >= 8
+    assert (three["can"], three["learned"]["4T"], three["holds"]) == ("no", 0, [None])
+    assert "C3" in three["reason"]
+    assert json.loads((tmp_path / "card" / "card.json").read_text()) == report
+    assert "2 networks of 150 steps: about" in shown.err
+    assert "C2, seed 0: " in shown.err
+    page = (tmp_path / "card" / "card.html").read_text()
+    assert "<td>C3</td><td>no</td><td>0 of 1</td>" in page
+    badge = ElementTree.parse(tmp_path / "card" / "badge.svg").getroot()
+    texts = [part.text for part in badge.iter() if part.tag.endswith("}text")]
+    assert texts[0] == "state tracking"
+    assert texts[1].startswith(f"{int(two['learned']['4T'])} of 2")
+
+
+class Mislabelled(nn.Module):
+    """A GRU that calls itself a diagonal recurrence: the theorem is against it, and it learns."""
+
+    card: ClassVar = {"family": "diagonal [0, 1]", "longest": 300}
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.cell = nn.GRU(width, width, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.cell(x)[0]
+
+
+def test_a_conflict_is_marked_and_explained_on_the_card() -> None:
+    card = krohn.card(Mislabelled, ["C2"], seeds=1, length=8, steps=250, width=16)
+    (row,) = card.rows
+    assert (row["can"], row["learned"]["4T"]) == ("no", 1)
+    assert row["conflict"]
+    assert "no !" in card.text()
+    assert f"C2: conflict: {row['conflict']}." in card.text()
+
+
+class Bursts(nn.Module):
+    """Finite until it has been trained for ten steps."""
+
+    card: ClassVar = {"longest": 16}
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.map, self.steps = nn.Linear(width, width), 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.steps += self.training
+        return self.map(x) * (float("nan") if self.steps > 10 else 1.0)
+
+
+def test_a_training_that_diverges_is_named() -> None:
+    lines: list[str] = []
+    card = krohn.card(Bursts, ["C2"], **QUICK | {"steps": 30}, tell=lines.append)
+    assert card.rows[0]["diverged"] == [10]
+    assert "diverged: the loss of step 10 is not finite" in lines[-1]
+    assert "C2: 1 of 1 seeds diverged: the loss was not finite." in card.text()
+    assert "diverged" not in krohn.card(Bursts, ["C2"], **QUICK).text()
+
+
+def test_a_card_can_be_continued_seed_by_seed() -> None:
+    whole = krohn.card("gru", ["C2"], **QUICK | {"seeds": 2})
+    second = krohn.card("gru", ["C2"], **QUICK, first_seed=1)
+    assert second.rows[0]["accuracy"]["4T"] == whole.rows[0]["accuracy"]["4T"][1:]
+    with pytest.raises(InvalidInput, match="first_seed must be 0 or more; got -1"):
+        krohn.card("gru", ["C2"], **QUICK, first_seed=-1)
+
+
+def test_the_proved_length_is_on_the_card_and_below_the_first_wrong_letter(monkeypatch) -> None:
+    monkeypatch.setattr("krohn.lab.cards.layers.LONGEST", 300)
+    card = krohn.card("gru", ["C2"], seeds=1, length=8, steps=250, width=16)
+    (held,) = card.rows[0]["holds"]
+    assert 4 <= held["certified"] <= held["letters"]
+    assert f"{held['letters']} (proved {held['certified']})" in card.text()
+
+
+def test_progress_is_reported_within_a_network(monkeypatch) -> None:
+    monkeypatch.setattr("krohn.lab.cards.card.SILENCE", -1.0)
+    lines: list[str] = []
+    krohn.card("gru", ["C2"], **QUICK, tell=lines.append)
+    assert [line[10:] for line in lines[1:3]] == ["C2, seed 0: step 0 of 2", "C2, seed 0: step 1 of 2"]
+
+
+def test_the_old_name_says_so(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("krohn.lab.cards.card.card", lambda *_, **__: Card("a:b", (), {"length": 4}))
+    assert run(["bench", "--module", "a:b", "--task", "C2", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "krohn bench is now krohn card LAYER" in shown.err
+    assert json.loads(shown.out)["layer"] == "a:b"
+
+
+def test_the_same_seeds_give_the_same_numbers_and_leave_other_randomness_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    one, two = (krohn.card("gru", ["C2", "FlipFlop"], **QUICK | {"seeds": 2}) for _ in range(2))
+    assert torch.equal(torch.rand(3), expected)
+    for row in (*one.rows, *two.rows):
+        row.pop("seconds")
+    assert one.rows == two.rows
+    accuracies = one.rows[0]["accuracy"]["T"]
+    assert accuracies[0] != accuracies[1]
+    assert repr(one) == "<Card of gru, seeds that pass at 4T: C2 0 of 2, FlipFlop 0 of 2>"
+
+
+def _row(can: str, shares: list[float], ends: list[int | None]) -> dict:
+    """Of networks that have those shares at 4T; one without an end fails at T."""
+    holds = [{"first_wrong": end, "tested": 100_000, "letters": (end or 100_001) - 1} for end in ends]
+    holds += [None] * (len(shares) - len(ends))
+    learned = {"T": len(ends), "4T": sum(share >= 0.99 for share in shares)}
+    accuracy = {"T": [], "4T": shares}
+    return {"can": can, "assumes": ASSUMES, "learned": learned, "holds": holds, "accuracy": accuracy}
+
+
+def test_a_conflict_of_theorem_and_training_is_explained() -> None:
+    assert conflict(_row("yes", [1.0, 1.0], [None])) == ""
+    assert conflict(_row("no", [0.5], [])) == ""
+    short = conflict(_row("no", [1.0, 0.99, 0.5], [700, 90, None]))
+    assert "too short for the theorem" in short
+    assert "letter 90 to 700" in short
+    far = conflict(_row("no", [1.0, 1.0], [700, None]))
+    assert "no wrong letter in 100,000" in far
+    assert ASSUMES in far
+    easy = conflict(_row("no", [0.995, 0.5], []))
+    assert easy.endswith(
+        "every network that passes there fails at T, so the longer words are the easier ones here"
+    )
+
+
+@pytest.mark.parametrize(
+    ("layer", "task", "can"),
+    [
+        ("diagonal,gate=unit", "C2", "no"),
+        ("diagonal,gate=signed", "C2", "yes"),
+        ("diagonal,gate=signed", "C3", "no"),
+        ("diagonal,gate=complex,layers=2", "S3", "yes"),
+        ("deltaproduct,householders=1", "S5:adjacent", "yes"),
+        ("deltaproduct,householders=1", "C3", "no"),
+        ("deltaproduct,householders=1,beta_max=1", "C2", "no"),
+        ("deltaproduct,householders=2,beta_max=1", "C2", "open"),
+        ("rankone,rate_max=1", "C2", "open"),
+        ("lstm", "A5", "yes"),
+        ("gpt,positions=none", "C2", "no"),
+        ("gpt", "C2", "open"),
+        ("gpt", "A5", "no"),
+    ],
+)
+def test_the_verdict_is_about_the_layer_with_its_options(layer: str, task: str, can: str) -> None:
+    result = theorem(parse_spec(task), find_layer(layer, 8))
+    assert result["can"] == can
+    assert result["reason"]
+    assert bool(result["assumes"]) is (find_layer(layer, 8).family is not None)
+
+
+def test_every_architecture_of_ours_has_a_card_and_its_family_is_a_row() -> None:
+    automaton = parse_spec("C2")
+    names = {row.name for row in verdicts(automaton, krohn.analyze(automaton))}
+    for kind in kinds():
+        assert find_layer(kind, 8).family in names, kind
+
+
+def test_time_is_estimated_before_the_start_and_limited() -> None:
+    effort = Effort(length=4, steps=50, seeds=2, width=4)
+    few = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
+    assert few > 0
+    card = krohn.card("diagonal", ["C2", "C3"], **QUICK | {"steps": 10**6}, minutes=0.005)
+    assert card.stopped == "the time limit of 0.005 minutes was reached"
+    assert [row["seeds"] for row in card.rows] == [0, 0]
+    assert "not run" in card.text()
+
+
+def test_an_interruption_is_not_taken_for_the_square_of_attention(monkeypatch) -> None:
+    effort, calls, plain = Effort(length=4, steps=1, seeds=1, width=4), [], card_module.logits_of
+
+    def interrupted(module, words, states):
+        calls.append(words.shape[1])
+        if words.shape[1] == 1024 and calls.count(1024) == 1:
+            time.sleep(1)
+        return plain(module, words, states)
+
+    monkeypatch.setattr(card_module, "logits_of", interrupted)
+    seconds = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
+    assert 1024 in calls
+    assert seconds < 110  # one second for 1,024 letters would be 112 for 100,000, and 10,900 as a square
+
+
+@pytest.mark.parametrize(("optimizer", "even"), [("adamw", False), ("muon", True)])
+def test_muon_moves_a_matrix_equally_in_all_directions(optimizer: str, even: bool) -> None:
+    """After one step the change of a matrix has nearly equal singular values, with Muon alone."""
+    effort, automaton = Effort(length=8, steps=1, width=8, optimizer=optimizer), parse_spec("S3")
+    factory = find_layer("gru", 8).factory
+    after = trained(factory, automaton, effort, 0, "cpu").module
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        before = made(factory, automaton, effort)
+    change = (after.weight_hh - before.weight_hh).detach()
+    sizes = torch.linalg.svdvals(change)
+    assert bool(change.any())
+    assert bool(sizes[-1] > 0.3 * sizes[0]) is even
+
+
+def test_names_of_tasks_may_hold_commas() -> None:
+    assert task_names("C2,Dyck4,2, S5:adjacent") == ["C2", "Dyck4,2", "S5:adjacent"]

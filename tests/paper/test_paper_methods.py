@@ -1,0 +1,120 @@
+"""``compile`` with the paper's methods: their options, what a float format asks of them, and refusals."""
+
+import re
+
+import numpy as np
+import pytest
+
+from construct.small_automata import assert_simulates
+from every import every
+from krohn.automata.zoo import parse_spec
+from krohn.construct.compiling import compile
+from krohn.errors import InvalidInput, Unsupported
+from krohn.paper.theorem1 import position_code
+from paper.lemmas import computed_margin
+
+
+@every(
+    ("name", "method", "option"),
+    [
+        *(("Q8", "scan", {"gadget": gadget}) for gadget in ("direct", "plateau", "hat")),
+        *(("Q8", "scan", {"positions": positions}) for positions in ("circle", "binary")),
+        *(("T3", "paper", {"positions": positions}) for positions in ("circle", "binary")),
+        *(
+            ("Grid4", "grid", {"variant": variant})
+            for variant in ("mod", "mod_sum", "log_depth", "max_pool", "constant_depth", "count")
+        ),
+    ],
+)
+def test_every_option_of_the_paper_s_methods_is_reached_and_right(name, method, option) -> None:
+    network = compile(parse_spec(name), 20, method=method, **option)
+    assert network.method == method
+    assert_simulates(network, count=4)
+
+
+def test_options_change_what_is_built() -> None:
+    q8 = parse_spec("Q8")
+    assert compile(q8, 20, method="scan", gadget="hat").sizes()["mlp_width"] == 8 * 8 + 8
+    assert compile(q8, 20, method="scan", gadget="plateau").sizes()["mlp_width"] == 4 * 64 + 8
+    assert compile(parse_spec("Grid9"), 20, method="grid", variant="mod_sum").sizes()["dim"] == 9
+
+
+def test_options_of_other_methods_are_refused_together() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        compile(parse_spec("C2"), 5, method="grid", gadget="hat", mask="strict", objective="width")
+    for part in ("gadget is an option of method scan", "mask strict is for", "objective width is for"):
+        assert part in str(caught.value)
+    with pytest.raises(InvalidInput, match=r"variant must be one of mod, .*; got 'round'"):
+        compile(parse_spec("Grid4"), 5, method="grid", variant="round")
+    with pytest.raises(InvalidInput, match="activation sin is for counters"):
+        compile(parse_spec("C2"), 5, method="scan", activation="sin")
+
+
+def test_a_scan_takes_binary_positions_where_one_circle_fails() -> None:
+    automaton = parse_spec("C2")
+    assert compile(automaton, 100, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2
+    assert compile(automaton, 4096, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2 * 13
+    network = compile(automaton, 48, method="scan", dtype="float16")
+    assert network.transformer.dim == 2 * 2 + 2 * 7
+    words = np.random.default_rng(0).integers(0, 2, (4, 48))
+    expected = [automaton.run(word) for word in words.tolist()]
+    assert network.run(words, np.float16).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["C2", "S4"])
+def test_the_longest_circle_that_float32_bears_is_one_hot_and_the_estimate_not_far_off(name) -> None:
+    states = parse_spec(name).num_states
+    with pytest.raises(Unsupported, match=r"--positions binary") as caught:
+        compile(parse_spec(name), 5000, method="scan", dtype="float32", positions="circle")
+    longest = _largest(caught.value)
+    code, _ = position_code(states, longest, "circle")
+    assert computed_margin(code, 1, "float32") > 104
+    code, _ = position_code(states, 3 * longest, "circle")
+    assert computed_margin(code, 1, "float32") < 104
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "options"),
+    [
+        ("C2", "scan", {"positions": "circle"}),
+        ("S4", "paper", {}),
+        ("T3", "paper", {}),
+        ("Grid4", "grid", {}),
+    ],
+)
+def test_a_refusal_for_float16_names_a_length_that_holds(name, method, options) -> None:
+    automaton = parse_spec(name)
+    with pytest.raises(Unsupported, match="is too much for float16, the largest that holds is") as caught:
+        compile(automaton, 5000, method=method, dtype="float16", **options)
+    longest = _largest(caught.value)
+    assert longest >= 1
+    network = compile(automaton, longest, method=method, dtype="float16", **options)
+    letters = automaton.num_letters
+    words = np.random.default_rng(0).integers(0, letters, (6, longest))
+    words[: min(letters, 4)] = np.arange(letters)[:4, None]
+    expected = [automaton.run(word) for word in words.tolist()]
+    assert network.run(words, np.float16).tolist() == expected
+
+
+def test_too_many_states_for_a_format_are_refused_at_every_length() -> None:
+    with pytest.raises(Unsupported, match=r"no length holds: composing maps of 120 states"):
+        compile(parse_spec("S5"), 5, method="scan", dtype="float16")
+
+
+def test_theorem_two_names_rows_and_length_together() -> None:
+    with pytest.raises(Unsupported, match="is too much for float16") as caught:
+        compile(parse_spec("T3"), 5000, method="paper", dtype="float16", max_rows=5)
+    assert "needs 108 table rows, more than 5; raise --max-rows" in str(caught.value)
+    with pytest.raises(Unsupported, match=r"the group S5 of order 120 .* is not solvable; use method scan"):
+        compile(parse_spec("S5"), 10, method="paper")
+
+
+def test_a_grid_is_asked_for() -> None:
+    with pytest.raises(Unsupported, match="method grid needs a gridworld"):
+        compile(parse_spec("S4"), 10, method="grid", dtype="float16")
+
+
+def _largest(error: Exception) -> int:
+    match = re.search(r"the largest that holds is (\d+)", str(error))
+    assert match is not None
+    return int(match.group(1))
