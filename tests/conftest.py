@@ -33,7 +33,7 @@ LONG = (
 NEEDS = {
     "test_site": "sphinx",
     "test_notebooks": "nbclient",
-    "web": "selenium",
+    "explorer": "selenium",
     **dict.fromkeys(("test_readers", "test_in_transformer_lens"), "transformer-lens"),
     "test_regular": "automata-lib",
     "test_extraction": "aalpy",

@@ -1,6 +1,6 @@
 """The script that measures the house counts what it says, on sources small enough to count by hand."""
 
-from fnmatch import fnmatch
+import json
 
 import house
 import pytest
@@ -48,35 +48,28 @@ def test_a_module_with_one_importer_says_what_concept_it_is() -> None:
             assert house.lines(text) >= 20, f"{name} is too small to stand alone: put it into {importers[0]}"
 
 
-def test_capabilities_are_counted_once_by_their_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(house, "LATER", {"folder": "one", "files": "two.a_*"})
-    sources = {"krohn.one.x": "a\n", "krohn.one": "b\n", "krohn.onerous": "c\n", "krohn.two.a_b": "d\ne\n"}
-    assert house.later_lines(sources) == {"folder": 2, "files": 2}
-    monkeypatch.undo()
-    real = {house.module_name(path) for path in house.PACKAGE.rglob("*.py")}
-    for what, parts in house.LATER.items():
-        for part in parts.split():
-            result = [n for n in real if fnmatch(n, f"krohn.{part}") or n.startswith(f"krohn.{part}.")]
-            assert result, f"{what}: there is no {part}"
+def test_lines_are_counted_by_room() -> None:
+    counted = house.by_folder({"krohn": "a\n", "krohn.alone": "d\n", "krohn.one.two": "a\nb\n"})
+    assert counted == {"krohn": 2, "one": 2}
 
 
-def test_lines_are_counted_by_folder() -> None:
-    counted = house.by_folder({"krohn": "a\n", "krohn.one.two": "a\nb\n", "krohn.one.three": "c\n"})
-    assert counted == {"krohn": 1, "one": 3}
-
-
-def test_tests_count_for_the_part_they_are_named_after() -> None:
-    parts = ["__main__", "construct", "strict_json", "svg"]
-    paths = {
-        "construct/test_x.py": "construct",
-        "construct_paper/deep/y.py": "construct",
-        "test_strict_json.py": "strict_json",
-        "test_svg.py": "svg",
-        "test_svg_arrows.py": "svg",
-        "test_main.py": "__main__",
-        "test_docs.py": "docs",
+def test_class_names_that_two_modules_define_are_listed() -> None:
+    sources = {
+        "krohn.a": "class Same:\n    class Inner: ...\n",
+        "krohn.b": "class Same: ...\nclass Inner: ...",
     }
-    assert {path: house.tested_part(path, parts) for path in paths} == paths
+    assert house.clashes(sources) == {"Same": ["krohn.a", "krohn.b"]}
+
+
+def test_comment_lines_hold_nothing_else() -> None:
+    assert house.comment_lines("# one\nx = 1  # beside code\n    # two\n") == 2
+
+
+def test_what_is_written_has_every_aim_and_the_rooms_of_today() -> None:
+    page = json.loads(house.PAGE.read_text())
+    assert set(house.AIMS) <= set(page["numbers"])
+    sources = {house.module_name(path): path.read_text() for path in house.PACKAGE.rglob("*.py")}
+    assert set(page["rooms"]) == set(house.by_folder(sources))
 
 
 def test_a_trace_counts_files_whose_functions_ran() -> None:
@@ -84,9 +77,3 @@ def test_a_trace_counts_files_whose_functions_ran() -> None:
     assert "automata/semiautomaton.py" in files
     assert "automata/zoo.py" in files
     assert "network/forward.py" not in files
-
-
-def test_what_belongs_to_a_later_capability_is_a_module_or_what_lies_in_it() -> None:
-    assert house.belongs("krohn.check.arithmetic.real", "check certify.proof")
-    assert house.belongs("krohn.proving.witness.heads", "certify.witness_*")
-    assert not house.belongs("krohn.checker", "check")
