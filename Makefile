@@ -1,4 +1,4 @@
-# One command per check; `make test` is what continuous integration runs.
+# One command per check; `make test` and `make slow` are what continuous integration runs.
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -10,7 +10,7 @@ DEMO := $(VENV)/.demo
 WEIGHTS ?=
 COMMA := ,
 
-.PHONY: help setup demo docs gallery test release format lint type browser coq unit portable fuzz clean
+.PHONY: help setup demo docs gallery test slow release format lint type browser coq unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -37,7 +37,7 @@ docs: $(STAMP) ## the site, in site/
 gallery: $(STAMP) ## the gallery page that the site holds
 	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
-test: lint type unit ## everything that must hold before a change lands
+test: lint type unit ## what a change can break, in some six minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
 	$(BIN)/ruff format src tests benchmarks tools research
@@ -60,8 +60,12 @@ coq: ## Coq and Flocq for the tests of certificates, where they may be installed
 	then apt-get update -qq && apt-get install -qq -y --no-install-recommends coq libcoq-flocq >/dev/null; fi || true
 	@command -v coqc >/dev/null || echo "no Coq here and no right to install it: certificates are not checked (apt-get install coq libcoq-flocq)"
 
-unit: $(STAMP) browser coq ## the tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+unit: $(STAMP) ## the tests of a change
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, all kept bytes, the scripts of tools
+	$(BIN)/python tests/golden/portable.py --small
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)
 	$(BIN)/python tests/golden/portable.py

@@ -29,6 +29,35 @@ LONG = (
 )
 """Files with single tests of about ten seconds and more."""
 
+SLOW = (
+    *("coq", "explorer", "golden", "suite"),
+    *(
+        "test_site",
+        "test_notebooks",
+        "test_docs",
+        "test_wheel",
+        "test_cluster",
+        "test_fuzz",
+        "test_hostile_files",
+    ),
+    *(
+        "test_reproduction",
+        "test_resume",
+        "test_telling_apart",
+        "test_source_mutants",
+        "test_interrupted_sweep",
+    ),
+    *("test_claims", "test_publish", "test_held_out", "test_learned_depth", "test_take_offs"),
+    *(
+        "test_two_optimisers",
+        "test_card_table",
+        "test_speed_table",
+        "test_size_table",
+        "test_attention_spread",
+    ),
+)
+"""Folders and files of ``make slow``: other programs, all kept bytes, whole pages, scripts of tools."""
+
 
 NEEDS = {
     "test_site": "sphinx",
@@ -124,4 +153,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = left_out(item.nodeid)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+        if item.path.stem in SLOW or item.path.parent.name in SLOW:
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.path.stem not in LONG)
