@@ -1,5 +1,8 @@
 """Python as people type it: names, files and objects alike, letter names, one-line reprs, pictures."""
 
+import html
+import itertools
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 import torch
 
 import krohn
+from krohn.cli.app import run
 
 LONGEST = 200
 SIZES = {"layers": 1, "dim": 8, "heads": 1, "mlp": 8}
@@ -53,6 +57,71 @@ def test_words_of_letter_names_run_as_words_of_numbers(network: krohn.CompiledNe
     assert krohn.simulate("abab", ["abab", "aabb"]).tolist() == network.run(words).tolist()
 
 
+def test_one_word_is_a_string_or_a_list_of_letters_and_several_a_list_of_lists() -> None:
+    network, automaton = krohn.compile("S4", length=8), krohn.zoo("S4")
+    states = automaton.run(["1023", "1230"])
+    names = [automaton.state_names[state] for state in states]
+    one = ["1023 1230", ["1023", "1230"], ("1023", "1230"), np.array([0, 1]), [0, 1]]
+    for word in one:
+        assert network(word) == names
+        assert network.states(word).tolist() == states
+        assert krohn.simulate(automaton, word).tolist() == states
+        assert krohn.decompose(automaton).simulate(word).tolist() == states
+    for words in ([["1023", "1230"]], [[0, 1]], ["1023 1230"], np.array([[0, 1]])):
+        assert network(words) == [names]
+        assert network.states(words).tolist() == [states]
+    assert network([]) == network("") == []
+    assert network([["1023"], ["1230"]]) == [["1023"], ["1230"]]
+
+
+def test_a_network_of_a_pattern_accepts_words() -> None:
+    pattern = re.compile("(a|b)*abb")
+    network = krohn.compile("regex:(a|b)*abb", length=6)
+    observed = krohn.compile("regex:(a|b)*abb", length=6, target="observation")
+    words = ["".join(letters) for letters in itertools.product("ab", repeat=5)]
+    for accepts in (network.accepts, observed.accepts):
+        assert accepts(words) == [bool(pattern.fullmatch(word)) for word in words]
+        assert accepts("abb") is True
+        assert accepts("") is False
+    assert krohn.compile("regex:(ab)*", length=4).accepts("") is True
+    with pytest.raises(krohn.KrohnError, match="S4 has none"):
+        krohn.compile("S4", length=2).accepts("1023")
+
+
+def test_a_recurrent_network_is_run_like_a_compiled_one(tmp_path: Path) -> None:
+    network = krohn.compile("C3", architecture="lstm")
+    network.save(tmp_path / "lstm3")
+    assert network("012") == ["0", "1", "0"]
+    for given in (network, tmp_path / "lstm3", str(tmp_path / "lstm3")):
+        assert krohn.run(given, "012").tolist() == [0, 1, 0]
+        assert krohn.run(given, [[0, 1], [2, 2]], device="cpu").tolist() == [[0, 1], [2, 1]]
+
+
+def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
+    calls = [
+        (lambda: krohn.export(network, "hf"), r"missing .* 'out'; it takes \(network, to, out, "),
+        (lambda: krohn.export(network, tmp_path, to="hf"), "multiple values for argument 'to'"),
+        (lambda: krohn.export(network, tmp_path, "hf"), "a format must be one of hf, onnx, transformer-lens"),
+        (lambda: network.export("hf"), r"missing .* 'directory'"),
+        (lambda: network.export("hf", tmp_path, prof=True), "unexpected keyword argument 'prof'"),
+        (lambda: krohn.analyze(), "missing .* 'automaton'"),
+        (lambda: krohn.explore("C2", lenght=4), "unexpected keyword argument 'lenght'"),
+    ]
+    for call, text in calls:
+        with pytest.raises(krohn.KrohnError, match=text) as raised:
+            call()
+        assert "\n" not in str(raised.value)
+
+
+def test_an_analysis_has_the_depth_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "C3", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)["depth"]
+    depth = krohn.analyze("C3").depth
+    assert (depth.upper, depth.lower, depth.optimal) == tuple(
+        printed[key] for key in ("upper", "lower", "optimal")
+    )
+
+
 def test_a_decomposition_reads_letter_names() -> None:
     cascade = krohn.decompose("abab")
     assert cascade.simulate(["abab"]).tolist() == [krohn.zoo("abab").run("abab")]
@@ -68,10 +137,10 @@ def test_invalid_words_are_refused(network: krohn.CompiledNetwork) -> None:
         krohn.simulate("abab", ["ab", "aba"])
     with pytest.raises(krohn.KrohnError, match=r"words must have one length, .*; got lengths 1 to 2$"):
         krohn.simulate("abab", [[0, 1], [0]])
-    with pytest.raises(
-        krohn.KrohnError, match=r"words must be a list of words; got one string: write \['a b'\]"
-    ):
-        krohn.simulate("abab", "a b")
+    with pytest.raises(krohn.KrohnError, match=r"or a number below 2; letter 2 is '7'"):
+        network([0, 7])
+    with pytest.raises(krohn.KrohnError, match="a word must be a string or a list of letters; got 3"):
+        network(3)
 
 
 def test_a_network_is_saved_and_loaded(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
@@ -83,7 +152,7 @@ def test_a_network_is_saved_and_loaded(network: krohn.CompiledNetwork, tmp_path:
 
 def test_every_result_has_a_repr_of_one_line(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     results = [
-        krohn.export(network, tmp_path / "gpt2", proof=False),
+        krohn.export(network, "hf", tmp_path / "gpt2", proof=False),
         krohn.train("C2", **SMALL_RUN),
         krohn.understand(network, effort=0.05),
         network,
@@ -140,16 +209,16 @@ def test_training_takes_an_automaton_and_settings_by_name(stored: Path) -> None:
 def test_a_network_is_called_saved_exported_and_made_a_module(
     network: krohn.CompiledNetwork, tmp_path: Path
 ) -> None:
-    assert network("abab").tolist() == network.run("abab").tolist() == krohn.zoo("abab").run("abab")
+    assert network.states("abab").tolist() == network.run("abab").tolist() == krohn.zoo("abab").run("abab")
     network.save(tmp_path / "net")
-    assert krohn.load(tmp_path / "net")("ab").tolist() == network("ab").tolist()
+    assert krohn.load(tmp_path / "net")("ab") == network("ab")
     done = network.export("hf", tmp_path / "gpt2", proof=False)
     assert (tmp_path / "gpt2" / "config.json").is_file()
     assert done.findings["checked"]["wrong"] == 0
     for dtype in (torch.float32, "fp32", "float32", "bf16", torch.float64):
         module = network.to_torch(dtype)
         assert isinstance(module, torch.nn.Module)
-        assert module.states(torch.tensor([[0, 1, 0, 1]]))[0].tolist() == network("abab").tolist()
+        assert module.states(torch.tensor([[0, 1, 0, 1]]))[0].tolist() == network.states("abab").tolist()
     own, torchs = network.state_dict(), network.to_torch().state_dict()
     assert set(torchs) <= set(own)
     for name, tensor in torchs.items():
@@ -204,13 +273,21 @@ def test_an_automaton_is_a_dictionary_or_a_table() -> None:
 
 def test_commands_are_functions(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     network.save(tmp_path / "net")
-    assert krohn.run(tmp_path / "net", "abab").tolist() == network("abab").tolist()
+    assert krohn.run(tmp_path / "net", "abab").tolist() == network.states("abab").tolist()
     assert krohn.explain(network, "abab").states == network.explain("abab").states
     rows = krohn.atlas(2, 1)
     assert [row["table"] for row in rows] == [[[1], [0]], [[1], [1]]]
     assert krohn.circuit("C2", length=3).gates == krohn.circuit(krohn.compile("C2", 3)).gates
     page = krohn.explore("C2", length=4, out=tmp_path / "c2.html")
-    assert (tmp_path / "c2.html").read_text() == page
+    assert (tmp_path / "c2.html").read_text() == page.html
+    page.save(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == page.html
+    frame = page._repr_html_()
+    assert frame.startswith("<iframe srcdoc=")
+    assert html.unescape(frame.split('"')[1]) == page.html
+    with pytest.raises(krohn.KrohnError, match="the folder of --out must exist"):
+        krohn.explore("C2", length=4, out=tmp_path / "no" / "page.html")
+    assert not (tmp_path / "no").exists()
     assert krohn.extract(tmp_path / "net", 4).difference is None
     assert krohn.barrington("x & y").accepts({"x": True, "y": True})
     with pytest.raises(krohn.KrohnError, match="a store must exist"):
@@ -218,7 +295,7 @@ def test_commands_are_functions(network: krohn.CompiledNetwork, tmp_path: Path) 
 
 
 def test_tables_become_data_frames(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
-    run = krohn.train("C2", **SMALL_RUN)
+    trained = krohn.train("C2", **SMALL_RUN)
     text = Path(__file__).parents[1] / "results" / "curves-small.jsonl"
     store = tmp_path / "store.sqlite"
     assert krohn.results.import_(text, store).added > 0
@@ -233,7 +310,7 @@ def test_tables_become_data_frames(network: krohn.CompiledNetwork, tmp_path: Pat
         "results": (listed.to_frame(), len(listed), {"experiment", "run", "max_accuracy"}),
         "run": (krohn.results.show(first, store).to_frame(), listed[0]["replicates"], {"accuracy", "status"}),
         "reproduce": (shown.to_frame(), len(shown.table), set(shown.table[0])),
-        "train": (run.to_frame(), len(run.replicates), {"accuracy", "status"}),
+        "train": (trained.to_frame(), len(trained.replicates), {"accuracy", "status"}),
         "sample": (krohn.sample("C2", 5, 3).to_frame(), 3, {"letters", "states"}),
         "explain": (network.explain("abab").to_frame(), 5, {"letter", "state"}),
         "understand": (
@@ -252,13 +329,13 @@ def test_tables_become_data_frames(network: krohn.CompiledNetwork, tmp_path: Pat
     zoo = krohn.zoo().to_frame().set_index("name")
     assert zoo.loc["S4", "num_states"] == 24
     states = network.explain("abab").to_frame()["state"].dropna().tolist()
-    assert states == [krohn.zoo("abab").state_names[q] for q in network("abab")]
+    assert states == network("abab")
     assert "S4" in krohn.zoo()._repr_html_()
 
 
 def test_a_data_frame_without_pandas_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(krohn.KrohnError, match=r"needs pandas, .*: pip install 'krohn\[pandas\]'"):
+    with pytest.raises(krohn.KrohnError, match=r"needs pandas, .*: pip install 'pandas>=2.2'"):
         krohn.zoo().to_frame()
 
 
@@ -274,10 +351,11 @@ def test_results_are_instances_of_exported_types(network: krohn.CompiledNetwork,
         "Circuit": krohn.circuit("C2", length=2),
         "BarringtonProgram": krohn.barrington("x & y"),
         "Extracted": krohn.extract(tmp_path / "net", 3),
-        "Exported": krohn.export(network, tmp_path / "gpt2", proof=False),
+        "Exported": krohn.export(network, "hf", tmp_path / "gpt2", proof=False),
         "Installation": krohn.doctor(),
         "Report": krohn.understand(network, effort=0.05),
         "Rows": krohn.atlas(2, 1),
+        "Page": krohn.explore("C2", length=3),
     }
     for name, result in outcome.items():
         assert isinstance(result, getattr(krohn, name)), name

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import krohn
-from krohn.errors import EXTRAS
+from krohn.base.extras import EXTRAS, to_install
 
 ROOT = Path(__file__).parents[1]
 STATED = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -117,7 +117,7 @@ def test_a_command_that_needs_more_says_which_extra_in_one_line(place: Path) -> 
     for (line, extra), (status, error) in zip(MORE_COMMANDS.items(), result, strict=True):
         (shown,) = [text for text in error.splitlines() if text.startswith("error: ")]
         assert status == 2, line
-        assert f"pip install 'krohn[{extra}]'" in shown
+        assert to_install(extra, "onnx" if extra == "hf" else "") in shown
         assert "internal error" not in shown
 
 
@@ -133,4 +133,4 @@ for name in ("train", "understand", "card"):
     done = bare(code, place)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stderr
-    assert all(line.startswith("True ") and "pip install 'krohn[train]'" in line for line in lines)
+    assert all(line.startswith("True ") and to_install("train") in line for line in lines)

@@ -25,14 +25,14 @@ Algebra
     BarringtonProgram  that word problem
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
-    CompiledNetwork   those weights: ``net("abab")``, ``save``, ``export``, ``to_torch``, ``state_dict``
+    CompiledNetwork   those weights: ``net("abab")``, ``states``, ``accepts``, ``save``, ``export``
     save, load        a network, compiled or recurrent, to and from a directory
     run, explain      the states that a network outputs; what its registers and heads hold on a word
     Explanation       the result of ``explain``
     verify            whether a network is proved right on every word, rounding included
     Verification      its result: what is proved, what is not
     export, Exported  a network for transformers, TransformerLens or ONNX
-    explore           the page that runs networks in a browser
+    explore, Page     the page that runs networks in a browser
     circuit, Circuit  a network as threshold gates
 Training
     train             trains networks on an automaton, several replicates at once
@@ -100,6 +100,7 @@ _PUBLIC = {
     "barrington": "krohn.functions:barrington",
     "atlas": "krohn.functions:atlas",
     "explore": "krohn.functions:explore",
+    "Page": "krohn.explorer.page_data:Page",
     "extract": "krohn.functions:extract",
     "reproduce": "krohn.functions:reproduce",
     "automaton": "krohn.automata.zoo:automaton",
@@ -141,7 +142,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        known = import_module("krohn.errors").missing(error, f"krohn.{name}")
+        known = import_module("krohn.base.extras").missing(error, f"krohn.{name}")
         raise known or error from error
 
 

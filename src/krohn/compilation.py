@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.construct.compiling import compile as compile_transformer
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidInput, UnknownName
@@ -26,6 +27,7 @@ def compile(
 def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) -> "RecurrentNetwork": ...
 
 
+@plainly
 def compile(
     automaton: AutomatonLike, length: int | None = None, *, architecture: str = "transformer", **options: Any
 ) -> "CompiledNetwork | RecurrentNetwork":

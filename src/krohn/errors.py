@@ -25,6 +25,10 @@ class InvalidAutomaton(InvalidInput):
     """A transition table, start state, name list or observation map is malformed."""
 
 
+class WrongArguments(InvalidInput, TypeError):
+    """A function was called with missing, unknown or too many arguments."""
+
+
 class UnknownName(InvalidInput, LookupError):
     """A name is not in the list of known names; the message lists them."""
 
@@ -43,31 +47,6 @@ class Unsupported(KrohnError, ValueError):
 
 class MissingDependency(KrohnError, ImportError):
     """An optional package is needed; the message names the extra that installs it."""
-
-
-EXTRAS = {
-    "torch": "train",
-    "matplotlib": "train",
-    "transformers": "hf",
-    "onnx": "hf",
-    "pyarrow": "parquet",
-    "pandas": "pandas",
-    "automata": "dfa",
-    "starlette": "explore",
-    "uvicorn": "explore",
-    "ray": "cluster",
-    "aalpy": "extract",
-}
-"""Optional packages by import name, and the extra that installs each."""
-
-
-def missing(error: ModuleNotFoundError, what: str) -> MissingDependency | None:
-    """The error shown to users; ``None`` if the missing module belongs to no extra."""
-    package = (error.name or "").partition(".")[0]
-    extra = EXTRAS.get(package)
-    if extra is None:
-        return None
-    return MissingDependency(f"{what} needs {package}, which is not installed: pip install 'krohn[{extra}]'")
 
 
 class Interrupted(KeyboardInterrupt):

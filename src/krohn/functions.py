@@ -1,25 +1,27 @@
 """Public functions that combine several parts, named like the commands."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Word
+from krohn.automata.semiautomaton import Word, Words
+from krohn.automata.simulation import checked_words
 from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.atomic import check_output, write_text
+from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.notebook import Rows
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.errors import InvalidInput
-from krohn.explorer.page_data import LENGTH, build_machine, render_page
+from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
+from krohn.network.forward import float_name
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
+Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
 def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> None:
@@ -58,16 +61,55 @@ def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | Trained
     return storage.load(directory)
 
 
-def run(network: Network, words: str | Iterable[Word], dtype: Any = np.float64) -> npt.NDArray[np.int64]:
-    """The states after each letter, by a compiled network."""
-    return _loaded(network).run(words, dtype)
+@plainly
+def run(
+    network: CompiledNetwork | RecurrentNetwork | str | Path,
+    words: Words,
+    dtype: Any = "float64",
+    device: str = "numpy",
+) -> npt.NDArray[np.int64]:
+    """The number of the state after each letter, by a network or that of a directory, as ``krohn run``.
+
+    A string or a list of letters is one word, a list of lists several. ``network(words)`` gives the names.
+    """
+    reader = runnable(network)
+    letters = np.asarray(checked_words(reader.automaton, words), dtype=np.int64)
+    if not letters.size:
+        return letters
+    return forward_of(reader, dtype, device)(np.atleast_2d(letters)).reshape(letters.shape)
 
 
+def runnable(network: CompiledNetwork | RecurrentNetwork | str | Path) -> CompiledNetwork | RecurrentNetwork:
+    """A compiled or recurrent network, or the one in a directory."""
+    if not isinstance(network, str | Path):
+        return network
+    kind = Folder(Path(network)).require("run needs", COMPILED, RECURRENT)
+    return recurrent_network.load(network) if kind == RECURRENT else storage.load(network)
+
+
+def forward_of(network: CompiledNetwork | RecurrentNetwork, dtype: Any, device: str) -> Forward:
+    """From words ``[batch, length]`` to states: the pass in numpy, or the module on a torch device.
+
+    A recurrent network runs in float32; on a torch device it is the network that krohn train trains.
+    """
+    if device == "numpy":
+        return lambda words: network.forward(words, dtype)
+    if isinstance(network, RecurrentNetwork):
+        from krohn.lab.cards.recurrent_modules import states_in_training
+
+        return states_in_training(network.cell, device)
+    from krohn.lab.bridge import states_on_device
+
+    return states_on_device(network, float_name(dtype), device)
+
+
+@plainly
 def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
     return _loaded(network).explain(word)
 
 
+@plainly
 def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None) -> Circuit:
     """A compiled network, or that of an automaton, as threshold gates for words of one length."""
     if isinstance(network, CompiledNetwork):
@@ -84,6 +126,7 @@ def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas
     return formulas.barrington(formula, None if automaton is None else as_automaton(automaton))
 
 
+@plainly
 def atlas(
     states: int, letters: int, *, sample: int | None = None, seed: int = 0, effort: float = 1.0
 ) -> Rows[dict[str, Any]]:
@@ -99,17 +142,22 @@ def atlas(
     return Rows([entry.to_json() for entry in atlas_of(chosen, effort)])
 
 
-def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> str:
-    """The page that runs the compiled networks of automata in a browser; written to ``out`` if given."""
+@plainly
+def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> Page:
+    """The page that runs the compiled networks of automata in a browser; written to ``out`` if given.
+
+    A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it.
+    """
     if out is not None:
-        check_output(Path(out), ".html")  # fail before the work
+        check_page(Path(out))  # fail before the work
     chosen = [as_automaton(each) for each in automata or ("S4",)]
-    page = render_page({"machines": [build_machine(each, length) for each in chosen]})
+    page = Page(render_page({"machines": [build_machine(each, length) for each in chosen]}))
     if out is not None:
-        write_text(Path(out), page)
+        page.save(out)
     return page
 
 
+@plainly
 def extract(
     network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
 ) -> "Extracted":

@@ -3,10 +3,10 @@
 import platform
 import re
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Any
 
 from krohn import __version__
+from krohn.base.extras import installed, requirements, to_install
 from krohn.base.notebook import Rows
 
 if TYPE_CHECKING:
@@ -18,14 +18,12 @@ PURPOSES = {
     "parquet": "krohn sample --out words.parquet",
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
     "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",
-    "hf": "krohn export to transformers and ONNX",
+    "hf": "krohn export --to onnx; loading exports in transformers (writing them needs neither)",
     "lens": "networks opened in TransformerLens, as notebooks/ground_truth.ipynb does",
     "explore": "krohn explore as a server",
     "cluster": "krohn reproduce --engine ray",
     "extract": "krohn extract",
 }
-_REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[[^]]*\])?\s*([^;]*)")
-_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
 @dataclass(frozen=True)
@@ -72,46 +70,21 @@ def doctor() -> Installation:
     )
 
 
-def requirements() -> dict[str, list[tuple[str, str]]]:
-    """Packages and their versions by extra, as the installed krohn states them; "" is krohn itself."""
-    try:
-        stated = requires("krohn") or []
-    except PackageNotFoundError:
-        return {}
-    result: dict[str, list[tuple[str, str]]] = {"": []}
-    for line in stated:
-        extra = _EXTRA.search(line)
-        match = _REQUIREMENT.match(line)
-        if match is not None:
-            result.setdefault(extra.group(1) if extra else "", []).append(
-                (match.group(1), match.group(2).strip())
-            )
-    return result
-
-
-def _part(extra: str, packages: list[tuple[str, str]]) -> dict[str, Any]:
-    installed = {name: _version(name) for name, _ in packages}
-    missing = [name for name, number in installed.items() if number is None]
-    command = f"pip install 'krohn[{extra}]'" if extra else "pip install krohn"
+def _part(extra: str, packages: list[str]) -> dict[str, Any]:
+    found = {re.split(r"[^A-Za-z0-9_.-]", line)[0]: installed(line) for line in packages}
+    missing = [name for name, number in found.items() if number is None]
     return {
         "extra": extra,
         "for": PURPOSES[extra],
-        "installed": {name: number for name, number in installed.items() if number is not None},
+        "installed": {name: number for name, number in found.items() if number is not None},
         "missing": missing,
-        "get": command if missing else "",
+        "get": to_install(extra) if missing else "",
     }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _accelerator() -> str:
     """The GPU as training sees it; lazy import: torch takes seconds, and may be missing."""
-    if _version("torch") is None:
+    if installed("torch") is None:
         return "none: torch is missing"
     from krohn.lab.training.device import accelerator
 

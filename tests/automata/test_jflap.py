@@ -102,6 +102,28 @@ def test_files_of_the_first_versions_have_no_automaton_element() -> None:
     assert parse_jff(data).run("aa") == [1, 0]
 
 
+def test_a_label_of_two_letters_reads_one_after_the_other() -> None:
+    result = parse_jff(jff("0i 1f", "0 ab 1\n0 ac 0\n1 b 0\n1 a 1"))
+    assert result.letter_names == ("a", "b", "c")
+    assert result.state_names == ("q0", "q1", "q0.a", "sink")
+    arrows = [(0, "a", 2), (2, "b", 1), (2, "c", 0), (1, "b", 0), (1, "a", 1)]
+    assert result.observe is not None
+    for letters in itertools.product("abc", repeat=5):
+        word = "".join(letters)
+        assert bool(result.observe[result.run(word)[-1]]) == accepts(arrows, {1}, word), word
+
+
+def test_changed_names_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    data = jff("0i 1f", "0 a 1\n1 a 0").replace(b'name="q0"', b'name="even number"')
+    assert parse_jff(data).state_names == ("even_number", "q1")
+    assert "names of states have no spaces here: 'even number' is called 'even_number'" in caplog.text
+    krohn.dump_automaton(krohn.zoo("D6"), tmp_path / "d6.jff")
+    assert "a letter of JFLAP is one character: toggle is a, drive is b" in caplog.text
+    again = krohn.load_automaton(tmp_path / "d6.jff")
+    assert again.letter_names == ("a", "b")
+    assert again.run("abba") == krohn.zoo("D6").run("toggle drive drive toggle")
+
+
 def test_it_is_a_spec_everywhere_and_is_written_by_zoo(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,7 +203,7 @@ def test_an_automaton_with_too_many_sets_of_states_is_refused() -> None:
 
 
 def test_names_that_are_markup_are_text() -> None:
-    odd = krohn.Semiautomaton(np.array([[1], [0]]), state_names=('"><x>', "&amp;"), letter_names=("</read>",))
+    odd = krohn.Semiautomaton(np.array([[1], [0]]), state_names=('"><x>', "&amp;"), letter_names=("<",))
     again = parse_jff(jff_text(odd).encode())
     assert again.state_names == odd.state_names
     assert again.letter_names == odd.letter_names

@@ -41,7 +41,7 @@ def test_foreign_letters_are_named() -> None:
     with pytest.raises(InvalidInput, match="integer array"):
         simulate(zoo("C5"), [[0.5]])
     with pytest.raises(InvalidInput, match="integer array"):
-        simulate(zoo("C5"), [0, 1])
+        simulate(zoo("C5"), np.zeros((1, 1, 1), dtype=np.int64))
 
 
 def test_numbers_are_stored_in_the_smallest_type() -> None:

@@ -84,7 +84,7 @@ def test_the_replicate_is_the_one_that_runs(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export") / "grid"
-    krohn.export(krohn.compile("Grid4", length=10), folder, to="hf")
+    krohn.export(krohn.compile("Grid4", length=10), "hf", folder)
     return folder
 
 
@@ -135,7 +135,7 @@ def test_no_tokenizer_is_part_of_the_claim(
 @pytest.mark.parametrize("to", ["hf", "transformer-lens"])
 def test_a_bias_of_zeros_must_have_its_length(to: str, tmp_path: Path) -> None:
     """No reader loads it; what is proved is a network that can be opened."""
-    krohn.export(krohn.compile("C2", length=3), tmp_path / "net", to=to)
+    krohn.export(krohn.compile("C2", length=3), to, tmp_path / "net")
     held = load_file(tmp_path / "net" / "model.safetensors")
     names = ("transformer.h.0.attn.c_attn.bias", "transformer.ln_f.bias", "blocks.0.attn.k.bias")
     for name in (*names, "unembed.bias"):

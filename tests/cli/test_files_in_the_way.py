@@ -16,7 +16,6 @@ WRITERS = [
     "decompose C2 --dot {}.dot",
     "sample C2 --length 3 --count 2 --out {}.npz",
     "sample C2 --length 3 --count 2 --out {}.jsonl",
-    "explore C2 -T 3 --out {}.html",
     "explain net --out {}.json",
     "explain net 0 1 --out {}.svg",
     "verify net --out {}.json",
@@ -68,6 +67,20 @@ def test_folders_are_made_and_the_same_command_writes_the_same_bytes(
         assert run(line.format(f"{folder}/it").split()) == 0
         written.append((place / folder / f"it{suffix}").read_bytes())
         assert [path.name for path in (place / folder).iterdir()] == [f"it{suffix}"]
+    assert written[0] == written[1] != b""
+    capsys.readouterr()
+
+
+def test_a_page_makes_no_folder_and_the_same_command_writes_the_same_bytes(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explore", "C2", "-T", "3", "--out", "new/page.html"]) == 2
+    assert "the folder of --out must exist; there is no new" in capsys.readouterr().err
+    assert not (place / "new").exists()
+    written = []
+    for name in ("one.html", "two.html"):
+        assert run(["explore", "C2", "-T", "3", "--out", name]) == 0
+        written.append((place / name).read_bytes())
     assert written[0] == written[1] != b""
     capsys.readouterr()
 

@@ -1,6 +1,7 @@
 """What first users stumbled over: foreign files, words without spaces, misspelt names, long lines."""
 
 import io
+import json
 import re
 import time
 from importlib import import_module
@@ -149,3 +150,32 @@ def test_the_circuit_of_a_thousand_heads_compares_no_pair_of_positions_that_cann
     begin = time.process_time()
     assert krohn.circuit(network).inputs == 3
     assert time.process_time() - begin < 15
+
+
+def test_run_takes_the_letters_of_one_word(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    krohn.save(krohn.compile("S4", length=4), place / "s4")
+    krohn.save(krohn.compile("C3", architecture="lstm"), place / "lstm3")
+    capsys.readouterr()
+    for line, states in (
+        ("run s4 1023 1230", "1023 0231"),
+        ("run lstm3 0 1 2", "0 1 0"),
+        ("run lstm3 012", "0 1 0"),
+    ):
+        assert run(line.split()) == 0
+        assert capsys.readouterr().out == f"{states}\n"
+    assert run(["run", "s4", "1023", "1230", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["states"] == [["1023", "0231"]]
+    assert "letter 2 is '9'" in refusal(capsys, "run s4 1023 9")
+    assert "at most 4 letters" in refusal(capsys, "run lstm3".replace("lstm3", "s4") + " 1023" * 5)
+
+
+@pytest.mark.parametrize("command", ["verify", "run", "explain", "understand"])
+def test_an_automaton_in_place_of_a_network_is_to_be_compiled_first(
+    command: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = refusal(capsys, f"{command} S4")
+    assert "S4 is an automaton, not a network; compile it first: krohn compile S4 --length 64" in message
+
+
+def test_brackets_in_a_name_are_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean Dyck2,3?" in refusal(capsys, "zoo Dyck(2,3)")

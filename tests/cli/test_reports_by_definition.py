@@ -39,7 +39,7 @@ def asked(capsys: Capture, *arguments: str, status: int = 0) -> Any:
 def algebra_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No search for the depth, which takes seconds and has tests of its own."""
     known = depth_bounds(parse_spec("Parity"), solvable=True)
-    monkeypatch.setattr("krohn.cli.analyze.depth_bounds", lambda *_, **__: known)
+    monkeypatch.setattr("krohn.construct.depth_bounds.depth_bounds", lambda *_, **__: known)
 
 
 def after(one: Map, two: Map) -> Map:

@@ -247,11 +247,11 @@ LONG = "for words of more than 593 letters and layers of 1 head of dimension 2 a
     ("upper", "witness", "text"),
     [
         (2, SCHEME, f"2, optimal {LONG}"),
-        (3, SCHEME, f"≤ 3, ≥ 2 {LONG}"),
-        (None, SCHEME, f"no constant depth known, ≥ 2 {LONG}"),
+        (3, SCHEME, f"at most 3 at every length; at least 2 {LONG}"),
+        (None, SCHEME, f"no constant depth known; at least 2 {LONG}"),
         (1, WORDS, "1, optimal for words of more than 1 letter"),
-        (2, WORDS, "≤ 2, ≥ 1 for words of more than 1 letter"),
-        (1, None, "≤ 1, ≥ 0"),
+        (2, WORDS, "at most 2 at every length; at least 1 for words of more than 1 letter"),
+        (1, None, "at most 1 at every length"),
         (0, None, "0, optimal"),
     ],
 )

@@ -147,14 +147,14 @@ def test_another_export_replaces_the_whole_of_the_first_and_leaves_other_files(
 def test_a_file_in_place_of_a_directory_is_refused(network: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(InvalidInput, match=r"out must be a directory; it is a file"):
-        krohn.export(network, tmp_path / "out")
+        krohn.export(network, "hf", tmp_path / "out")
 
 
 def test_writing_that_breaks_off_leaves_the_former_export(
     network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    krohn.export(network, out)
+    krohn.export(network, "hf", out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     assert "config.json" in before
 
@@ -163,7 +163,7 @@ def test_writing_that_breaks_off_leaves_the_former_export(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space left"):
-        krohn.export(network, out)
+        krohn.export(network, "hf", out)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 

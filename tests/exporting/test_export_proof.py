@@ -64,7 +64,7 @@ def test_the_checker_reads_what_the_decoder_computes(name: str, normalized: bool
 def test_the_checker_has_the_numbers_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_proof(monkeypatch)
     network = krohn.compile(krohn.zoo("Dyck2,2"), length=LENGTH)
-    exported = krohn.export(network, tmp_path, to="hf")
+    exported = krohn.export(network, "hf", tmp_path)
     stored, other = load_file(tmp_path / "model.safetensors"), checkable_decoder(exported.decoder)
     np.testing.assert_array_equal(other.positions, stored["transformer.wpe.weight"])
     np.testing.assert_array_equal(other.readout, stored["lm_head.weight"].T)
@@ -79,7 +79,7 @@ def test_the_checker_has_the_numbers_of_the_files(tmp_path: Path, monkeypatch: p
 
 def test_the_certificate_is_written_beside_the_export_and_names_its_weights(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=64)
-    krohn.export(network, tmp_path, to="transformer-lens")
+    krohn.export(network, "transformer-lens", tmp_path)
     facts = json.loads((tmp_path / "export.json").read_text())
     claim = json.loads((tmp_path / "certificate.json").read_text())["claim"]
     assert facts["proof"] == "proved in float32"
@@ -106,7 +106,7 @@ def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=16)
-    krohn.export(network, tmp_path, to="hf")
+    krohn.export(network, "hf", tmp_path)
     claim = json.loads((tmp_path / "certificate.json").read_text())["claim"]
     assert claim["lengths"] == {"up_to": 16}
     assert "**Proved** in float32" in (tmp_path / "README.md").read_text()
@@ -119,7 +119,7 @@ def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
 
 def test_an_export_that_shows_observations_is_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("Grid4@boundary"), length=12, target="observation")
-    krohn.export(network, tmp_path, to="hf")
+    krohn.export(network, "hf", tmp_path)
     assert rechecks(tmp_path)
     stored = load_file(tmp_path / "model.safetensors")
     stored["lm_head.weight"] = np.roll(stored["lm_head.weight"], 1, axis=0).copy()

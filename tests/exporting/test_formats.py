@@ -206,7 +206,7 @@ def test_the_page_loads_the_model_whatever_the_letters_are_called(
     automaton = krohn.Semiautomaton.from_letters(
         [[1, 0], [0, 0]], letter_names=('"', "\\n'{x}"), state_names=("p", "q"), name="odd"
     )
-    krohn.export(krohn.compile(automaton, length=6), tmp_path, to="hf")
+    krohn.export(krohn.compile(automaton, length=6), "hf", tmp_path)
     page = (tmp_path / "README.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)

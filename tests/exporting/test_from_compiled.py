@@ -80,7 +80,7 @@ def test_a_batch_of_words_of_several_lengths_is_filled_up_and_right(tmp_path: Pa
 
 def test_the_type_that_it_is_right_in_stands_first(tmp_path: Path) -> None:
     """In bfloat16 it is wrong without a word: the configuration and the card say so where they are read."""
-    krohn.export(krohn.compile("S4", length=LENGTH), tmp_path / "s4", proof=False)
+    krohn.export(krohn.compile("S4", length=LENGTH), "hf", tmp_path / "s4", proof=False)
     config = json.loads((tmp_path / "s4" / "config.json").read_text())
     assert config["torch_dtype"] == config["dtype"] == "float32"
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "s4")

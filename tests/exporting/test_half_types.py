@@ -52,7 +52,7 @@ def test_a_type_is_right_if_no_word_is_wrong_in_it(normalized: bool) -> None:
 @pytest.mark.parametrize("name", ["C2", "D6"])
 def test_an_export_for_a_half_type_is_right_in_it(name: str, dtype: str, tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo(name), length=12)
-    exported = krohn.export(network, tmp_path, to="hf", dtype=dtype)
+    exported = krohn.export(network, "hf", tmp_path, dtype=dtype)
     assert exported.findings["types"][dtype]["wrong"] == 0
     decoder = exported.decoder
     gain = float(decoder.tensors["transformer.h.0.ln_1.weight"][0])
@@ -69,7 +69,7 @@ def test_an_export_for_a_half_type_is_right_in_it(name: str, dtype: str, tmp_pat
 def test_an_export_that_is_wrong_in_its_type_is_refused(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("C8"), length=64)
     with pytest.raises(Unsupported, match="must be right on every word tried in bfloat16; after"):
-        krohn.export(network, tmp_path / "out", to="hf", dtype="bfloat16", unchecked=True)
+        krohn.export(network, "hf", tmp_path / "out", dtype="bfloat16", unchecked=True)
     assert not (tmp_path / "out").exists()
     with pytest.raises(UnknownName, match="must be one of float32, bfloat16, float16; got 'int8'"):
-        krohn.export(network, tmp_path / "out", dtype="int8")
+        krohn.export(network, "hf", tmp_path / "out", dtype="int8")

@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("export")
     with pytest.MonkeyPatch.context() as patch:
         without_proof(patch)
-        krohn.export(krohn.compile(krohn.zoo("C3"), length=5), base, to="hf")
+        krohn.export(krohn.compile(krohn.zoo("C3"), length=5), "hf", base)
     return base
 
 
@@ -128,7 +128,7 @@ def test_rows_of_tokens_are_the_words_of_the_automaton(folder: Path) -> None:
 @pytest.mark.parametrize("to", ["hf", "onnx", "transformer-lens"])
 def test_an_automaton_that_never_moves_is_exported(to: str, tmp_path: Path) -> None:
     still = Semiautomaton(np.zeros((1, 2), dtype=np.int64), state_names=("here",))
-    krohn.export(krohn.compile(still, length=3), tmp_path, to=to)
+    krohn.export(krohn.compile(still, length=3), to, tmp_path)
     page = (tmp_path / "README.md").read_text()
     assert "0 wrong" in page
     assert json.loads((tmp_path / "export.json").read_text())["length"] == 3

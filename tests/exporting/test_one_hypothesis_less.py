@@ -35,7 +35,7 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def export(name: str) -> Path:
         if not (base / name).exists():
-            krohn.export(krohn.compile(name, length=LENGTH), base / name, to="hf")
+            krohn.export(krohn.compile(name, length=LENGTH), "hf", base / name)
         return base / name
 
     return export

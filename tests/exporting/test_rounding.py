@@ -110,7 +110,7 @@ def test_an_export_that_bears_too_little_is_not_written(
     monkeypatch.setattr(from_compiled, "rounded_logits", rough)
     network = krohn.compile(krohn.zoo("C3"), length=40)
     with pytest.raises(Unsupported, match=r"2 times the rounding of float32.*after .* it says .*, not "):
-        krohn.export(network, tmp_path / "out", to="hf")
+        krohn.export(network, "hf", tmp_path / "out")
     assert run(["compile", "C3", "--length", "40", "--out", str(tmp_path / "c3")]) == 0
     capsys.readouterr()
     arguments = ["export", str(tmp_path / "c3"), "--to", "onnx", "--out", str(tmp_path / "out"), "--json"]
@@ -125,7 +125,7 @@ def test_an_export_that_bears_too_little_is_not_written(
     assert "although it fails the test with more rounding" in capsys.readouterr().out
     page = (tmp_path / "out" / "README.md").read_text()
     assert "**It fails the test of rounding** and was written with `--unchecked`" in page
-    krohn.export(network, tmp_path / "python", to="hf", unchecked=True)
+    krohn.export(network, "hf", tmp_path / "python", unchecked=True)
     assert json.loads((tmp_path / "python" / "export.json").read_text())["rounding"]["wrong"] > 0
 
 

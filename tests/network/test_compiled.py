@@ -110,7 +110,7 @@ def test_what_others_wrote_is_not_overwritten(tmp_path: Path, name: str, complai
 
 
 def test_an_export_is_not_overwritten_by_a_network(tmp_path: Path) -> None:
-    krohn.export(krohn.compile(krohn.zoo("C2"), 4), tmp_path)
+    krohn.export(krohn.compile(krohn.zoo("C2"), 4), "hf", tmp_path)
     before = (tmp_path / "model.safetensors").read_bytes()
     with pytest.raises(InvalidInput, match="must not hold an export"):
         save(parity_network(), tmp_path)

@@ -82,7 +82,7 @@ def norm(threshold: float, folder: Path) -> None:
 
 
 def configured(folder: Path, **fields: Any) -> None:
-    krohn.export(krohn.compile("C2", length=4), folder, to="hf")
+    krohn.export(krohn.compile("C2", length=4), "hf", folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **fields}))
 

@@ -40,7 +40,7 @@ def test_a_witness_comes_back_with_its_answers_and_its_bytes(kind: str, tmp_path
     assert outcome.run(words).tolist() == [list(states) for states in truth]
 
 
-@every("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [0, 1], [[True, False]]])
+@every("words", [[[-1]], [[2]], [[0, 1], [1, 7]], [[1.7]], [[[0, 1]]], [[True, False]]])
 @every("kind", ["deltanet", "gru"])
 def test_an_invalid_word_is_refused(kind: str, words: list[list[int]]) -> None:
     with pytest.raises(InvalidInput, match=r"letters must lie in|words must be|every letter must"):

@@ -1,7 +1,10 @@
 """The algebra report of an automaton."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any
 
 from krohn.algebra.green import GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
@@ -13,6 +16,7 @@ from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidInput, LimitExceeded, counted
 
@@ -112,6 +116,7 @@ class Analysis:
         notes: what was left out and which limit to raise.
         is_partial: whether only the letters that permute all states were examined, enough for a verdict.
         reached: the report of the reachable states, without sizes; ``None`` if all states are reachable.
+        automaton: what the report is about.
     """
 
     num_states: int
@@ -129,6 +134,17 @@ class Analysis:
     notes: tuple[str, ...]
     is_partial: bool = False
     reached: "Analysis | None" = None
+    automaton: Semiautomaton | None = field(default=None, compare=False)
+
+    @cached_property
+    def depth(self) -> Any:
+        """Bounds on the layers of a Transformer: ``upper``, ``lower``, ``optimal``, ``witness``.
+
+        A ``DepthBounds``, computed on first use: the search for plans takes from milliseconds to minutes.
+        """
+        assert self.automaton is not None, "an analysis knows its automaton"
+        bounds = import_module("krohn.construct.depth_bounds")  # on use: that part depends on this one
+        return bounds.depth_bounds(self.automaton, solvable=self.complexity != "NC1-complete")
 
     @property
     def is_quasi_aperiodic(self) -> bool:
@@ -155,6 +171,7 @@ class Analysis:
         return html_table("What algebra says", rows)
 
 
+@plainly
 def analyze(
     automaton: AutomatonLike, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES
 ) -> Analysis:
@@ -213,6 +230,7 @@ def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, size
         reason=reason(automaton, groups, one_length),
         notes=notes,
         is_partial=partial,
+        automaton=automaton,
     )
 
 

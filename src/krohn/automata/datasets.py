@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, whole
 from krohn.base.atomic import write_whole
+from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, MissingDependency
 
 _LOCAL = struct.Struct("<4s5H3I2H")
@@ -260,7 +261,7 @@ def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], 
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency(
-            "writing parquet needs pyarrow: pip install 'krohn[parquet]'; or write .npz or .jsonl"
+            f"writing parquet needs pyarrow: {to_install('parquet')}; or write .npz or .jsonl"
         ) from error
     del count
     columns = sampler.column_types

@@ -7,6 +7,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, is_name, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, MissingDependency
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def to_dfa(automaton: AutomatonLike, accept: Collection[int] | None = None) -> "
     try:
         from automata.fa.dfa import DFA
     except ImportError as error:
-        raise MissingDependency("to_dfa needs automata-lib: pip install 'krohn[dfa]'") from error
+        raise MissingDependency(f"to_dfa needs automata-lib: {to_install('dfa')}") from error
     automaton = as_automaton(automaton)
     if accept is None:
         if automaton.observe is None or not set(automaton.observe) <= {0, 1}:

@@ -1,10 +1,12 @@
 """JFLAP's automaton files (``.jff``): only elements and text are read; state positions are written.
 
 JFLAP's automata may be partial and nondeterministic. A missing arrow leads to a new sink; where letters have
-several targets, or there are ε-moves, the subset construction gives an automaton of the same language.
+several targets, or there are ε-moves, the subset construction gives an automaton of the same language. A
+letter is one character, so an arrow labelled ``ab`` reads an a, then a b.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -20,6 +22,9 @@ from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 MAX_JFF_BYTES = 4_000_000
 MAX_DEPTH, MAX_ELEMENTS = 16, 200_000
 MAX_STATE_SETS = 4_096
+MAX_LABEL = 100
+SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_LOG = logging.getLogger(__name__)
 SINK = "sink"
 
 
@@ -110,9 +115,11 @@ class _Drawn:
         if not states or len(set(ids)) < len(ids):
             raise InvalidAutomaton("a .jff file must have states, each with an id of its own")
         self.number = {name: index for index, name in enumerate(ids)}
-        self.names = [
-            "".join(state.attributes.get("name", f"q{state.attributes['id']}").split()) for state in states
-        ]
+        written = [state.attributes.get("name", f"q{state.attributes['id']}") for state in states]
+        self.names = ["_".join(name.split()) for name in written]
+        changed = [pair for pair in zip(written, self.names, strict=True) if pair[0] != pair[1]]
+        if changed:
+            _LOG.warning("names of states have no spaces here: %s is called %s", *map(shown, changed[0]))
         starts = [index for index, state in enumerate(states) if state.all("initial")]
         if len(starts) != 1:
             raise InvalidAutomaton(f"a .jff file must mark one initial state; got {len(starts)}")
@@ -121,12 +128,28 @@ class _Drawn:
         self.arrows: dict[tuple[int, str], set[int]] = {}
         for arrow in element.all("transition"):
             source, target = (self._state(arrow, end) for end in ("from", "to"))
-            self.arrows.setdefault((source, arrow.one("read") or ""), set()).add(target)
+            self._arrow(source, arrow.one("read") or "", target)
         self.letters = sorted({letter for _, letter in self.arrows if letter})
         wrong = [letter for letter in self.letters if not is_name(letter)]
         if not self.letters or wrong:
             given = shown(wrong[0]) if wrong else "none"
             raise InvalidAutomaton(f"arrows must read letters without spaces; got {given}")
+
+    def _arrow(self, source: int, label: str, target: int) -> None:
+        """An arrow; one that reads several letters goes through a new state after each but the last."""
+        if len(label) > MAX_LABEL:
+            raise LimitExceeded(f"an arrow may read at most {MAX_LABEL} letters; one reads {len(label):,}")
+        name = self.names[source]
+        for place in range(1, len(label)):
+            inner = f"{name}.{label[:place]}"
+            step = self.arrows.setdefault((source, label[place - 1]), set())
+            known = [state for state in step if self.names[state] == inner and state >= len(self.number)]
+            if not known:
+                known.append(len(self.names))
+                self.names.append(inner)
+                step.add(known[0])
+            source = known[0]
+        self.arrows.setdefault((source, label[-1:]), set()).add(target)
 
     def _state(self, arrow: _Element, end: str) -> int:
         given = arrow.one(end)
@@ -196,13 +219,29 @@ class _Drawn:
         )
 
 
+def _letters(automaton: Semiautomaton) -> Sequence[str]:
+    """A character for each letter: its name if that is one, else the change is said."""
+    names = automaton.letter_names
+    if all(len(name) == 1 for name in names):
+        return names
+    if len(names) > len(SIGNS):
+        raise InvalidInput(
+            f"a letter of JFLAP is one character, so there may be at most {len(SIGNS)} with longer names; "
+            f"got {len(names)}: write .json, which keeps all"
+        )
+    said = ", ".join(f"{name} is {sign}" for name, sign in zip(names[:8], SIGNS, strict=False))
+    _LOG.warning("a letter of JFLAP is one character: %s%s", said, " …" if len(names) > 8 else "")
+    return SIGNS[: len(names)]
+
+
 def jff_text(automaton: Semiautomaton) -> str:
-    """The automaton for JFLAP; states observed as 1 are final. Letters are written as they are named."""
+    """The automaton for JFLAP; states observed as 1 are final. Letters with longer names become a, b, c …"""
     seen = automaton.observe or (0,) * automaton.num_states
     if not set(seen) <= {0, 1}:
         raise InvalidInput(
             "JFLAP marks states as final or not, so observations must be 0 or 1; write .json, which keeps all"
         )
+    letters = _letters(automaton)
     places = places_of(automaton) if automaton.num_states <= MAX_DRAWN else None
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<!-- by krohn -->", "<structure>", "<type>fa</type>"]
     lines.append("<automaton>")
@@ -212,7 +251,7 @@ def jff_text(automaton: Semiautomaton) -> str:
         inside = f"<x>{x:.1f}</x><y>{y:.1f}</y>{marks}"
         lines.append(f'<state id="{state}" name={quoteattr(name)}>{inside}</state>')
     for state, row in enumerate(automaton.table.tolist()):
-        for letter, target in zip(automaton.letter_names, row, strict=True):
+        for letter, target in zip(letters, row, strict=True):
             ends = f"<from>{state}</from><to>{target}</to>"
             lines.append(f"<transition>{ends}<read>{escape(letter)}</read></transition>")
     return "\n".join([*lines, "</automaton>", "</structure>", ""])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from krohn.automata.distributions import Source, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.base.notebook import frame
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -351,6 +352,7 @@ class Sampler:
                     yield ready
 
 
+@plainly
 def sample(
     automaton: AutomatonLike,
     length: int,

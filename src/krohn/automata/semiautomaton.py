@@ -26,6 +26,8 @@ _SHOWN = 20  # letter names listed in an error
 
 Word = str | Iterable[int | str]
 """Letters as numbers or names, or the whole word as one string."""
+Words = Word | Iterable[Word] | npt.NDArray[np.integer[Any]]
+"""One word, or several of one length: ``"abab"``, ``["a", "b"]``, ``[[0, 1], [1, 1]]``."""
 
 
 def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
@@ -63,15 +65,19 @@ def whole(given: Any) -> int:
         return -1
 
 
-def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[Any]:
-    """Words of one length, given by numbers or names, as an array of letter numbers, one word per row."""
+def word_array(words: Words, names: Sequence[str]) -> npt.NDArray[Any]:
+    """Letters as numbers: an array of one dimension for one word, one word per row for several.
+
+    A string or a list of letters (numbers or names) is one word; a list of lists or of strings that are no
+    letters is several, which must have one length.
+    """
     if isinstance(words, np.ndarray):
         return words
     if not isinstance(words, Iterable):
-        raise InvalidInput(f"words must be a list of words, each a list of letters; got {words}")
-    if isinstance(words, str):
-        raise InvalidInput(f"words must be a list of words; got one string: write [{words[:40]!r}]")
-    given = list(cast(Iterable[Any], words))
+        raise InvalidInput(f"a word must be a string or a list of letters; got {words}")
+    given = words if isinstance(words, str) else list(cast(Iterable[Any], words))
+    if isinstance(given, str) or _is_word(given, names):
+        return np.array(letter_numbers(given, names), dtype=np.int64)
     if all(isinstance(word, list | tuple) and not word for word in given):
         return np.empty((len(given), 0), dtype=np.int64)
     if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
@@ -87,6 +93,13 @@ def word_array(words: Iterable[Word] | npt.ArrayLike, names: Sequence[str]) -> n
             f"words must have one length; got lengths {min(map(len, rows))} to {max(map(len, rows))}"
         )
     return np.array(rows, dtype=np.int64)
+
+
+def _is_word(given: list[Any], names: Sequence[str]) -> bool:
+    """Whether the items are letters of one word; strings none of which is a letter are words."""
+    if not all(isinstance(item, str | int | float | np.generic) for item in given):
+        return False
+    return not given or any(not isinstance(item, str) or item in names for item in given)
 
 
 def _letters(word: Any) -> Iterable[Any]:

@@ -1,58 +1,58 @@
 """Runs an automaton on a batch of words at once."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_type, word_array
+from krohn.automata.semiautomaton import Semiautomaton, Words, letter_type, word_array
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.errors import InvalidInput
 
 # Words are run in groups whose letters and states stay in the processor's cache.
 _GROUP = 8_192
 
 
+@plainly
 def simulate(
-    automaton: AutomatonLike, words: Iterable[Word] | npt.ArrayLike, start: int | None = None
+    automaton: AutomatonLike, words: Words, start: int | None = None
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
-    """The state after each letter, for every word of an integer array of shape (words, length).
+    """The state after each letter of a word, or of several words of one length.
 
-    Words of letter names work as well. The loop runs over positions, never over words.
+    A string or a list of letters (numbers or names) is one word, a list of lists is several.
 
     Example:
         >>> krohn.simulate(krohn.zoo("Parity"), [[1, 0, 1], [1, 1, 1]]).tolist()
         [[1, 1, 0], [1, 0, 1]]
-        >>> krohn.simulate("abab", ["abab", "abba"]).tolist()
-        [[0, 1, 2, 3], [0, 1, 4, 4]]
+        >>> krohn.simulate("abab", "abba").tolist()
+        [0, 1, 4, 4]
     """
     automaton = as_automaton(automaton)
-    letters = checked_words(automaton, words)
+    given = checked_words(automaton, words)
+    letters = np.atleast_2d(given)
     first = automaton.first(start)
     states = np.empty(letters.shape, dtype=letter_type(automaton.num_states))
     flat = np.ascontiguousarray(automaton.table, dtype=np.int64).ravel()
     for begin in range(0, len(letters), _GROUP):
         group = slice(begin, begin + _GROUP)
         _run(flat, automaton.num_letters, first, letters[group], states[group])
-    return states
+    return states.reshape(given.shape)
 
 
-def checked_words(
-    automaton: Semiautomaton, words: Iterable[Word] | npt.ArrayLike
-) -> npt.NDArray[np.integer[Any]]:
-    """Words as an array of letter numbers of shape (words, length); anything else is refused."""
+def checked_words(automaton: Semiautomaton, words: Words) -> npt.NDArray[np.integer[Any]]:
+    """Letter numbers of shape (length,) or (words, length); anything else is refused."""
     letters = word_array(words, automaton.letter_names)
-    if letters.ndim != 2 or not np.issubdtype(letters.dtype, np.integer):
+    if letters.ndim not in (1, 2) or (letters.size and not np.issubdtype(letters.dtype, np.integer)):
         raise InvalidInput(
-            "words must be an integer array of shape (words, length); "
+            "words must be an integer array of shape (length,) or (words, length); "
             f"got {letters.dtype} of shape {letters.shape}"
         )
     if letters.size and (letters.min() < 0 or letters.max() >= automaton.num_letters):
-        row, position = np.argwhere((letters < 0) | (letters >= automaton.num_letters))[0].tolist()
+        *row, position = np.argwhere((letters < 0) | (letters >= automaton.num_letters))[0].tolist()
         raise InvalidInput(
             f"letters must lie in [0, {automaton.num_letters}); "
-            f"word {row}, position {position} is {int(letters[row, position])}"
+            f"word {row[0] if row else 0}, position {position} is {int(letters[(*row, position)])}"
         )
     return letters
 

@@ -250,6 +250,9 @@ def _named(name: str) -> tuple[Family, Semiautomaton]:
 
 def _near(name: str) -> str:
     """ "Did you mean": the pattern with its prefix, or similar listed names; else nothing."""
+    bare = re.sub(r"[()\[\]\s_]", "", name)  # Dyck(2,3)
+    if bare != name and any(re.fullmatch(family.pattern, bare) for family in families()):
+        return f": did you mean {bare}?"
     if _is_pattern(name):
         return f": did you mean 'regex:{name}'?"
     by_lower = {known.lower(): known for known in zoo_names()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from krohn.errors import missing
+from krohn.base.extras import missing
 
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
 from krohn.base.svg import Canvas, fitted, text_width
@@ -222,8 +224,10 @@ class Decomposition:
         return self.plan.is_solvable
 
     def simulate(self, words: Words | Iterable[Word], start: int | None = None) -> States:
-        """States after each letter, for words of shape (batch, length) or of names, computed by the plan."""
-        return self.plan.simulate(checked_words(self.automaton, words), self.automaton.first(start))
+        """States after each letter of a word, or of several words of one length, computed by the plan."""
+        letters = checked_words(self.automaton, words)
+        states = self.plan.simulate(np.atleast_2d(letters), self.automaton.first(start))
+        return states.reshape(letters.shape)
 
     @property
     def initial(self) -> Coordinates:

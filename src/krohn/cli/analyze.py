@@ -14,7 +14,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import check_output, write_text
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
-from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds
+from krohn.construct.depth_bounds import MOST_STATES, DepthBounds
 from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.verdicts import Verdict, verdicts
 
@@ -66,7 +66,7 @@ def command(
         note(f"wrote {svg}")
     if automaton.num_states > MOST_STATES:
         note(f"plans of constant depth are searched up to {MOST_STATES} states; krohn compile may find one")
-    depth = depth_bounds(automaton, solvable=analysis.complexity != "NC1-complete")
+    depth = analysis.depth
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {
         **_payload(automaton, analysis, levels),

@@ -12,8 +12,9 @@ from importlib import import_module
 import click
 
 from krohn import __version__
+from krohn.base.extras import missing
 from krohn.cli.output import OWN, Elapsed, error_line, note, refuse, silence
-from krohn.errors import Interrupted, KrohnError, missing
+from krohn.errors import Interrupted, KrohnError
 
 TRACEBACK = "KROHN_TRACEBACK"
 """The environment variable that asks for the traceback of an error."""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn.automata.small import require_listable, sampled_automata, small_automata
-from krohn.cli.output import emit, json_option, table
+from krohn.cli.output import emit, json_option, show_share, table
 from krohn.construct.depth_bounds import AtlasEntry, atlas
 from krohn.depth.layer_size import LayerSize
 
@@ -42,7 +42,10 @@ def command(states: int, letters: int, sample: int | None, seed: int, effort: fl
     else:
         require_listable(states, letters)  # before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
-    entries = list(atlas(chosen, effort))
+    entries = []
+    for entry in atlas(chosen, effort):
+        entries.append(entry)
+        show_share(len(entries), len(chosen))
     payload: dict[str, Any] = {
         "states": states,
         "letters": letters,

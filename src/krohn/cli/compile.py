@@ -42,7 +42,7 @@ DIGITS = re.compile(r"\d+")
     type=click.Choice(["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]),
     default="transformer",
     show_default=True,
-    help="Recurrent ones read words of every length; deltanet is deltaproduct with one step a letter.",
+    help="Recurrent ones read words of every length; deltanet is deltaproduct with one step for each letter.",
 )
 @choice(
     "method", "How to build it; auto: the shallowest that scan, cascade and features find.", default="auto"

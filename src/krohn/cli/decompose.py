@@ -83,7 +83,7 @@ def command(
         note(f"graph written to {dot}")
     rival = None if plain else shallower(Request(automaton, 1, mask=mask, effort=effort), result.layers)
     payload = {**result.as_dict(), "compiled": _compiled(result, rival)} if as_json else {}
-    emit(payload, as_json=as_json, text=lambda: "\n\n".join([_text(result), *_instead(rival)]))
+    emit(payload, as_json=as_json, text=lambda: _text(result, rival))
 
 
 def _compiled(result: Decomposition, rival: Proposal | None) -> dict[str, Any]:
@@ -94,21 +94,25 @@ def _compiled(result: Decomposition, rival: Proposal | None) -> dict[str, Any]:
     return {"method": method, "layers": result.layers, "plan": [node.title for _, node in result.plan.walk()]}
 
 
-def _instead(rival: Proposal | None) -> Iterator[str]:
+def _layers(result: Decomposition, rival: Proposal | None) -> Iterator[str]:
+    """The layers of what krohn compile builds; then those of the cascade, if it builds another network."""
     if rival is not None:
-        layers = counted(rival.layers, "layer")
-        seen = "; then ".join(rival.lines)
-        yield f"krohn compile takes {layers} instead, by features: {seen}"
+        layers, seen = counted(rival.layers, "layer"), "; then ".join(rival.lines)
+        yield f"network      {layers}, not by this cascade: {seen}"
+    if result.layers is None:
+        yield "network      a scan, whose layers grow with the word: a group of the cascade is not solvable"
+    elif rival is None:
+        yield f"network      {counted(result.layers, 'layer')} with a {result.mask} mask, by this cascade"
+    else:
+        yield f"cascade      would take {counted(result.layers, 'layer')} with a {result.mask} mask"
 
 
-def _text(result: Decomposition) -> str:
+def _text(result: Decomposition, rival: Proposal | None) -> str:
     plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
-    layers = "not solvable"
-    if result.layers is not None:
-        layers = f"{counted(result.layers, 'layer')} with a {result.mask} mask"
     name = result.automaton.name or "the automaton"
     levels = counted(result.levels, "level")
-    parts = [f"{name}: {levels}{plain}, {layers}; covering proved"]
+    head = f"{name}: a cascade of {levels}{plain}, proved to cover the automaton"
+    parts = ["\n".join([head, *_layers(result, rival)])]
     parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
     rows = [
         (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
@@ -133,4 +137,6 @@ def _explained(result: Decomposition) -> str:
         )
         for report in result.passes
     ]
-    return table(("pass", "levels", "layers", "levels saved", "layers saved"), rows)
+    return "The cascade after each pass:\n" + table(
+        ("pass", "levels", "layers", "levels saved", "layers saved"), rows
+    )

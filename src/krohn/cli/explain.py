@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from krohn.base.folder import COMPILED, Folder
 from krohn.cli.output import emit, json_option, note
+from krohn.cli.search_options import NetworkFolder
 from krohn.errors import counted
 from krohn.network.meaning import meaning
 from krohn.network.storage import load
@@ -21,7 +22,7 @@ WIDTH, NAME, ROWS = 98, 40, 12
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
 @click.argument("word", nargs=-1)
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Write to F.json, F.parquet or, for a word, F.svg."

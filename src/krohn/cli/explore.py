@@ -10,10 +10,10 @@ import click
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.atomic import check_output, write_text
+from krohn.base.extras import to_install
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.explorer.page_data import LENGTH, build_machine, render_page
+from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
 from krohn.explorer.trained_results import GALLERY
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -73,23 +73,23 @@ def command(
     """
     if out is None and not (find_spec("starlette") and find_spec("uvicorn")):
         raise MissingDependency(
-            "serving the page needs starlette and uvicorn: pip install 'krohn[explore]'; "
+            f"serving the page needs starlette and uvicorn: {to_install('explore')}; "
             "or write the page: krohn explore S4 --out page.html"
         )
     if out is not None:
-        check_output(out, ".html")  # fail early
+        check_page(out)  # fail early
     named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
     trained = _trained(results)
     payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}
     if out is None:
         _serve(render_page(payload), host, port, opens, as_json)
         return
-    page = render_page(payload)
-    write_text(out, page)
+    page = Page(render_page(payload))
+    page.save(out)
     if opens:
         webbrowser.open(out.resolve().as_uri())
     names = [name for name, _ in named]
-    text = f"{out}: {', '.join(names)}; {len(page.encode()):,} bytes"
+    text = f"{out}: {', '.join(names)}; {len(page.html.encode()):,} bytes"
     emit({"out": str(out), "machines": names, "length": length}, as_json=as_json, text=lambda: text)
 
 
@@ -113,8 +113,8 @@ def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
 
 def _machines(named: list[tuple[str, Semiautomaton]], length: int) -> list[dict[str, Any]]:
     built = []
-    for name, automaton in named:
-        note(f"compiling and certifying {name}")
+    for place, (name, automaton) in enumerate(named, start=1):
+        note(f"compiling and proving {name}" + (f" ({place} of {len(named)})" if len(named) > 1 else ""))
         built.append(build_machine(automaton, length))
     return built
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.search_options import NetworkFolder
 from krohn.exporting.card import outcome
 from krohn.exporting.driver import ALL_FORMATS, Exported, check_target, prepare, refusal, write
 from krohn.exporting.from_compiled import HALF_TYPES
@@ -21,7 +22,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
 @click.option(
     "--to",
     "formats",

@@ -9,13 +9,14 @@ import click
 from krohn.automata.files import dump_automaton
 from krohn.automata.zoo import FILES
 from krohn.base.atomic import check_output
+from krohn.base.extras import to_install
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import Finite
+from krohn.cli.search_options import Finite, NetworkFolder
 from krohn.errors import InvalidInput, MissingDependency, counted
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
 @click.option(
     "--length",
     "-T",
@@ -65,7 +66,7 @@ def command(
     if out is not None:
         check_output(out, *FILES)  # fail early
     if find_spec("aalpy") is None:
-        raise MissingDependency("krohn extract needs AALpy: pip install 'krohn[extract]'")
+        raise MissingDependency(f"krohn extract needs AALpy: {to_install('extract')}")
     from krohn.lab.interpret.extraction import answers_of, extract
 
     answers = answers_of(directory, effort, device)

@@ -28,7 +28,8 @@ class Elapsed:
         self._shown, self._lock, self._done = False, threading.Lock(), threading.Event()
 
     def __enter__(self) -> Self:
-        global _current
+        global _current, _share
+        _share = ""
         if sys.stderr.isatty():
             _current = self
             threading.Thread(target=self._run, daemon=True).start()
@@ -49,7 +50,7 @@ class Elapsed:
             seconds = time.monotonic() - self._begin
             with self._lock:
                 if seconds >= AFTER and not self._done.is_set():
-                    sys.stderr.write(f"\r{self._what}: at work for {seconds:.0f} s")
+                    sys.stderr.write(f"\r{self._what}: {_share}at work for {seconds:.0f} s")
                     sys.stderr.flush()
                     self._shown = True
 
@@ -57,7 +58,7 @@ class Elapsed:
         """Whole lines, at 10, 20, 40 … seconds."""
         after, before = FIRST, 0.0
         while not self._done.wait(after - before):
-            sys.stderr.write(f"{self._what}: at work for {after:.0f} s\n")
+            sys.stderr.write(f"{self._what}: {_share}at work for {after:.0f} s\n")
             sys.stderr.flush()
             after, before = 2 * after, after
 
@@ -79,12 +80,20 @@ def _has_descriptor() -> bool:
 
 
 _current: Elapsed | None = None
+_share = ""
+"""How much of the work is done, where that is known: "3 of 19, "."""
 
 
 def make_room() -> None:
     """Erases the line, if there is one, before something else is printed."""
     if _current is not None:
         _current.wipe()
+
+
+def show_share(done: int, total: int) -> None:
+    """Notes how much of the work is done, for the line of progress."""
+    global _share
+    _share = f"{done:,} of {total:,}, "
 
 
 MAX_ERROR = 300

@@ -1,31 +1,29 @@
 """``krohn run``: words in, states out, by a compiled network."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
-from krohn.base.folder import COMPILED, RECURRENT, Folder
+from krohn.automata.semiautomaton import letter_numbers
 from krohn.cli.output import emit, json_option
+from krohn.cli.search_options import NetworkFolder
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
+from krohn.functions import Forward, forward_of, runnable
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import CASTS
-from krohn.network.storage import load
-from krohn.recurrent.recurrent_network import RecurrentNetwork
-from krohn.recurrent.recurrent_network import load as load_recurrent
 
-Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 # Letters handled in one batch.
 BATCH_LETTERS = 1 << 16
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
+@click.argument("word", nargs=-1, metavar="[LETTER]...")
 @click.option(
     "--dtype",
     type=click.Choice(list(CASTS)),
@@ -35,44 +33,29 @@ BATCH_LETTERS = 1 << 16
 )
 @click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
 @json_option
-def command(directory: Path, dtype: str, device: str, as_json: bool) -> None:
-    """Read words from standard input, one on each line, and print the state after each letter.
+def command(directory: Path, word: tuple[str, ...], dtype: str, device: str, as_json: bool) -> None:
+    """Print the state after each letter of a word, or of words from standard input, one on each line.
 
     Letters are separated by spaces, or written together if each is one character (abb). A recurrent network
     runs in float32; on a torch device it is the network that krohn train trains.
 
     \b
     Example:  krohn compile abab --length 16 --out nets/abab
+              krohn run nets/abab a b a b
               echo "a b a b" | krohn run nets/abab
     """
-    kind = Folder(directory).require("run needs", COMPILED, RECURRENT)
-    network = load_recurrent(directory) if kind == RECURRENT else load(directory)
-    forward = _forward(network, dtype, device)
-    names = network.automaton.output_names
-    longest = math.inf if isinstance(network, RecurrentNetwork) else network.length
-    batches = _fitting(read_words(network.automaton.letter_names), longest)
-    lines = ([names[state] for state in states] for words in batches for states in _run_all(words, forward))
+    network = runnable(directory)
+    forward, letters = forward_of(network, dtype, device), network.automaton.letter_names
+    longest = network.length if isinstance(network, CompiledNetwork) else math.inf
+    given = [[letter_numbers(" ".join(word), letters)]] if word else read_words(letters)
+    batches = _fitting(given, longest)
+    lines = (network.names(states) for words in batches for states in _run_all(words, forward))
     if as_json:
         payload: dict[str, Any] = {"directory": str(directory), "states": list(lines)}
         emit(payload, as_json=True, text=str)
         return
     for line in lines:
         click.echo(" ".join(line))
-
-
-def _forward(network: CompiledNetwork | RecurrentNetwork, dtype: str, device: str) -> Forward:
-    """A function from words to states: the numpy pass, or the module on a torch device."""
-    if isinstance(network, RecurrentNetwork):
-        if device == "numpy":
-            return network.run
-        from krohn.lab.cards.recurrent_modules import states_in_training
-
-        return states_in_training(network.cell, device)
-    if device == "numpy":
-        return lambda words: network.run(words, dtype)
-    from krohn.lab.bridge import states_on_device
-
-    return states_on_device(network, dtype, device)
 
 
 def _fitting(batches: Iterable[list[list[int]]], longest: float) -> Iterator[list[list[int]]]:

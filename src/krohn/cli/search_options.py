@@ -1,12 +1,18 @@
 """Options shared by the compiler's commands: named choices, and search limits."""
 
 import math
+import os
+import re
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
+from krohn.automata.zoo import parse_spec
 from krohn.construct.request import CHOICES, DEFAULT_EFFORT
+from krohn.errors import InvalidInput, KrohnError
 
 Option = Callable[[Any], Any]
 
@@ -20,6 +26,31 @@ class Finite(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class NetworkFolder(click.Path):
+    """A directory with a network; the name of an automaton instead says how to make one."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, refused if it is not there but an automaton of that name is."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if isinstance(value, str) and not path.exists() and _names_automaton(value):
+            out = re.sub(r"\W+", "-", value).strip("-").lower()
+            raise InvalidInput(
+                f"{value[:60]} is an automaton, not a network; compile it first: "
+                f"krohn compile {shlex.quote(value)[:80]} --length 64 --out {out[:40]}"
+            )
+        return path
+
+
+def _names_automaton(text: str) -> bool:
+    try:
+        return bool(parse_spec(text).num_states)
+    except KrohnError:
+        return False
 
 
 def choice(name: str, help: str, default: str | None = None) -> Option:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.search_options import NetworkFolder
 from krohn.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ WIDTH = 98
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
 @click.option(

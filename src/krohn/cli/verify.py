@@ -13,7 +13,7 @@ from krohn.check.claim import ANY
 from krohn.check.files.folder import weight_files
 from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import Finite
+from krohn.cli.search_options import Finite, NetworkFolder
 from krohn.proving.outcome import Verification, explain, place
 from krohn.proving.verification import verify
 
@@ -68,7 +68,7 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+@click.argument("directory", type=NetworkFolder())
 @click.option(
     "--dtype",
     type=click.Choice(list(FORMATS)),

@@ -12,6 +12,7 @@ from typing import Unpack
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.base.budget import Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.base.plugins import Plugins, instance_of
@@ -41,6 +42,7 @@ from krohn.network.transformer import Transformer
 MAX_OBSERVATIONS = 4_096
 
 
+@plainly
 def compile(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> CompiledNetwork:
     """A network that outputs the states of ``automaton``, or what it shows, on words up to ``length``.
 

@@ -1,6 +1,7 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.base.budget import Budget
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
@@ -14,6 +15,7 @@ from krohn.errors import InvalidInput, Unsupported
 from krohn.network.transformer import Mask
 
 
+@plainly
 def decompose(
     automaton: AutomatonLike,
     *,

@@ -60,10 +60,10 @@ class DepthBounds:
 
     def __str__(self) -> str:
         """Both bounds, the lower one with the words for which it holds."""
-        least = f"≥ {self.lower} {self.range}" if self.lower else "≥ 0"
         if self.optimal:
             return f"{self.upper}, optimal {self.range}" if self.lower else f"{self.upper}, optimal"
-        return f"{'no constant depth known' if self.upper is None else f'≤ {self.upper}'}, {least}"
+        most = "no constant depth known" if self.upper is None else f"at most {self.upper} at every length"
+        return f"{most}; at least {self.lower} {self.range}" if self.lower else most
 
     @property
     def range(self) -> str:

@@ -7,7 +7,10 @@ one string, and no address in it.
 import base64
 import json
 import math
+from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +18,10 @@ import numpy as np
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.atomic import check_output, write_text
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
-from krohn.errors import KrohnError, LimitExceeded, Unsupported
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.explorer.plain_words import about, head_words, register_words
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
@@ -42,6 +46,33 @@ SCRIPTS = (
     "results.js",
     "explorer.js",
 )
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """A page of its own: ``html`` is the whole file, which needs nothing but a browser."""
+
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Writes it to a file in a folder that exists."""
+        check_page(Path(path))
+        write_text(Path(path), self.html)
+
+    def __repr__(self) -> str:
+        return f"<Page: {len(self.html.encode()):,} bytes of HTML; save it with .save('page.html')>"
+
+    def _repr_html_(self) -> str:
+        """A frame, in which a notebook shows the page."""
+        style = "width:100%;height:720px;border:1px solid #ccc;border-radius:8px"
+        return f'<iframe srcdoc="{escape(self.html)}" style="{style}" title="krohn"></iframe>'
+
+
+def check_page(path: Path) -> None:
+    """Refuses a place where no page can be written, before it is made."""
+    check_output(path, ".html")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"the folder of --out must exist; there is no {str(path.parent)[-80:]}")
 
 
 def render_page(payload: dict[str, Any]) -> str:

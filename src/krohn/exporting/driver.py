@@ -8,6 +8,7 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.arguments import plainly
 from krohn.base.atomic import json_bytes
 from krohn.base.folder import EXPORT, TRAINED, Folder
 from krohn.base.nearest_float import at_least
@@ -92,23 +93,27 @@ class Exported:
         return f"<Exported: {', '.join(self.files)}; {blocks}>"
 
 
+@plainly
 def export(
     network: CompiledNetwork | str | Path,
+    to: str,
     out: str | Path,
     *,
-    to: str = "hf",
     replicate: int | None = None,
     length: int | None = None,
     dtype: str = "float32",
     unchecked: bool = False,
     proof: bool = True,
 ) -> Exported:
-    """Writes a network, or that of a directory, to ``out``, to be loaded in ``dtype``.
+    """Writes a network, or that of a directory, to ``out``: ``krohn.export(net, "hf", DIR)``.
+
+    ``to`` is ``hf``, ``transformer-lens`` or ``onnx``; ``dtype`` is the type it will be loaded in.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
     rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is
     tested, not proved: a proof for all words takes from a second to minutes.
     """
+    export_format(to)
     check_target(Path(out))  # fail early
     exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype, proof=proof)[to]
     reason = refusal(exported, unchecked=unchecked)

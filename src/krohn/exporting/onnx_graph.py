@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.base.atomic import json_bytes
+from krohn.base.extras import to_install
 from krohn.errors import MissingDependency
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files
 
@@ -43,7 +44,7 @@ def onnx_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
 def require_onnx() -> None:
     """Fails early if the package is missing."""
     if find_spec("onnx") is None:
-        raise MissingDependency("ONNX files need onnx: pip install 'krohn[hf]'")
+        raise MissingDependency(f"ONNX files need onnx: {to_install('hf', 'onnx')}")
 
 
 def _model(decoder: Decoder, about: Mapping[str, str]) -> bytes:

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
+from krohn.automata.reader import Reader
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
+from krohn.base.arguments import plainly
+from krohn.base.extras import missing
 from krohn.base.notebook import html_table
-from krohn.errors import InvalidInput, counted, missing
+from krohn.errors import InvalidInput, counted
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
@@ -22,7 +25,7 @@ METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CompiledNetwork:
+class CompiledNetwork(Reader):
     """A Transformer that simulates ``automaton`` on words up to ``length``, and its ground truth.
 
     Attributes:
@@ -56,21 +59,9 @@ class CompiledNetwork:
         """causal or strict."""
         return self.transformer.mask
 
-    def run(
-        self,
-        words: str | Iterable[Word] | npt.NDArray[np.integer],
-        dtype: Any = np.float64,
-    ) -> npt.NDArray[np.int64]:
-        """States after each letter of words ``[batch, length]``, by a plain forward pass.
-
-        Letters are numbers or names; one string is one word, and so is its answer: ``net.run("abab")``.
-        """
-        single = isinstance(words, str)
-        batch = [letter_numbers(words, self.automaton.letter_names)] if isinstance(words, str) else words
-        states = run(self.transformer, word_array(batch, self.automaton.letter_names), dtype)
-        return states[0] if single else states
-
-    __call__ = run
+    def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
+        """Outputs after each letter of words ``[batch, length]``, by a plain forward pass in ``dtype``."""
+        return run(self.transformer, words, dtype)
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         """Every matrix by its name in ``model.safetensors``, and in the ``state_dict`` of ``to_torch()``."""
@@ -87,9 +78,10 @@ class CompiledNetwork:
         """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``."""
         return _part("krohn.lab.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
 
+    @plainly
     def export(self, to: str, directory: str | Path, **options: Any) -> Any:
         """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""
-        return _part("krohn.exporting.driver", "export").export(self, directory, to=to, **options)
+        return _part("krohn.exporting.driver", "export").export(self, to, directory, **options)
 
     def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""

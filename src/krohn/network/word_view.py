@@ -9,6 +9,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import letter_numbers
 from krohn.base.atomic import check_output, write_json, write_text, write_whole
+from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Array, Explanation, word_picture
@@ -189,7 +190,7 @@ def _write_parquet(path: Path, columns: tuple[str, ...], rows: Iterator[Json]) -
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise MissingDependency("writing parquet needs pyarrow: pip install pyarrow") from error
+        raise MissingDependency(f"writing parquet needs pyarrow: {to_install('parquet')}") from error
     types = {"value": pyarrow.float64()}
     types |= dict.fromkeys(("layer", "head", "position", "to", "low", "high"), pyarrow.int64())
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in columns])

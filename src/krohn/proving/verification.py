@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, TRAINED, Folder
 from krohn.check.claim import Certificate, Claim, read_certificate
 from krohn.check.files.bounded import shown
@@ -51,6 +52,7 @@ class Question:
 
 
 @overload
+@plainly
 def verify(
     network: "CompiledNetwork | RecurrentNetwork | str | Path",
     dtype: Any = None,
@@ -67,6 +69,7 @@ def verify(
 
 
 @overload
+@plainly
 def verify(
     network: "CompiledNetwork | RecurrentNetwork | str | Path",
     *,
@@ -76,6 +79,7 @@ def verify(
 ) -> "KernelVerdict": ...
 
 
+@plainly
 def verify(
     network: "CompiledNetwork | RecurrentNetwork | str | Path",
     dtype: Any = None,

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from safetensors.numpy import save as save_tensors
 
 from krohn.automata.files import automaton_payload
+from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import checked_words
 from krohn.base.atomic import json_bytes, write_folder
 from krohn.base.folder import KEYS, RECURRENT, Folder
 from krohn.base.strict_json import read_json, read_tensors, require_keys, short, shown
@@ -126,15 +126,15 @@ VERSION = 2
 
 
 @dataclass(frozen=True, repr=False)
-class RecurrentNetwork:
+class RecurrentNetwork(Reader):
     """A cell and the automaton it claims to track."""
 
     cell: Cell
     automaton: Semiautomaton
 
-    def run(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """States after each letter of words ``[batch, length]``, one letter after the other."""
-        return states_of(self.cell, np.asarray(checked_words(self.automaton, words), dtype=np.int64))
+    def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
+        """States after each letter of words ``[batch, length]``, one letter after the other, in float32."""
+        return states_of(self.cell, words)
 
     def save(self, directory: str | Path) -> None:
         """Writes it to a directory, as ``krohn.save`` does."""

@@ -39,7 +39,7 @@ LIU = "Liu et al. 2023 (arXiv 2210.10749)"
 LI = "Li and Cotterell 2025 (arXiv 2505.23623)"
 OURS = "proved in docs/proofs.md"
 
-FINITE = "finitely many vectors are reached; one set of weights for words of every length"
+FINITE = "numbers of finite precision, and one set of weights for words of every length"
 SHIFTED = f"{FINITE}; a layer also sees the letter before"
 FIXED = "fixed precision, soft attention to earlier letters alone, no positions, any depth and width"
 LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
@@ -266,7 +266,7 @@ class _Rows:
         if product.layers == 1 and product.steps is not None and product.steps < steps:
             steps, how = product.steps, "as DeltaProduct, whose steps are a special case"
         if steps > 1:
-            how += "; RWKV-7 itself takes one step a letter"
+            how += "; RWKV-7 itself takes one step for each letter"
         return Verdict("rank-one (RWKV-7)", True, 1, steps, True, how, OURS)
 
     def single(self, name: str, how: str, source: str) -> Verdict:

@@ -135,7 +135,7 @@ def test_ray_is_asked_for_by_name_when_it_is_not_there(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run(["reproduce", "curves", "--engine", "ray", "--store", str(tmp_path / "s")]) == 2
-    assert capsys.readouterr().err == "error: --engine ray needs Ray: pip install 'krohn[cluster]'\n"
+    assert capsys.readouterr().err == "error: --engine ray needs Ray: pip install 'ray[default]>=2.40'\n"
 
 
 class PretendedRay:

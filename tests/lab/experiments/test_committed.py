@@ -65,7 +65,7 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
     [
         ("reproduce dpth", "did you mean depth?"),
         ("reproduce depth --engine cloud", "an engine must be one of local, ray; got 'cloud'"),
-        ("reproduce depth --engine ray", "--engine ray needs Ray: pip install 'krohn[cluster]'"),
+        ("reproduce depth --engine ray", "--engine ray needs Ray: pip install 'ray[default]>=2.40'"),
         ("reproduce depth --scale large", "a scale must be one of smoke, small, paper; got 'large'"),
         ("train Nonsense", "an automaton must be named as krohn zoo lists it"),
         (
@@ -73,7 +73,7 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
             "positive numbers; got (-1.0,); TensorBoard files need a directory",
         ),
         ("train --config nowhere.json", "nowhere.json must exist"),
-        ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'krohn[hf]'"),
+        ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'onnx>=1.17'"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_torch_is_loaded(words: str, message: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from krohn.base.extras import to_install
 from krohn.errors import MissingDependency
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.record import Record
@@ -170,5 +171,5 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise MissingDependency("--engine ray needs Ray: pip install 'krohn[cluster]'") from error
+        raise MissingDependency(f"--engine ray needs Ray: {to_install('cluster')}") from error
     return ray

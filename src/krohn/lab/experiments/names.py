@@ -4,6 +4,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from importlib.util import find_spec
 
+from krohn.base.extras import to_install
 from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
@@ -32,7 +33,7 @@ def check_engine(name: str) -> None:
     if name not in ENGINE_NAMES:
         raise UnknownName(f"an engine must be one of {', '.join(ENGINE_NAMES)}; got {name[:60]!r}")
     if name == "ray" and find_spec("ray") is None:
-        raise MissingDependency("--engine ray needs Ray: pip install 'krohn[cluster]'")
+        raise MissingDependency(f"--engine ray needs Ray: {to_install('cluster')}")
 
 
 class Scale(StrEnum):

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
 from krohn.lab.provable.exact import Level, longest, walk
@@ -194,7 +195,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
     try:
         from aalpy import SUL, Oracle, run_Lstar
     except ImportError as error:
-        raise MissingDependency("extraction needs AALpy: pip install 'krohn[extract]'") from error
+        raise MissingDependency(f"extraction needs AALpy: {to_install('extract')}") from error
 
     class Network(SUL):  # type: ignore[misc]
         """The network as the learner's membership oracle."""

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from krohn.base.extras import to_install
 from krohn.errors import MissingDependency, Unsupported
 from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import GptConfig
@@ -120,7 +121,7 @@ def _empty_gpt(config: GptConfig, vocabulary: int, classes: int, length: int) ->
     try:
         import transformers
     except ImportError as error:
-        raise MissingDependency("a stock GPT-2 needs transformers: pip install 'krohn[hf]'") from error
+        raise MissingDependency(f"a stock GPT-2 needs transformers: {to_install('hf')}") from error
     stock: Any = transformers.GPT2Config(
         vocab_size=vocabulary,
         n_positions=length,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from krohn.base.atomic import json_bytes
+from krohn.base.extras import to_install
 from krohn.base.strict_json import read_json
 from krohn.construct.compiling import compile as compile_network
 from krohn.errors import InvalidInput, MissingDependency
@@ -185,7 +186,7 @@ def _require_parquet() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise MissingDependency("counterfactuals are Parquet files: pip install 'krohn[parquet]'") from error
+        raise MissingDependency(f"counterfactuals are Parquet files: {to_install('parquet')}") from error
 
 
 def _parquet(pairs: list[Counterfactual]) -> bytes:

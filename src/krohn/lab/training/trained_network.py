@@ -1,6 +1,5 @@
 """What training leaves: replicates of a network with their weights, as functions from words to states."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers, word_array
+from krohn.automata.reader import Reader
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported
@@ -24,7 +24,7 @@ PER_PASS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedNetwork:
+class TrainedNetwork(Reader):
     """R replicates with their weights, and the task they were trained on.
 
     Attributes:
@@ -58,16 +58,7 @@ class TrainedNetwork:
         """The same task on words of another length or distribution."""
         return Task(replace(self.task.config, **changes), self.automaton, self.task.device)  # type: ignore[arg-type]
 
-    def run(self, words: str | Iterable[Word] | Words) -> Words:
-        """States after each letter of words ``[batch, length]``; for one replicate. A string is one word."""
-        names = self.automaton.letter_names
-        batch = [letter_numbers(words, names)] if isinstance(words, str) else words
-        states = self.forward(word_array(batch, names))
-        return states[0] if isinstance(words, str) else states
-
-    __call__ = run
-
-    def forward(self, words: Words) -> Words:
+    def forward(self, words: Words, /, dtype: object = "float64") -> Words:
         """The states [batch, length] predicted for words of that shape."""
         if self.replicates > 1:
             raise InvalidInput(

@@ -1,0 +1,73 @@
+"""What every network offers that reads words: states by number, by name, and acceptance."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.diagram import accepting
+from krohn.automata.semiautomaton import Semiautomaton, Words
+from krohn.automata.simulation import checked_words
+from krohn.errors import InvalidInput
+
+
+class Reader(ABC):
+    """A network that outputs the states of its ``automaton`` after each letter.
+
+    A string or a list of letters (numbers or names) is one word; several words of one length are a list of
+    lists, or an array with a row for each. The answer has the form of the question.
+    """
+
+    if TYPE_CHECKING:  # a field of some networks, a property of others
+
+        @property
+        def automaton(self) -> Semiautomaton: ...  # noqa: D102
+
+    @abstractmethod
+    def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
+        """Outputs after each letter of words ``[batch, length]``, by the network alone.
+
+        ``dtype`` is for compiled networks; others run in the type they were made in.
+        """
+
+    def states(self, words: Words, dtype: Any = "float64") -> npt.NDArray[np.int64]:
+        """The number of the state after each letter: ``net.states("abab")``."""
+        letters = np.asarray(checked_words(self.automaton, words), dtype=np.int64)
+        if not letters.size:
+            return letters
+        return self.forward(np.atleast_2d(letters), dtype).reshape(letters.shape)
+
+    run = states  # what krohn run does
+
+    def __call__(self, words: Words, dtype: Any = "float64") -> list[Any]:
+        """The name of the state after each letter: ``net("1023 1230")``; of several words a list of lists."""
+        states = self.states(words, dtype)
+        if states.ndim == 1:
+            return self.names(states)
+        return [self.names(row) for row in states]
+
+    def names(self, states: Iterable[int]) -> list[str]:
+        """The names of outputs; a network whose logits are not numbers has no answer."""
+        known = self.automaton.output_names
+        return [known[state] if state >= 0 else "NaN" for state in states]
+
+    def accepts(self, word: Words, dtype: Any = "float64") -> bool | list[bool]:
+        """Whether the automaton accepts, by the network's answer after the last letter."""
+        final, start = accepting(self.automaton), self.automaton.start
+        if self.automaton.observe is None or not set(self.automaton.observe) <= {0, 1}:
+            name = self.automaton.name or "this automaton"
+            raise InvalidInput(
+                f"only an automaton with accepting states accepts words, such as that of a pattern; {name} "
+                "has none: give them with krohn.automaton(…, accept=[…])"
+            )
+        states = self.states(word, dtype)
+        if not states.shape[-1]:
+            last = np.full(states.shape[:-1], start in final)
+        elif self.automaton.target == "observation":
+            last = states[..., -1] == 1
+        else:
+            last = np.isin(states[..., -1], list(final))
+        answer: bool | list[bool] = last.tolist()
+        return answer
