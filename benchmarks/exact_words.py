@@ -18,7 +18,7 @@ import torch
 from krohn.lab.provable.exact import count
 from krohn.lab.training.trained_network import read_run
 
-PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
+PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 NETWORKS = Path(__file__).parents[1] / "results" / "networks"
 
 

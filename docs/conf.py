@@ -6,7 +6,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from command_reference import write_reference  # noqa: E402  (beside this file)
+from code_reference import write_reference  # noqa: E402  (beside this file)
 from records import relinked, write_records  # noqa: E402
 
 from krohn import __version__  # noqa: E402
@@ -25,9 +25,9 @@ html_show_sphinx = False
 html_show_copyright = False
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["toc.not_included"]  # a new page is no error; the index lists it in time
+suppress_warnings = ["toc.not_included"]  # records are reached from records.md, decisions from their index
 
-write_reference(HERE / "reference" / "commands.md")
+write_reference(HERE / "reference")
 write_records()
 
 

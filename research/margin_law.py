@@ -21,7 +21,7 @@ In an LSTM no letter acts by an affine map; near a cycle the map of a period is 
 4,096 are then run.
 
 ``run`` appends to results/cards/margins.jsonl; a network that is there is not trained again. ``write`` puts
-the table into docs/proofs.md.
+the table into results/margin-law.md.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.lab.cards.layers import Alone, find_layer
 
 ROOT = Path(__file__).parents[1]
-RECORDS, PAGE = ROOT / "results" / "cards" / "margins.jsonl", ROOT / "docs" / "proofs.md"
+RECORDS, PAGE = ROOT / "results" / "cards" / "margins.jsonl", ROOT / "results" / "margin-law.md"
 T, STEPS, WORDS, WIDTH, LONGEST = 20, 600, 64, 16, 4096
 SHARES = np.array([9, 9, 1, 1]) / 20
 """Of the letters 1, 2, clear, idle in training."""

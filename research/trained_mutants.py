@@ -8,7 +8,7 @@ never forgets in one unit; a unit that becomes a clock and spoils the read-out o
 as proved if the kept boxes or a new search prove it, and as wrong if it fails on words of LONG letters that
 are random, repeat or alternate. ``late``: wrong, but right on all of these words up to 30 letters. Ends with
 an error if a mutant is proved and wrong. With --log a run continues where it was stopped. --write puts the
-table into docs/trained-proof.md.
+table into results/trained-proofs.md.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from krohn.lab.provable.trained import NAME, cell_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import Contexts, contexts, search
 
-PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
+PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 LONG, SHORT = 200, 30
 OUTCOMES = ("proved, right", "refused, right", "refused, wrong", "refused, late", "proved, wrong")
 Tensors = dict[str, np.ndarray]

@@ -1,5 +1,6 @@
 """The site is built without a warning, its links lead somewhere, and its commands are those of the code."""
 
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -8,10 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import krohn
 from krohn.cli.app import COMMANDS
 from krohn.explorer.trained_results import GALLERY
 
 DOCS = Path(__file__).parents[1] / "docs"
+INDEX = (DOCS / "index.md").read_text(encoding="utf-8")
+LONG = {"kernel.md"}  # being cut
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +59,34 @@ def test_every_link_inside_the_site_leads_somewhere(site: Path) -> None:
     assert lost == []
 
 
+KINDS = ("Tutorials", "How to", "Reference", "Explanation")
+
+
+def test_every_page_is_of_one_of_four_kinds() -> None:
+    """The sidebar names each page once; records are no pages for readers, decisions have an index."""
+    listed = re.findall(
+        r"^```{toctree}\n:caption: (.+?)\n.*?\n\n(.*?)^```", INDEX, flags=re.MULTILINE | re.DOTALL
+    )
+    assert tuple(kind for kind, _ in listed) == KINDS
+    names = [name for _, lines in listed for name in lines.split()]
+    pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
+    assert sorted(names) == sorted(pages | {"reference/commands", "reference/python", "decisions/index"})
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_a_page_is_short_enough_to_read(page: Path) -> None:
+    """2,500 words, but for what is generated: the reference, and the records of research and results."""
+    if page.parent.name not in {"reference", "records"} and page.name not in LONG:
+        assert len(page.read_text(encoding="utf-8").split()) <= 2500
+
+
 def test_every_page_is_in_the_contents_and_every_command_in_the_reference(site: Path) -> None:
     for page in [*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *DOCS.glob("records/*.md")]:
         assert (site / page.relative_to(DOCS).with_suffix(".html")).exists()
     text = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     assert all(f"krohn {name}" in text for name in COMMANDS)
+    text = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert all(name in text for name in krohn.__all__ if not name.startswith("_"))
 
 
 def test_the_gallery_holds_the_automata_of_the_paper(site: Path) -> None:

@@ -34,7 +34,7 @@ names of states and letters count as one. A seeded sample of larger automata fol
 network that `krohn.compile(automaton, {length}, effort={effort:g})` built. Every one of these networks is
 certified for all words of up to {length} letters, and was compared with a naive simulation on all short
 words; its plan works for every length with as many layers. *At least* is a lower bound for long words
-([depth](../depth.md)). It is 2 where a scheme proves it: one layer of {size} is
+([lower bounds](../../docs/lower-bounds.md)). It is 2 where a scheme proves it: one layer of {size} is
 wrong on some word beyond a length between {least:,} and {most:,} letters (`lower_beyond` in the data).
 It is 1 where two words of one length with one last letter lead to different states, and 0 where position
 and last letter decide. For shorter words fewer layers may do. The bounds *meet* where they are equal, for

@@ -38,7 +38,7 @@ PAIRS = (
 PAGE = """# Cards of stock layers
 
 Written by `python tools/card_table.py page` from `results/cards/cards.jsonl`; [the card of a
-layer](../can-my-layer.md#the-card-of-a-layer) says what the columns mean.
+layer](../../docs/can-my-layer.md#the-card-of-a-layer) says what the columns mean.
 One block of width 32 with an MLP (GPT: two), T = 16, 1,000 steps on 64 words each; {networks} networks in
 all, on CPUs and a GPU, several at once (`settings` in the file says where, and which torch). The plan:
 three seeds with AdamW; three with Muon where none of these passes at 4T and no theorem forbids it; ten with
@@ -58,7 +58,7 @@ Layers of which most seeds pass at T and at 4T, by AdamW, and those of which som
 
 ## Can, and learned
 
-*can*: by theorem, for words of every length, under the assumptions of [its row](../can-my-layer.md#can-it); a
+*can*: by theorem, for words of every length, under the assumptions of [its row](../../docs/can-my-layer.md#can-it); a
 *no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
 for counters comes from a floor on its decay (turning by π takes a factor of e^−0.0001 at least); without the
 floor C2 and C3 would be *yes*. Then the seeds that pass at T and at 4T, of those trained; after *Muon* the
@@ -91,7 +91,7 @@ Siems et al. (2502.10297) that DeltaProduct with four steps learns S5 where Mamb
 {outcomes}
 
 Parity with 40 letters and S5 with all its letters, on words of 128 and for 5,000 steps, are among
-[the larger runs](../can-my-layer.md#larger-128-letters-on-an-h200).
+[the larger runs](../expressivity.md#larger-128-letters-on-an-h200).
 
 ## With the library's own layers and kernels
 

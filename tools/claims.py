@@ -4,7 +4,7 @@ Every claim is a function of the records in results/; those about depth are in `
 verdict and one sentence with the numbers that decide it. Networks that have not learned their task are no
 evidence: a claim whose runs are missing, or have learned nothing, is "not reached". A claim of several parts
 is "partly" if some part holds, and "contradicted" only if every part was tested and none holds.
-`python tools/published_tables.py` writes the table into docs/findings.md.
+`python tools/published_tables.py` writes the tables into results/findings.md and docs/findings.md.
 """
 
 from collections.abc import Callable
@@ -303,14 +303,24 @@ def judged(store: Store) -> dict[str, Verdict]:
     return verdicts
 
 
+VERDICTS = (REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED)
+
+
+def claims_by_verdict(store: Store) -> str:
+    """A row for each verdict: how many claims have it, and which."""
+    verdicts = judged(store)
+    lines = ["| verdict | claims of the paper |", "| --- | --- |"]
+    for word in VERDICTS:
+        own = [claim for claim, (verdict, _) in verdicts.items() if verdict == word]
+        lines.append(f"| **{word}** ({len(own)}) | {'; '.join(own)} |")
+    return "\n".join(lines)
+
+
 def claims_table(store: Store) -> str:
     """The table of the claims, and the number of each verdict."""
     verdicts = judged(store)
     lines = ["| claim of the paper | verdict | what was measured here |", "| --- | --- | --- |"]
     lines += [f"| {claim} | **{word}** | {text} |" for claim, (word, text) in verdicts.items()]
-    counts = [
-        f"{sum(verdict == word for verdict, _ in verdicts.values())} {word}"
-        for word in (REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED)
-    ]
+    counts = [f"{sum(verdict == word for verdict, _ in verdicts.values())} {word}" for word in VERDICTS]
     lines += ["", f"Of the {len(verdicts)} claims: {', '.join(counts)}."]
     return "\n".join(lines)

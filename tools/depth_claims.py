@@ -58,9 +58,7 @@ def everything_is_learned(records: Records) -> Verdict:
         for sheet in SHEETS
     }
     text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
-    text += (
-        f". Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% of the words all right"
-    )
+    text += f". Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% word accuracy"
     return REPRODUCED if len(fewest) == len(TASKS) else PARTLY, text
 
 

@@ -1,4 +1,4 @@
-"""Sizes of networks as stock GPT-2s, each run by transformers itself; writes the table of docs/export.md.
+"""Sizes of networks as stock GPT-2s, each run by transformers itself; writes the table of results/exports.md.
 
 python tools/export_table.py            # T = 128, the 19 automata of the paper and a few more
 python tools/export_table.py --readers  # also by TransformerLens and onnxruntime, if they are installed
@@ -24,7 +24,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, write_files
 from krohn.proving.export import prove
 
-PAGE = Path(__file__).parents[1] / "docs" / "export.md"
+PAGE = Path(__file__).parents[1] / "results" / "exports.md"
 LENGTH = 128
 NAMES = [*PAPER, "FlipFlop", "abab", "Grid3x4"]
 HEADER = ["automaton", "blocks", "width", "heads", "hidden units", "parameters", "largest weight", "words"]

@@ -1,4 +1,4 @@
-"""Learned against compiled depth: the tables and rank correlations of docs/learned-depth.md.
+"""Learned against compiled depth: the tables and rank correlations of results/learned-depth.md.
 
 `python tools/published_tables.py` writes them there.
 """

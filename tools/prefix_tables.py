@@ -11,8 +11,8 @@
 ``krohn understand --prefixes`` names. ``trained`` asks the same of runs, and how many letters they have right
 on words longer than those they were trained on; ``beyond`` measures the latter again, ``letters`` follows
 letters from four places. ``learned`` swaps learned and linear subspaces of the last position and of the last
-eight. They write to results/understand/, ``write`` puts the tables into docs/understand.md and
-docs/findings-understand.md.
+eight. They write to results/understand/, ``write`` puts the tables into results/calibration.md and
+results/findings-understand.md.
 """
 
 import json
@@ -284,7 +284,7 @@ def write() -> None:
         "prefix-verdicts": prefix_verdicts,
         "learned": subspaces,
     }
-    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+    for page in (ROOT / "results" / "calibration.md", ROOT / "results" / "findings-understand.md"):
         text = page.read_text()
         for name, make in tables.items():
             head, mark, rest = text.partition(f"<!-- {name} -->\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from unittest.mock import patch
 
-from claims import claims_table
+from claims import claims_by_verdict, claims_table
 from click.testing import CliRunner
 from held_out import blocks as held_out
 from learned_depth import blocks
@@ -319,10 +319,11 @@ def findings() -> Mapping[str, str]:
 ELSEWHERE = ("expressivity", "sample")  # experiments whose tables are on other pages
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"sizes": sizes(), "learned": learned()},
-    "docs/training.md": lambda: {"recipes": recipes()},
-    "docs/findings.md": findings,
-    "docs/learned-depth.md": lambda: {**blocks(), **held_out()},
-    "docs/can-my-layer.md": lambda: tables(["expressivity", "expressivity-paper"]),
+    "docs/recipes.md": lambda: {"recipes": recipes()},
+    "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published())},
+    "results/findings.md": findings,
+    "results/learned-depth.md": lambda: {**blocks(), **held_out()},
+    "results/expressivity.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }
 
 

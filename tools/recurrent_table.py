@@ -1,4 +1,4 @@
-"""The tables of docs/proofs.md: reachable pairs, horizons, rounding errors of the chunked form.
+"""The tables of docs/every-length.md: reachable pairs, horizons, rounding errors of the chunked form.
 
 Run: python tools/recurrent_table.py
 """

@@ -10,7 +10,7 @@ A FOLDER is a run directory with the weights of one replicate (`krohn understand
 patches prefixes, follows letters from four places, swaps subspaces (random, linear, learned) of 1, 8 and 32
 positions, and runs words beyond the trained length. ``prefixes`` patches prefixes again, of networks measured
 before; ``shifts`` asks such networks what they answer if all positions are later ones. ``gather`` merges DIR
-into results/understand/replicates.jsonl, ``write`` puts the tables into docs/findings-understand.md.
+into results/understand/replicates.jsonl, ``write`` puts the tables into results/findings-understand.md.
 """
 
 import argparse
@@ -249,7 +249,7 @@ def later() -> str:
 
 
 def write() -> None:
-    page = ROOT / "docs" / "findings-understand.md"
+    page = ROOT / "results" / "findings-understand.md"
     text = page.read_text()
     for name, make in {
         "replicates": mechanisms,

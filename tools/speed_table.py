@@ -4,7 +4,7 @@ Run: python benchmarks/bench_fla.py --head 64 --letters 524288 --no-loop --out r
         --lengths 128 256 512 1024 2048 4096   (on a GPU; once more with --kernel fla)
      python tools/speed_table.py
 
-The second command puts the table into docs/can-my-layer.md. Of measurements of the same thing the last one
+The second command puts the table into results/layer-speed.md. Of measurements of the same thing the last one
 counts.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "results" / "cards" / "speed.jsonl", ROOT / "docs" / "can-my-layer.md"
+RESULTS, PAGE = ROOT / "results" / "cards" / "speed.jsonl", ROOT / "results" / "layer-speed.md"
 BEGIN, END = "<!-- speed -->\n", "<!-- end -->"
 OURS, THEIRS = "ours", "flash-linear-attention"
 

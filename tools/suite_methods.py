@@ -1,7 +1,7 @@
 """Stock interpretability methods on the suite: which find the known circuit, and the known variables.
 
     python tools/suite_methods.py run SUITE --out results/understand/suite.jsonl [--only NAME,…] [--jobs N]
-    python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md
+    python tools/suite_methods.py write results/understand/suite.jsonl docs/suite.md results/suite.md
 
 ``run`` scores every method on every network of a folder that ``krohn suite build`` made, one JSON line each,
 the largest networks first; networks that are there already, as the suite has them now, are not measured
@@ -253,13 +253,14 @@ def by_disguise(
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def write(records: Path, page: Path) -> None:
-    text = page.read_text()
+def write(records: Path, pages: list[Path]) -> None:
+    texts = {page: page.read_text() for page in pages}
     for name, table in tables([json.loads(line) for line in records.read_text().splitlines()]).items():
-        head, mark, rest = text.partition(f"<!-- {name} -->\n")
-        assert mark, name
-        text = head + mark + table + "\n" + rest[rest.index("<!-- end -->") :]
-    page.write_text(text)
+        (page,) = (page for page, text in texts.items() if f"<!-- {name} -->\n" in text)
+        head, mark, rest = texts[page].partition(f"<!-- {name} -->\n")
+        texts[page] = head + mark + table + "\n" + rest[rest.index("<!-- end -->") :]
+    for page, text in texts.items():
+        page.write_text(text)
 
 
 if __name__ == "__main__":
@@ -268,7 +269,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("what", choices=["run", "write"])
     parser.add_argument("source", type=Path)
-    parser.add_argument("page", type=Path, nargs="?")
+    parser.add_argument("pages", type=Path, nargs="*")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1, help="processes, each on one core")
@@ -277,4 +278,4 @@ if __name__ == "__main__":
     if given.what == "run":
         run(given.source, given.out, {name for name in given.only.split(",") if name}, given.jobs)
     else:
-        write(given.source, given.page)
+        write(given.source, given.pages)

@@ -26,7 +26,7 @@ from krohn.lab.provable.trained import NAME
 from krohn.lab.training.loop import train
 from krohn.proving.box_search import contexts, words_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "trained-proof.md"
+PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 AUTOMATA = (*PAPER, "S3")
 CELLS = ("lstm", "gru")
 WIDER = 2

@@ -1,4 +1,4 @@
-"""Muon beside AdamW on the cells of the depth map that both recipes ran: the tables of docs/findings.md.
+"""Muon beside AdamW on the cells of the depth map that both recipes ran: the tables of results/findings.md.
 
 Replicates of equal index read the same words in both recipes: a word depends only on the seed, the replicate
 and the step. AdamW's recipe drops replicates from step 4,000 on, so that step is the last with all pairs;

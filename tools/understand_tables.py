@@ -3,7 +3,7 @@
 Run: python tools/understand_tables.py apart|trained|write [NAME …]
 ``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the stored trained ones; both write
 results/understand/.
-``write`` puts the tables into docs/understand.md and docs/findings-understand.md.
+``write`` puts the tables into results/calibration.md and results/findings-understand.md.
 """
 
 import json
@@ -216,7 +216,7 @@ def write(names: list[str]) -> None:
         "verdicts": verdicts(),
         "returned": returned(),
     }
-    for page in (ROOT / "docs" / "understand.md", ROOT / "docs" / "findings-understand.md"):
+    for page in (ROOT / "results" / "calibration.md", ROOT / "results" / "findings-understand.md"):
         text = page.read_text()
         for name, table in tables.items():
             head, result, rest = text.partition(f"<!-- {name} -->\n")

@@ -121,7 +121,7 @@ Written by `python tools/width_table.py page`, from theorems and `results/proofs
 
 How wide must *one* layer be to do all words of up to T letters? Its **width** W is how many numbers its heads
 return in all, H heads of dimension d counting H·d. Two curves, for layers whose answers survive an error of
-2^-p in these numbers ([the class of networks](../depth.md#the-class-of-networks)):
+2^-p in these numbers ([the class of networks](../../docs/lower-bounds.md#the-class-of-networks)):
 
 - **needed**: no layer of the class with fewer numbers is right on all words of up to T letters, however they
   are divided among heads and whatever the MLP is (Theorem 2 with the scheme that `krohn analyze` finds: W is

@@ -3,7 +3,7 @@
 Words are a prefix and then blocks of one length. Player A fills some places of every block in one of two
 ways, player B fills the others with letters of a list, freely or in one of a few ways. If for every number of
 blocks and any two choices of A some choice of B tells them apart, then one layer would have to carry one bit
-for each block (statement and proof: docs/depth.md).
+for each block (statement and proof: docs/lower-bounds.md).
 
 The check is a finite computation for every number of blocks. Two choices S ≠ S′ of player A are told apart
 if some choice of B leads to two different states. The set of pairs of states that S and S′ reach under a
@@ -41,7 +41,7 @@ class BlockScheme:
         """The longest word not excluded for one layer of that size: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
 
         If the output is the observation of a minimal automaton with this many ``letters`` and ``states``, up
-        to ``states`` − 1 further letters tell states apart, and A's notes (docs/depth.md) are needed for each
+        to ``states`` − 1 further letters tell states apart, and A's notes (docs/lower-bounds.md) are needed for each
         of these positions.
         """
         alphabet = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))

@@ -8,7 +8,7 @@ A last-block scheme is the witness that one layer needs ever more heads, where c
 Words are a prefix and then letters a and b. Two words that fill some block in the two different ways, and
 then agree on b … b a … a until the end, lead to different states whatever precedes the block. Then additive
 sums of few bits cannot tell two such words apart, and few heads cannot be made to attend to the right place
-(statement and proof: docs/depth.md). The check reads only the transition table.
+(statement and proof: docs/lower-bounds.md). The check reads only the transition table.
 
 Block schemes (``block_scheme``) are searched here: short blocks first, all places of A, all pairs of
 fillings, all prefixes.

@@ -20,8 +20,7 @@ from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.models.network import ModelConfig
 from krohn.lab.models.registry import architecture, kinds, model_config, register
 
-SECTION = (Path(__file__).parents[3] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
-SECTION = SECTION.partition("## An architecture of your own")[2].partition("\n## ")[0]
+SECTION = (Path(__file__).parents[3] / "docs" / "own-architecture.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:

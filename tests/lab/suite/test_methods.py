@@ -78,7 +78,7 @@ def test_the_table_of_methods_in_a_small_size(
     names = ("count", "circuits", "variables", "networks", "missing")
     page.write_text("\n".join(f"<!-- suite-{name} -->\n<!-- end -->" for name in names))
     records.write_text("".join(json.dumps(row) + "\n" for row in suite_methods.in_order(rows[::-1])))
-    suite_methods.write(records, page)
+    suite_methods.write(records, [page])
     text = page.read_text()
     assert "| c2-cascade-plain | 23 | 7 |" in text
     assert "Not measured (80 of 81)" in text

@@ -1,4 +1,4 @@
-"""The commands in docs/training.md are the runs whose results the tables there and elsewhere show."""
+"""The commands in docs/recipes.md are the runs whose results the tables there and elsewhere show."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from krohn.lab.experiments.text_form import parse_text
 from krohn.lab.training.config import RunConfig
 
 ROOT = Path(__file__).parents[3]
-SECTION = (ROOT / "docs" / "training.md").read_text(encoding="utf-8").partition("## Recipes at T = 100")[2]
+SECTION = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^krohn train (.*)$", SECTION, re.MULTILINE)
 
 

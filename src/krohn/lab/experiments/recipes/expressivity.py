@@ -214,7 +214,7 @@ def _panel(title: str, cells: Sequence[Cell], evaluation: str) -> list[Panel]:
 EXPERIMENT = Experiment(
     name="expressivity",
     title="Can it, and did it learn?",
-    claim="not in the paper; predictions in docs/can-my-layer.md",
+    claim="not in the paper; predictions in results/expressivity.md",
     plan=plan,
     table=table,
     draw=draw,

@@ -1,7 +1,7 @@
 """Small random automata: how many layers training needs, beside how many they compile to.
 
 The automata are the first of the atlas's sample (4 states, 2 letters, seed 1); `results/tables/atlas.json`
-has their compiled depths and lower bounds. Predictions are in `docs/learned-depth.md`.
+has their compiled depths and lower bounds. Predictions are in `results/learned-depth.md`.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
 EXPERIMENT = Experiment(
     name="sample",
     title="Random automata by number of layers",
-    claim="not in the paper; predictions in docs/learned-depth.md",
+    claim="not in the paper; predictions in results/learned-depth.md",
     plan=plan,
     table=table,
     draw=draw,
