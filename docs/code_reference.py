@@ -23,7 +23,7 @@ def python_page() -> str:
     names = [name for name in krohn.__all__ if not name.startswith("_")]
     values = {name: getattr(krohn, name) for name in names}
     parts = [
-        "# Python\n\nWritten from the code when the site is built. `import krohn`; every command is a function.\n"
+        "# Python\n\nWritten from the code when the site is built. Every command is a function of `krohn`.\n"
     ]
     parts.append("## Functions\n")
     for name, value in values.items():

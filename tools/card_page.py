@@ -58,8 +58,9 @@ Layers of which most seeds pass at T and at 4T, by AdamW, and those of which som
 
 ## Can, and learned
 
-*can*: by theorem, for words of every length, under the assumptions of [its row](../../docs/can-my-layer.md#can-it); a
-*no* does not exclude words as short as T, and that of a GPT with positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
+*can*: by theorem, for words of every length, under the assumptions of [its
+row](../../docs/can-my-layer.md#can-it); a *no* does not exclude words as short as T, and that of a GPT with
+positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
 for counters comes from a floor on its decay (turning by π takes a factor of e^−0.0001 at least); without the
 floor C2 and C3 would be *yes*. Then the seeds that pass at T and at 4T, of those trained; after *Muon* the
 same for networks trained by it. *plan*: met, or what of it was not finished for this layer.

@@ -312,7 +312,7 @@ def claims_by_verdict(store: Store) -> str:
     lines = ["| verdict | claims of the paper |", "| --- | --- |"]
     for word in VERDICTS:
         own = [claim for claim, (verdict, _) in verdicts.items() if verdict == word]
-        lines.append(f"| **{word}** ({len(own)}) | {'; '.join(own)} |")
+        lines.append(f"| **{word}** ({len(own)}) | {' · '.join(own)} |")
     return "\n".join(lines)
 
 

@@ -35,7 +35,7 @@ A layer is attention and an MLP, which may have several hidden layers. A *block*
 decoder, whose MLP has one hidden layer; `krohn export` writes blocks, and `--objective blocks` looks for a
 network with few of them.
 
-*At least, for long words* is a lower bound with a witness ([lower bounds](../../docs/lower-bounds.md)), and not for words of
+*At least, for long words* is a [lower bound](../../docs/lower-bounds.md) with a witness, and not for words of
 {length} letters: "2 beyond 92,929" means that no network of one layer with {size}
 is right on all words of more than 92,929 letters. On words of {length} letters one layer is enough for
 every automaton here, if it is as wide as [width](width.md) says. A 1 means that no network without

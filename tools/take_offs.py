@@ -1,4 +1,4 @@
-"""When the replicates of the depth map by Muon take off, and which of them pass: a table of results/findings.md.
+"""When replicates of the depth map by Muon take off, and which of them pass: a table of results/findings.md.
 
 A replicate takes off at the first evaluation with 70% of the validation letters right. It passes with 99% of
 the test letters. `python tools/published_tables.py` writes the table.

@@ -1,7 +1,4 @@
-"""Networks of single lemmas, from the layers that Theorem 2 is made of: a counter, a memory, N ⋊ H."""
-
-from collections.abc import Callable
-from typing import Any
+"""Networks of single lemmas, from the layers that Theorem 2 is made of: a counter, a memory."""
 
 import numpy as np
 
@@ -11,9 +8,8 @@ from krohn.network.attention_operations import LatestWrite, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Modulo
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Mlp, Transformer
+from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Transformer
 from krohn.paper.blocks import integer_readout, lift_mlp
-from krohn.paper.group_products import GroupSimulator, four_stages
 from krohn.paper.lemmas import (
     BOS,
     LOG,
@@ -21,7 +17,6 @@ from krohn.paper.lemmas import (
     absorber,
     counter_layer,
     interpolate_1d,
-    interpolate_nd,
     memory_head,
     memory_score,
 )
@@ -125,40 +120,3 @@ def _memory_layout() -> Layout:
     # Between attention and MLP the value is off by up to |Q|·2T·e^(−c/T); the MLP rounds it.
     moments = tuple((channel, *fixed) for channel in (Channel("write"), Channel(), Channel("state")))
     return Layout(moments, ((HeadMeaning("most recent write", (0,)),),))
-
-
-Action = Callable[[Any, Any], Any]
-"""(h, g) ↦ φ_h(g)."""
-
-
-def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action: Action) -> GroupSimulator:
-    """Sim(N ⋊ H, T); elements are pairs (g, h)."""
-    if not (normal.elements and quotient.elements):
-        raise InvalidInput("a semidirect product needs both groups listed; use the wreath product")
-    inverse = {h: {action(h, g): g for g in normal.elements} for h in quotient.elements}
-    change = _table(normal, quotient, lambda h, g: inverse[h][g])
-    back = _table(normal, quotient, action)
-
-    def multiply(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-        assert normal.multiply is not None
-        assert quotient.multiply is not None
-        moved = action(second[1], first[0])
-        return normal.multiply(moved, second[0]), quotient.multiply(first[1], second[1])
-
-    return GroupSimulator(
-        four_stages(normal, quotient, change, back),
-        normal.rep_dim + quotient.rep_dim,
-        max(normal.rep_size, quotient.rep_size),
-        lambda element: (*normal.encode(element[0]), *quotient.encode(element[1])),
-        tuple((g, h) for g in normal.elements for h in quotient.elements),
-        multiply,
-    )
-
-
-def _table(normal: GroupSimulator, quotient: GroupSimulator, image: Action) -> Mlp:
-    rows, values = [], []
-    for g in normal.elements:
-        for h in quotient.elements:
-            rows.append((*normal.encode(g), *quotient.encode(h)))
-            values.append(normal.encode(image(h, g)))
-    return interpolate_nd(np.array(rows), np.array(values))

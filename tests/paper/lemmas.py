@@ -1,12 +1,4 @@
-"""What the lemmas of the paper mean and promise: naive meanings and bounds for the constructions.
-
-Lemma "Threshold with an MLP": 1[x > 0] for |x| ≥ Δ, with inputs perturbed by up to Δ/4. Erratum 2: the
-printed ramp runs over [−Δ, Δ], so at x = Δ, ξ = −Δ/4 it gives 0.875; a ramp over [−Δ/2, Δ/2] has exactly the
-norms the lemma states and keeps its promise. No network needs it, so it is built here.
-
-Lemma "Softmax approximates hard max": how close soft attention comes to copying one position. Erratum 30: its
-proof writes e^t for e^(z_t); the mask before it hides t > t′ where it must hide t′ > t.
-"""
+"""What the lemmas of the paper mean and promise: naive meanings and bounds for the constructions."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.cascade.holonomy import Update
-from krohn.errors import InvalidInput
 from krohn.network.transformer import Mlp
 from krohn.paper.lemmas import (
     UNITS_PER_POINT,
@@ -56,14 +47,6 @@ class MlpBound:
         return result
 
 
-def threshold(gap: float) -> Mlp:
-    """ψ(x) = ((x + Δ/2)/Δ)_+ − ((x − Δ/2)/Δ)_+."""
-    if gap <= 0:
-        raise InvalidInput(f"the gap of a threshold must be positive; got {gap}")
-    first = np.array([[1 / gap, 1 / gap]])
-    return Mlp((first, np.array([[1.0], [-1.0]])), (np.array([0.5, -0.5]), np.zeros(1)))
-
-
 def threshold_meaning(inputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """1[x > 0]."""
     out: npt.NDArray[np.float64] = (np.asarray(inputs, dtype=np.float64) > 0).astype(np.float64)
@@ -73,18 +56,6 @@ def threshold_meaning(inputs: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def threshold_bound(gap: float) -> MlpBound:
     """Widths and ∞-norms as the lemma states them."""
     return MlpBound((2,), (1 / gap, 1.0), (0.5, 0.0))
-
-
-def selection_error(count: int, gap: float) -> float:
-    """‖softmax(z) − e_max‖₁ ≤ 2·T·e^(−γ) when every other of the T scores is at least γ below the best."""
-    return 2.0 * count * math.exp(-gap)
-
-
-def selection_gap(count: int, error: float) -> float:
-    """The γ for which the lemma promises the given error: log(2T/ε)."""
-    if count < 1 or error <= 0:
-        raise InvalidInput(f"need at least one position and a positive error; got {count} and {error}")
-    return math.log(2.0 * count / error)
 
 
 def recency_error(gap: float) -> float:

@@ -23,9 +23,8 @@ from krohn.paper.blocks import (
     zero_mlp,
 )
 from krohn.paper.grid_heads import circular_mlp
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd
+from krohn.paper.lemmas import interpolate_1d, interpolate_nd, threshold
 from paper.lemma_networks import build_memory
-from paper.lemmas import threshold
 from paper.paper_oracles import all_words, assert_simulates, line, naive_states
 
 RNG = np.random.default_rng(0)

@@ -20,6 +20,7 @@ from krohn.paper.bounds import cascade_bounds
 from krohn.paper.group_products import (
     GroupSimulator,
     cyclic_simulator,
+    semidirect_product,
     solvable_simulator,
     wreath_product,
 )
@@ -30,7 +31,6 @@ from krohn.paper.permutation_reset import (
     reset_simulator,
 )
 from krohn.paper.theorem2 import build_paper
-from paper.lemma_networks import semidirect_product
 from paper.paper_oracles import all_words, assert_simulates, naive_states
 from paper.printed_versions import error_rate, with_heads
 from paper.test_group_products import GROUPS, LENGTH, prefix_codes
@@ -65,7 +65,7 @@ def test_erratum_28_no_function_of_the_states_after_the_letter_can_do_it() -> No
     assert any(len(actions) > 1 for actions in needed.values())
 
 
-def test_erratum_29_a_word_without_reset_never_leaves_the_start() -> None:
+def test_erratum_29_without_a_position_for_the_start_a_word_without_reset_never_leaves_it() -> None:
     automaton = Semiautomaton.from_letters([[1, 2, 0], [1, 1, 1]], start=2)
     net = build_paper(automaton, 5)
     assert_simulates(net, all_words(2, 5))
@@ -95,7 +95,7 @@ def test_erratum_31_the_condition_of_the_wreath_lemma_never_holds() -> None:
     assert mixing.hidden_widths[1] == 3 * 3 * normal.rep_dim
 
 
-def test_erratum_32_the_printed_product_of_the_wreath_background_forgets_the_second_factor() -> None:
+def test_erratum_32_the_printed_product_of_the_wreath_background_is_the_action() -> None:
     whole = wreath_product(cyclic_simulator(2, LENGTH), cyclic_simulator(3, LENGTH), 3)
     assert whole.multiply is not None
     f, one = (1, 0, 0), (0, 0, 0)

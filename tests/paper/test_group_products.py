@@ -18,12 +18,12 @@ from krohn.paper.group_products import (
     cyclic_simulator,
     direct_product,
     reindex_mlp,
+    semidirect_product,
     solvable_simulator,
     trivial_simulator,
     wreath_product,
 )
 from krohn.paper.lemmas import absorber
-from paper.lemma_networks import semidirect_product
 from paper.lemmas import reindex_meaning
 
 LENGTH = 9

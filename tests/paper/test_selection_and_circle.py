@@ -8,7 +8,7 @@ import pytest
 
 from every import every
 from krohn.errors import InvalidInput
-from krohn.paper.lemmas import binary_code, circle, circle_code, rotation
+from krohn.paper.lemmas import binary_code, circle, circle_code, rotation, selection_error, selection_gap
 from krohn.paper.theorem1 import scan_gamma
 from paper.lemmas import (
     computed_margin,
@@ -17,8 +17,6 @@ from paper.lemmas import (
     product_bound,
     recency_error,
     selection_distance,
-    selection_error,
-    selection_gap,
 )
 
 

@@ -1,14 +1,14 @@
 """The size of one layer: which word lengths it cannot handle, and which it can handle for every automaton.
 
-Lower bounds. The class of networks is defined in docs/lower-bounds.md. A layer has H heads that return d numbers
-each; with p bits, its answers survive an error of 2^-p times the largest value in what the heads return. Then
-a sum over some positions of a word of T letters needs to be known only to b = p + ⌈log₂(T + 1)⌉ + 3 bits.
+Lower bounds. The class of networks is in docs/lower-bounds.md. A layer has H heads that return d numbers each;
+with p bits, its answers survive an error of 2^-p times the largest value in what the heads return. Then a sum
+over some positions of a word of T letters needs to be known only to b = p + ⌈log₂(T + 1)⌉ + 3 bits.
 
 Upper bound: one layer returns the whole word. Every head attends uniformly to its own d·k positions and
 returns the mean of their values. Each k of these positions write the digits of one number in base |Σ|, so the
 d numbers of the head encode its part of the word; the state is a function of these numbers and the position.
-The answer survives an error of 2^-p if |Σ|^(k−1)·(|Σ|−1)·(d·k + 1) < 2^p (proof: docs/lower-bounds.md). So H heads
-handle all words of up to H·d·k letters.
+The answer survives an error of 2^-p if |Σ|^(k−1)·(|Σ|−1)·(d·k + 1) < 2^p (proof: docs/lower-bounds.md). So
+H heads handle all words of up to H·d·k letters.
 """
 
 from collections.abc import Callable

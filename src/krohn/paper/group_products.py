@@ -9,9 +9,10 @@ import numpy as np
 
 from krohn.algebra.solvable import CounterTower
 from krohn.algebra.transformation import compose
+from krohn.errors import InvalidInput
 from krohn.network.transformer import Layer, Mlp
 from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
-from krohn.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units
+from krohn.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units, interpolate_nd
 
 # A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.
 #
@@ -167,6 +168,43 @@ def _mixing(mlp: Mlp, n: int, h: int, dim: int) -> Layer:
 #
 # The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the gadget
 # where it needs one per representation channel (errata 31).
+
+
+Action = Callable[[Any, Any], Any]
+"""(h, g) ↦ φ_h(g)."""
+
+
+def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action: Action) -> GroupSimulator:
+    """Sim(N ⋊ H, T); elements are pairs (g, h)."""
+    if not (normal.elements and quotient.elements):
+        raise InvalidInput("a semidirect product needs both groups listed; use the wreath product")
+    inverse = {h: {action(h, g): g for g in normal.elements} for h in quotient.elements}
+    change = _table(normal, quotient, lambda h, g: inverse[h][g])
+    back = _table(normal, quotient, action)
+
+    def multiply(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
+        assert normal.multiply is not None
+        assert quotient.multiply is not None
+        moved = action(second[1], first[0])
+        return normal.multiply(moved, second[0]), quotient.multiply(first[1], second[1])
+
+    return GroupSimulator(
+        four_stages(normal, quotient, change, back),
+        normal.rep_dim + quotient.rep_dim,
+        max(normal.rep_size, quotient.rep_size),
+        lambda element: (*normal.encode(element[0]), *quotient.encode(element[1])),
+        tuple((g, h) for g in normal.elements for h in quotient.elements),
+        multiply,
+    )
+
+
+def _table(normal: GroupSimulator, quotient: GroupSimulator, image: Action) -> Mlp:
+    rows, values = [], []
+    for g in normal.elements:
+        for h in quotient.elements:
+            rows.append((*normal.encode(g), *quotient.encode(h)))
+            values.append(normal.encode(image(h, g)))
+    return interpolate_nd(np.array(rows), np.array(values))
 
 
 def wreath_product(normal: GroupSimulator, quotient: GroupSimulator, order: int) -> GroupSimulator:

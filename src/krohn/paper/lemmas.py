@@ -65,6 +65,34 @@ def table_rows(points: Sequence[float], values: npt.ArrayLike) -> npt.NDArray[An
     return table
 
 
+# Lemma "Threshold with an MLP": 1[x > 0] for |x| ≥ Δ, with inputs perturbed by up to Δ/4. Erratum 2: the
+# printed ramp runs over [−Δ, Δ] and gives 0.875 at x = Δ, ξ = −Δ/4; over [−Δ/2, Δ/2] it has the stated norms.
+
+
+def threshold(gap: float) -> Mlp:
+    """ψ(x) = ((x + Δ/2)/Δ)_+ − ((x − Δ/2)/Δ)_+."""
+    if gap <= 0:
+        raise InvalidInput(f"the gap of a threshold must be positive; got {gap}")
+    first = np.array([[1 / gap, 1 / gap]])
+    return Mlp((first, np.array([[1.0], [-1.0]])), (np.array([0.5, -0.5]), np.zeros(1)))
+
+
+# Lemma "Softmax approximates hard max": how close soft attention comes to copying one position. Erratum 30:
+# its proof writes e^t for e^(z_t); the mask before it hides t > t′ where it must hide t′ > t.
+
+
+def selection_error(count: int, gap: float) -> float:
+    """‖softmax(z) − e_max‖₁ ≤ 2·T·e^(−γ) when every other of the T scores is at least γ below the best."""
+    return 2.0 * count * math.exp(-gap)
+
+
+def selection_gap(count: int, error: float) -> float:
+    """The γ for which the lemma promises the given error: log(2T/ε)."""
+    if count < 1 or error <= 0:
+        raise InvalidInput(f"need at least one position and a positive error; got {count} and {error}")
+    return math.log(2.0 * count / error)
+
+
 # Lemma "General discrete function interpolation with an MLP": a finite table of several numbers.
 #
 # First layer: indicators of every value of every coordinate (Lemma 1D). Second layer: one unit per row of the
