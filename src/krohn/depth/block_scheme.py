@@ -41,8 +41,8 @@ class BlockScheme:
         """The longest word not excluded for one layer of that size: ⌊(T − |z|)/L⌋ ≤ |Σ|·H·(d + 2)·b.
 
         If the output is the observation of a minimal automaton with this many ``letters`` and ``states``, up
-        to ``states`` − 1 further letters tell states apart, and A's notes (docs/lower-bounds.md) are needed for each
-        of these positions.
+        to ``states`` − 1 further letters tell states apart, and A's notes (docs/lower-bounds.md) are needed
+        for each of these positions.
         """
         alphabet = max(letters, len({*self.letters, *self.fillings[0], *self.fillings[1]}))
         notes = states * alphabet * size.heads * (size.head_dim + 2)

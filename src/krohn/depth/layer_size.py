@@ -1,8 +1,8 @@
 """The size of one layer: which word lengths it cannot handle, and which it can handle for every automaton.
 
-Lower bounds. The class of networks is in docs/lower-bounds.md. A layer has H heads that return d numbers each;
-with p bits, its answers survive an error of 2^-p times the largest value in what the heads return. Then a sum
-over some positions of a word of T letters needs to be known only to b = p + ⌈log₂(T + 1)⌉ + 3 bits.
+Lower bounds. The class of networks is in docs/lower-bounds.md. A layer has H heads that return d numbers
+each; with p bits, its answers survive an error of 2^-p times the largest value in what the heads return. Then
+a sum over some positions of a word of T letters needs to be known only to b = p + ⌈log₂(T + 1)⌉ + 3 bits.
 
 Upper bound: one layer returns the whole word. Every head attends uniformly to its own d·k positions and
 returns the mean of their values. Each k of these positions write the digits of one number in base |Σ|, so the
