@@ -63,17 +63,18 @@ def check_map(case: MapCase, **options: object) -> None:
         )
         inputs = np.array([bool(channel.register) for channel in layout.moments[0]])
         shaken = net.embedding + case.disturbance * noise * inputs * (draw > 0)
-        _compare(replace(net, embedding=shaken), layout, words, meaning, case.gain * case.disturbance + 1e-9)
+        compare(replace(net, embedding=shaken), layout, words, meaning, case.gain * case.disturbance + 1e-9)
 
 
-def _compare(
+def compare(
     net: Transformer, layout: Layout, words: np.ndarray, meaning: dict[str, np.ndarray], allowed: float
 ) -> None:
+    """Every register that is stored at the end holds its meaning, up to what is allowed."""
     seen: dict[str, np.ndarray] = {}
     logits(net, words, observe=lambda name, value: seen.update({name: value}))
     stream = seen[f"layer.{net.depth - 1}.stream"][:, net.num_padding :]
     for channel in layout.moments[-1]:
-        if channel.register and not channel.part:
+        if channel.register in meaning and not channel.part:
             held = stream[..., layout.moments[-1].index(channel)]
             wanted = meaning[channel.register][:, net.num_padding :]
             assert np.abs(held - wanted).max() <= allowed, channel.register
@@ -113,4 +114,4 @@ def check_head(case: HeadCase, words: np.ndarray, length: int, mask: str) -> Non
     meaning = interpret_registers(program, words)
     stated = symbolic_head(case.operation, PositionCodes(1 + length, program.mask), program).error
     assert stated < 1e-6
-    _compare(net, layout, words, meaning, stated + ROUNDING)
+    compare(net, layout, words, meaning, stated + ROUNDING)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
 from math import sqrt
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from krohn.base.nearest_float import FLOATS
 from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
+from krohn.construct.lowering.fused_maps import lower_fused
 from krohn.construct.lowering.map_gadgets import (
     composed_again,
     lower_clamp,
@@ -137,11 +138,15 @@ def lower(
     narrow: bool = False,
     saturate: bool = False,
     exact: bool = False,
+    fused: bool = False,
+    loose_end: bool = False,
 ) -> tuple[Transformer, Layout]:
     """The network that computes the program on words up to ``length``, and what its channels mean.
 
-    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
-    Both trade width against hidden layers of the MLPs. ``exact`` is for half types: look-backs copy exactly.
+    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats,
+    with ``loose_end`` only those before the last layer, after which nothing is summed up again; ``fused``
+    looks counters up without reducing them first. All trade width against hidden layers of the MLPs.
+    ``exact`` is for half types: look-backs copy exactly.
     """
     codes = PositionCodes(program.num_padding + length, program.mask, exact)
     added = sums_of_heads(program)
@@ -154,11 +159,12 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), saturate))
+        steady = saturate and not (loose_end and index + 1 == len(program.layers))
+        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), steady))
         layers.append(
             Layer(
                 heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
-                mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
+                mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context, fused=fused),
                 keep_attention=_residual(before, mixed),
                 keep_mlp=_residual(mixed, after),
             )
@@ -254,14 +260,22 @@ def _residual(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.nda
 
 
 def _mlp(
-    maps: Sequence[PositionMap], mixed: tuple[Channel, ...], after: tuple[Channel, ...], context: MapContext
+    maps: Sequence[PositionMap],
+    mixed: tuple[Channel, ...],
+    after: tuple[Channel, ...],
+    context: MapContext,
+    *,
+    fused: bool,
 ) -> Mlp:
     for number, channel in enumerate(mixed):
         if channel.register:
             low, high = context.bounds(channel.register) if not channel.part else (-1, 1)
             context.signals[channel] = Signal(0, {number: 1.0}, 0.0, low, high)
-    for change in maps:
-        lower_map(change, context)
+    if fused:
+        lower_fused(maps, context, lower_map)
+    else:
+        for change in maps:
+            lower_map(change, context)
     new = {n: channel for n, channel in enumerate(after) if channel.register and mixed[n] != channel}
     result = context.signals | context.stored
     return context.builder.build({n: result[channel] for n, channel in new.items()})
@@ -354,8 +368,18 @@ def longest(faults: Faults) -> int:
     return low
 
 
-WAYS = tuple(product(get_args(Activation), (False, True), (False, True), (False, True)))
-"""Activation; whether wraps are counted in two rounds, steps saturate, look-backs are exact."""
+WAYS: tuple[dict[str, Any], ...] = (
+    *(
+        {"activation": activation, "narrow": narrow, "saturate": saturate, "exact": exact}
+        for activation, narrow, saturate, exact in product(get_args(Activation), *[(False, True)] * 3)
+    ),
+    *(
+        {"saturate": True, "fused": fused, "loose_end": loose_end, "exact": exact}
+        for fused, loose_end, exact in product(*[(False, True)] * 3)
+        if fused or loose_end
+    ),
+)
+"""All ways to lower a program: the options of ``lower``."""
 
 
 def lowers_again(network: CompiledNetwork) -> bool:
@@ -363,16 +387,9 @@ def lowers_again(network: CompiledNetwork) -> bool:
     if network.program is None:
         return False
     held = tensors_of(network.transformer)
-    for activation, narrow, saturate, exact in WAYS:
+    for way in WAYS:
         try:
-            built, layout = lower(
-                network.program,
-                network.length,
-                activation=activation,
-                narrow=narrow,
-                saturate=saturate,
-                exact=exact,
-            )
+            built, layout = lower(network.program, network.length, **way)
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
             continue  # an untrusted program need not be one that can be lowered
         result = tensors_of(built)
