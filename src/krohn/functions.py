@@ -159,13 +159,25 @@ def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int
 
 @plainly
 def extract(
-    network: str | Path, length: int, *, max_states: int = 100, effort: float = 1.0, device: str = "cpu"
+    network: Any,
+    length: int,
+    *,
+    automaton: AutomatonLike | None = None,
+    tokens: Any = None,
+    max_states: int = 100,
+    effort: float = 1.0,
+    device: str = "cpu",
 ) -> "Extracted":
-    """The automaton that the network in a directory computes, compared on all words of up to ``length``."""
+    """The automaton that a network computes, compared on all words of up to ``length``.
+
+    ``network`` is a directory; or a GPT-2 of ``transformers``, or any callable from tokens to logits, with
+    the ``automaton`` it should compute, whose letters and states have these ``tokens`` (as for ``verify``).
+    """
     from krohn.lab.interpret.extraction import answers_of
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
-    return extract_automaton(answers_of(Path(network), effort, device), length, max_states)
+    meant = None if automaton is None else as_automaton(automaton)
+    return extract_automaton(answers_of(network, effort, device, meant, tokens), length, max_states)
 
 
 def reproduce(

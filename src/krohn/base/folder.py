@@ -12,6 +12,9 @@ from krohn.base.strict_json import read_json, short
 from krohn.errors import InvalidFile, InvalidInput
 
 COMPILED, RECURRENT, EXPORT, TRAINED = "compiled", "recurrent", "export", "trained"
+STOCK = "stock"
+STOCK_FILES = ("config.json", "model.safetensors")
+"""A GPT-2 that ``transformers`` saved: known by both files, and by none of the keys below."""
 KEYS = {
     COMPILED: "krohn.json",
     RECURRENT: "recurrent.json",
@@ -24,12 +27,14 @@ CONTENTS = {
     RECURRENT: "a recurrent network",
     EXPORT: "an export",
     TRAINED: "a training run",
+    STOCK: "a GPT-2 saved by transformers",
 }
 WRITERS = {
     COMPILED: "krohn compile",
     RECURRENT: "krohn compile --architecture",
     EXPORT: "krohn export",
     TRAINED: "krohn train",
+    STOCK: "save_pretrained",
 }
 SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "automaton.json"}
 """The file of each kind that has the key ``krohn``, so that nobody else's files are overwritten."""
@@ -47,7 +52,9 @@ class Folder:
     @property
     def kind(self) -> str | None:
         """The kind of its network; ``None`` if there is none."""
-        return next((kind for kind, name in KEYS.items() if (self.path / name).exists()), None)
+        own = next((kind for kind, name in KEYS.items() if (self.path / name).exists()), None)
+        stock = own is None and all((self.path / name).exists() for name in STOCK_FILES)
+        return STOCK if stock else own
 
     def require(self, purpose: str, *kinds: str) -> str:
         """Its kind, if that is one of ``kinds``; ``purpose`` begins the error: "explain needs"."""
@@ -64,7 +71,7 @@ class Folder:
             raise InvalidFile(
                 f"{short(self.path)} must exist and be a directory with {wanted}; there is none"
             )
-        names = _either([KEYS[each] for each in kinds])
+        names = _either([KEYS[each] for each in kinds if each in KEYS])
         raise InvalidFile(f"{short(self.path)} must be a directory with {wanted}; it has no {names}")
 
     def check_target(self, kind: str, names: Iterable[str]) -> None:

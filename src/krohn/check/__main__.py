@@ -22,8 +22,9 @@ USAGE = "usage: python -m krohn.check NET CERTIFICATE"
 def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:
     """The certificate, and the verdict of its rule set on the network."""
     certificate = read_certificate(file)
-    replicate = certificate.claim.configuration.get("replicate", 0)
-    held = read_net(net, replicate if type(replicate) is int else 0)
+    about = certificate.claim.configuration
+    replicate, tokens = about.get("replicate", 0), about.get("tokens")
+    held = read_net(net, replicate if type(replicate) is int else 0, tokens)
     return certificate, check_certificate(held, certificate)
 
 

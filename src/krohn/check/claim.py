@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from krohn.check.files.bounded import need, read_json, short, shown, whole_numbers
-from krohn.check.files.net import TRAINED
+from krohn.check.files.net import STOCK, TRAINED
 from krohn.check.files.reader import MAX_OUTPUT, Automaton
 from krohn.errors import InvalidFile
 
@@ -104,6 +104,11 @@ class Claim:
             logit = f"the largest of its first {states} logits"
             if states + letters <= SHOWN:  # no file of a run holds the names
                 logit += f" (for {', '.join(named)}; letters are numbered {', '.join(read)})"
+        if self.kind == STOCK:
+            tokens = self.configuration.get("tokens", {})
+            logit += (
+                f" (tokens: letters {shown(tokens.get('letters'))}, states {shown(tokens.get('states'))})"
+            )
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from krohn.check.claim import ANY, Certificate, Claim
 from krohn.check.files.bounded import shown
-from krohn.check.files.net import COMPILED, RECURRENT, TRAINED, Net
+from krohn.check.files.net import COMPILED, RECURRENT, STOCK, TRAINED, Net
 from krohn.check.files.reader import Automaton, Network, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
 from krohn.errors import LimitExceeded
@@ -139,8 +139,21 @@ def _recurrent(name: str) -> RuleSet:
     return RuleSet(version, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
 
 
+def _words(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    from krohn.check.transformer.words import prove_words  # lazy import: only needed for these
+
+    return prove_words(net, claim, witness, work)
+
+
+def _of_words(net: Net, claim: Claim) -> tuple[str, ...]:
+    bent = {"relu": (), "gelu": ("gelu",)}.get(net.configuration["activation_function"], ("tanh", "gelu"))
+    loaded = () if loaded_in(net) == claim.dtype else ("loaded",)
+    return ("rounding", "sum", "exp", "softmax", "root", "layer-norm", *bent, "tokens", *loaded)
+
+
 RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
+    "words": RuleSet(1, (STOCK,), _of_words, _words),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }
 """Rule sets, by their names in certificates."""

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from krohn.automata.files import dump_automaton
-from krohn.automata.zoo import FILES
+from krohn.automata.zoo import FILES, parse_spec
 from krohn.base.atomic import check_output
 from krohn.base.extras import to_install
 from krohn.cli.output import emit, json_option, note
@@ -48,13 +48,28 @@ from krohn.errors import InvalidInput, MissingDependency, counted
     show_default=True,
     help="Where the network is run.",
 )
+@click.option("--automaton", "spec", help="For a GPT-2 of others: the automaton it should compute.")
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+)
 @json_option
 def command(
-    directory: Path, length: int, out: Path | None, max_states: int, effort: float, device: str, as_json: bool
+    directory: Path,
+    length: int,
+    out: Path | None,
+    max_states: int,
+    effort: float,
+    device: str,
+    spec: str | None,
+    tokens: Path | None,
+    as_json: bool,
 ) -> None:
     """Learn the automaton that the network in DIRECTORY computes on words up to a length.
 
-    DIRECTORY is a run of krohn train or a network of krohn compile. The automaton is found by active learning
+    DIRECTORY is a run of krohn train, a network of krohn compile, or a GPT-2 that transformers saved: that
+    one needs --automaton, for the names of letters and states. The automaton is found by active learning
     and compared with the network on every word up to --length. Exit status 0: they agree. 1: they differ, and
     a larger automaton would be needed.
 
@@ -69,7 +84,8 @@ def command(
         raise MissingDependency(f"krohn extract needs AALpy: {to_install('extract')}")
     from krohn.lab.interpret.extraction import answers_of, extract
 
-    answers = answers_of(directory, effort, device)
+    meant = None if spec is None else parse_spec(spec)
+    answers = answers_of(directory, effort, device, meant, tokens)
     result = extract(answers, length, max_states)
     if out is not None:
         dump_automaton(result.automaton, out)

@@ -19,6 +19,12 @@ WIDTH = 98
 @click.command()
 @click.argument("directory", type=NetworkFolder())
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
+@click.option("--automaton", "spec", help="For a GPT-2 of others: the automaton it should compute.")
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
@@ -36,6 +42,8 @@ WIDTH = 98
 def command(
     directory: Path,
     length: int | None,
+    spec: str | None,
+    tokens: Path | None,
     out: Path | None,
     seed: int,
     effort: float,
@@ -45,7 +53,8 @@ def command(
 ) -> None:
     """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
 
-    DIRECTORY is a run of krohn train (GPT), a network of krohn compile, or an export of krohn export --to hf.
+    DIRECTORY is a run of krohn train (GPT), a network of krohn compile, an export of krohn export --to hf, or
+    a GPT-2 that transformers saved: that one needs --automaton.
     The table shows the share of swaps that the output follows. * marks variables that the layer holds, =
     those that no pair of words tells apart from the state itself, and a dot those without a counterfactual.
     The JSON has intervals, controls and probes.
@@ -63,6 +72,10 @@ def command(
             raise InvalidInput(
                 "--out writes the page of variables; with --prefixes there is none: use --json"
             )
+        if spec is not None or tokens is not None:
+            raise InvalidInput(
+                "--prefixes is for networks that krohn wrote; leave --automaton and --tokens out"
+            )
         _prefixes(directory, length, seed, effort, device, as_json)
         return
     if device != "cpu":
@@ -74,7 +87,7 @@ def command(
 
     if out is not None:
         check_page(out)  # fail early
-    report = understand(directory, length=length, seed=seed, effort=effort)
+    report = understand(directory, automaton=spec, tokens=tokens, length=length, seed=seed, effort=effort)
     if out is not None:
         write_page(report, out)
         note(f"written: {out}")

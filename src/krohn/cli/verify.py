@@ -106,6 +106,11 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     show_default=True,
     help="Where a trained network is run.",
 )
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+)
 @click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
 @json_option
 def command(
@@ -119,12 +124,15 @@ def command(
     claim: Path | None,
     effort: float,
     device: str,
+    tokens: Path | None,
     kernel: bool,
     as_json: bool,
 ) -> None:
     """Decide from the files in DIRECTORY whether the network is proved right on every word.
 
-    DIRECTORY is a compiled network, an export, recurrent weights, or a training run (its best replicate).
+    DIRECTORY is a compiled network, an export, recurrent weights, a training run (its best replicate), or a
+    GPT-2 that transformers saved: that one needs --automaton, and is proved on all words up to a length that
+    can be enumerated.
     Compiled networks and exports are proved up to a length, recurrent networks and trained ones for words of
     every length. A trained network is also run: all words of the largest length that --effort allows, and
     samples of longer ones; words without an error are no proof.
@@ -152,6 +160,7 @@ def command(
         certificate=claim,
         effort=effort,
         device=device,
+        tokens=tokens,
     )
     report(result, out, as_argument=as_argument, as_json=as_json)
 
@@ -218,7 +227,7 @@ def _ordered(verdict: Verification) -> str:
     return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
 
 
-OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device")
+OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device", "tokens")
 """Options of ``krohn verify`` that mean nothing to Coq: it proves float32 for all words of the network."""
 
 

@@ -93,7 +93,7 @@ class TorchHead(Heads):
 
 
 class Linear(nn.Module):
-    """``x W + b``, then nothing, ``relu`` or ``gelu_new``, or for each unit the sine or ReLU."""
+    """``x W + b``, then nothing, ``relu``, ``gelu`` or ``gelu_new``, or for each unit the sine or ReLU."""
 
     W: Tensor
     b: Tensor
@@ -111,8 +111,8 @@ class Linear(nn.Module):
         x = product(x, self.W) + self.b
         if self.kind == "sin":
             return torch.where(self.get_buffer("activation") == SIN, x.sin(), x.relu())
-        if self.kind == "gelu_new":
-            return nn.functional.gelu(x, approximate="tanh")
+        if self.kind in ("gelu", "gelu_new"):
+            return nn.functional.gelu(x, approximate="none" if self.kind == "gelu" else "tanh")
         return x.relu() if self.kind == "relu" else x
 
 

@@ -6,10 +6,12 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
-from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
 from krohn.check.claim import Certificate, Claim, read_certificate
 from krohn.check.files.bounded import shown
 from krohn.check.files.folder import read_net
@@ -19,6 +21,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import float_name
 from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.outcome import Verification
+from krohn.proving.stock import CALLABLE, is_gpt2
 
 if TYPE_CHECKING:
     from krohn.proving.kernel import KernelVerdict
@@ -39,6 +42,7 @@ class Question:
         largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run.
         device: the torch device for a trained network.
+        tokens: of letters and states, for a network that krohn did not write.
     """
 
     dtype: str | None = None
@@ -49,12 +53,13 @@ class Question:
     largest: bool = True
     effort: float = 1.0
     device: str = "cpu"
+    tokens: Any = None
 
 
 @overload
 @plainly
 def verify(
-    network: "CompiledNetwork | RecurrentNetwork | str | Path",
+    network: "CompiledNetwork | RecurrentNetwork | Callable[..., Any] | str | Path",
     dtype: Any = None,
     length: int | None = None,
     *,
@@ -65,6 +70,7 @@ def verify(
     largest: bool = True,
     effort: float = 1.0,
     device: str = "cpu",
+    tokens: Any = None,
 ) -> Verification: ...
 
 
@@ -81,7 +87,7 @@ def verify(
 
 @plainly
 def verify(
-    network: "CompiledNetwork | RecurrentNetwork | str | Path",
+    network: "CompiledNetwork | RecurrentNetwork | Callable[..., Any] | str | Path",
     dtype: Any = None,
     length: int | None = None,
     *,
@@ -92,13 +98,16 @@ def verify(
     largest: bool = True,
     effort: float = 1.0,
     device: str = "cpu",
+    tokens: Any = None,
     kernel: bool = False,
 ) -> "Verification | KernelVerdict":
-    """Whether a network is proved right: compiled, exported, recurrent or trained; an object or its folder.
+    """Whether a network is proved right: compiled, exported, recurrent, trained, or brought by others.
 
     Args:
         network: what ``compile`` returns, or the folder of a compiled network, of an export for
-            ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate).
+            ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate);
+            or a GPT-2 of ``transformers``, saved or in memory; or any callable from tokens to logits, which
+            is run on all short words and never certified. The last two need ``automaton``.
         dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
             compiled networks, for exports the one that config.json names, and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
@@ -112,6 +121,8 @@ def verify(
         largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
         device: the torch device for a trained network.
+        tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
+            ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
         kernel: for a compiled network: have Coq check the proof, in float32: for words of every length, or
             for those that a Transformer was built for.
     """
@@ -124,11 +135,13 @@ def verify(
                 "kernel proves float32, for all words a network was built for; "
                 "omit dtype, length and certificate"
             )
+        if callable(network) and not isinstance(network, CompiledNetwork):
+            raise InvalidInput("kernel proves compiled networks; got a callable")
         return kernel_verdict(network, meant, renamed=renamed)
     length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
         return _rechecked(network, certificate, named, length, meant, renamed=renamed)
-    question = Question(named, length, meant, renamed, second_opinion, largest, effort, device)
+    question = Question(named, length, meant, renamed, second_opinion, largest, effort, device, tokens)
     return VERIFIERS[kind_of(network)](network, question)
 
 
@@ -151,8 +164,10 @@ def kind_of(network: Any) -> str:
 
         if isinstance(network, RecurrentNetwork):
             return RECURRENT
+        if is_gpt2(network) or callable(network):
+            return STOCK if is_gpt2(network) else CALLABLE
         raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
-    return Folder(Path(network)).require("verify needs", *KEYS)
+    return Folder(Path(network)).require("verify needs", *KEYS, STOCK)
 
 
 def _compiled(network: Any, question: Question) -> Verification:
@@ -214,6 +229,16 @@ def _beyond(claim: Claim, dtype: str | None, length: int | None) -> str:
 def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
     """The network as the checker reads it, and the automaton that its files name."""
     kind = kind_of(network)
+    if kind == STOCK:
+        from krohn.network.gpt2.stock import net_of_module
+
+        tokens, claim = certificate.claim.configuration.get("tokens", {}), certificate.claim
+        folder = isinstance(network, str | Path)
+        net = read_net(network, tokens=tokens) if folder else net_of_module(network, tokens)
+        table = claim.automaton.table.astype(np.int32)
+        observe = None if claim.target == "state" else tuple(claim.automaton.shows.tolist())
+        start, names = int(claim.automaton.start), (claim.states, claim.letters)
+        return net, Semiautomaton(table, start, *names, observe=observe)
     if isinstance(network, CompiledNetwork):
         from krohn.proving.compiled import claim_of
 
@@ -258,9 +283,24 @@ def _trained(network: Any, question: Question) -> Verification:
     )
 
 
+def _stock(network: Any, question: Question) -> Verification:
+    from krohn.proving.stock import verify_stock
+
+    wanted = question.dtype, question.length, question.automaton
+    return verify_stock(network, *wanted, question.tokens, question.effort)
+
+
+def _callable(network: Any, question: Question) -> Verification:
+    from krohn.proving.stock import verify_callable
+
+    return verify_callable(network, question.length, question.automaton, question.tokens)
+
+
 VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
     COMPILED: _compiled,
     EXPORT: _export,
     RECURRENT: _recurrent,
     TRAINED: _trained,
+    STOCK: _stock,
+    CALLABLE: _callable,
 }

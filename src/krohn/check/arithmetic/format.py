@@ -52,6 +52,8 @@ ASSUMPTIONS = {
     "sine": f"sine is off by at most {SINE:.0f} roundings of 1",
     "tanh": f"tanh is off by at most {BEND:.0f} roundings of 1, and perhaps neither monotone nor within 1",
     "sigmoid": f"sigmoid is off by at most {BEND:.0f} roundings of 1, perhaps neither monotone nor in 0..1",
+    "gelu": "GELU is x / 2 times 1 + tanh or 1 + erf, each operation rounded; erf is off by at most "
+    f"{BEND:.0f} roundings of 1",
     "saturation": "tanh is 0 at 0 and the sigmoid 1/2; from |x| = 752 (float64) or 110 (float32) on tanh is "
     "exactly -1 or 1, and the sigmoid exactly 0 or 1",
     "tokens": "the input is the prompt, then the token of each letter, by the numbers in the configuration; "

@@ -16,13 +16,16 @@ from krohn.check.files.reader import names_of
 from krohn.errors import InvalidFile
 
 
-def read_net(directory: str | Path, replicate: int = 0) -> Net:
-    """The network in a folder of any kind; ``replicate`` chooses one of a training run."""
+def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any] | None = None) -> Net:
+    """The network in a folder of any kind; ``replicate`` chooses one of a training run.
+
+    ``tokens`` are those of prompt, letters and states, for a folder that krohn did not write.
+    """
     folder = Path(directory)
     for name, read in READERS.items():
         if (folder / name).exists():
             try:
-                return read(folder, replicate)
+                return read(folder, tokens) if name == MODEL else read(folder, replicate)
             except InvalidFile as error:
                 text = str(error)
                 own = text.startswith(short(folder))
@@ -116,10 +119,17 @@ def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:
     return Net(TRAINED, {"model": dict(model), **found, "replicate": replicate}, tensors)
 
 
-READERS: dict[str, Callable[[Path, int], Net]] = {
+def _stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
+    from krohn.check.transformer.words import read_stock  # lazy import: only needed for these
+
+    return read_stock(folder, tokens)
+
+
+READERS: dict[str, Callable[[Path, Any], Net]] = {
     "krohn.json": _compiled,
     "recurrent.json": _recurrent,
     "export.json": _export,
     "weights.safetensors": _trained,
+    MODEL: _stock,
 }
-"""Readers, by the file that identifies a kind of folder."""
+"""Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved."""

@@ -15,6 +15,8 @@ import numpy as np
 from krohn.check.files.bounded import Tensors, need, shown
 
 COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
+STOCK = "stock"
+"""The kind of a folder that ``transformers`` saved."""
 MODEL = "model.safetensors"
 
 

@@ -1,7 +1,8 @@
 """The automaton that a network computes, by active learning (L*, Angluin 1987; Rivest and Schapire 1993).
 
-The learner is AALpy's. Equivalence queries are exact up to a length: the answers to all words are in a table,
-and a hypothesis is compared with every entry. The empty word has no answer and counts as the start.
+First the automaton with one state for each answer is tried. If it does not agree with the network, AALpy
+learns one. Equivalence queries are exact up to a length: the answers to all words are in a table, and a
+hypothesis is compared with every entry. The empty word has no answer and counts as the start.
 """
 
 from collections.abc import Callable
@@ -17,11 +18,13 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
-from krohn.base.folder import COMPILED, TRAINED, Folder
+from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
 from krohn.lab.provable.exact import Level, longest, walk
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
+from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
 from krohn.network.storage import load
+from krohn.proving.stock import is_gpt2, required, runner_of, states_of
 from krohn.proving.word_search import all_words, runner
 
 Words = npt.NDArray[np.int64]
@@ -48,15 +51,45 @@ class Answers:
     longest: int | None
 
 
-def answers_of(directory: Path, effort: float = 1.0, device: str = "cpu") -> Answers:
-    """The network in a run directory or a compiled directory."""
-    if Folder(directory).require("extract needs", COMPILED, TRAINED) == TRAINED:
+def answers_of(
+    given: Any,
+    effort: float = 1.0,
+    device: str = "cpu",
+    automaton: Semiautomaton | None = None,
+    tokens: Any = None,
+) -> Answers:
+    """The network in a directory; a GPT-2 of others, or a callable, with the automaton it should compute."""
+    if not isinstance(given, str | Path):
+        return _brought(given, effort, required(automaton), tokens)
+    directory = Path(given)
+    kind = Folder(directory).require("extract needs", COMPILED, TRAINED, STOCK)
+    if kind == STOCK:
+        return _brought(directory, effort, required(automaton), tokens)
+    if automaton is not None or tokens is not None:
+        raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
+    if kind == TRAINED:
         return _of_run(read_run(directory, device), effort)
     network = load(directory)
     if network.automaton.target != "state":
         raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
     run = runner(network.transformer, "float64")
     return Answers(run, _by_words(run, network.automaton, effort), network.automaton, network.length)
+
+
+def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any) -> Answers:
+    """A network that krohn did not write; a token that stands for no output counts as one more answer."""
+    other, longest = len(automaton.output_names), None
+    if isinstance(network, Path) or is_gpt2(network):
+        decoder = decoder_of_stock(stock_of(network, automaton, tokens))
+        run, longest = states_of(decoder), decoder.length
+    else:
+        run = runner_of(network, tokens_for(automaton, tokens))
+
+    def answers(words: Words) -> Words:
+        states = run(words)
+        return np.where(states < 0, other, states)
+
+    return Answers(answers, _by_words(answers, automaton, effort), automaton, longest)
 
 
 def _of_run(trained: TrainedNetwork, effort: float) -> Answers:
@@ -137,11 +170,33 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extr
             f"--length must be at most {answers.longest}, as the network is built; got {length}"
         )
     levels = answers.levels(length)
-    machine = _learned(answers, levels, max_states)
+    machine = answering(answers, levels)
+    if machine is None or len(machine[0]) > max_states or first_difference(machine, levels):
+        machine = _learned(answers, levels, max_states)
     difference = first_difference(machine, levels)
     agrees = length if difference is None else len(difference) - 1
     automaton = automaton_of(machine, answers.automaton)
     return Extracted(automaton, agrees, difference, first_mistake(machine, answers.automaton))
+
+
+def answering(answers: Answers, levels: Levels) -> Machine | None:
+    """The machine with one state for each answer, that of its first word; none if words are too short."""
+    letters, start = answers.automaton.num_letters, answers.automaton.outputs[answers.automaton.start]
+    first: dict[int, tuple[int, int]] = {start: (0, 0)}  # letters read, place among the words of that length
+    moves: list[list[int]] = []
+    order = [start]
+    for answer in order:  # grows during iteration
+        depth, place = first[answer]
+        if depth == len(levels):
+            return None
+        row = levels[depth][place * letters : (place + 1) * letters].tolist()
+        for letter, target in enumerate(row):
+            if target not in first:
+                first[target] = (depth + 1, place * letters + letter)
+                order.append(target)
+        moves.append(row)
+    number = {answer: place for place, answer in enumerate(order)}
+    return [[number[target] for target in row] for row in moves], order
 
 
 def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
@@ -162,7 +217,8 @@ def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
     moves, answers = machine
     names: list[str] = []
     for answer in answers:
-        name, taken = task.state_names[answer], {*names, *task.state_names}
+        outputs = (*task.output_names, "another token")
+        name, taken = outputs[answer], {*names, *outputs}
         numbered = (f"{name}#{number}" for number in count(2))
         names.append(name if name not in names else next(one for one in numbered if one not in taken))
     return Semiautomaton(
@@ -183,7 +239,7 @@ def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | No
         for letter in range(task.num_letters):
             pair = moves[state][letter], task.step(wanted, letter)
             word = (*words[state, wanted], letter)
-            if answers[pair[0]] != pair[1]:
+            if answers[pair[0]] != task.outputs[pair[1]]:
                 return word
             if pair not in words:
                 words[pair] = word

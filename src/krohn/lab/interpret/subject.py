@@ -1,22 +1,25 @@
-"""The network under study: a run of ``krohn train``, a compiled network, an export as GPT-2."""
+"""The network under study: a training run, a compiled network, an export, or a GPT-2 that others made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.folder import COMPILED, EXPORT, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reading import read_export
+from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 from krohn.network.storage import load
+from krohn.proving.stock import required
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
 
@@ -55,9 +58,13 @@ class Subject:
         )
 
 
-def subject_of(directory: Path) -> Subject:
-    """The network in a directory, whichever command wrote it."""
-    kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED)
+def subject_of(directory: Path, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
+    """The network in a directory, whichever command wrote it, or ``transformers``."""
+    kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED, STOCK)
+    if kind == STOCK:
+        return subject_of_stock(directory, automaton, tokens)
+    if automaton is not None or tokens is not None:
+        raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
     if kind == TRAINED:
         return subject_of_run(directory)
     return subject_of_export(directory) if kind == EXPORT else subject_of_compiled(load(directory))
@@ -78,6 +85,14 @@ def subject_of_export(directory: Path) -> Subject:
     if result.target != "state":
         raise Unsupported(NO_STATES)
     return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
+
+
+def subject_of_stock(network: Any, automaton: Semiautomaton | None, tokens: Any) -> Subject:
+    """A GPT-2 of ``transformers``, saved or in memory, with the automaton it should compute."""
+    meant = required(automaton)
+    if meant.target != "state":
+        raise Unsupported(NO_STATES)
+    return subject_of_decoder(decoder_of_stock(stock_of(network, meant, tokens)), meant, "GPT-2")
 
 
 def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) -> Subject:

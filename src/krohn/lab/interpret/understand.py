@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.attention import classified
 from krohn.lab.interpret.findings import Amount, Finding, Share, wilson
@@ -22,7 +24,7 @@ from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.interpret.readings import Numbers, Readings
 from krohn.lab.interpret.report import Report
 from krohn.lab.interpret.stages import Passed
-from krohn.lab.interpret.subject import Subject, subject_of, subject_of_compiled
+from krohn.lab.interpret.subject import Subject, subject_of, subject_of_compiled, subject_of_stock
 from krohn.lab.interpret.subspace import (
     RIDGES,
     Spread,
@@ -43,6 +45,7 @@ from krohn.lab.interpret.swaps import (
 )
 from krohn.lab.interpret.variables import Variable, candidates, distinct
 from krohn.network.compiled import CompiledNetwork
+from krohn.proving.stock import is_gpt2
 
 Hits = npt.NDArray[np.bool_]
 
@@ -215,15 +218,17 @@ def _mean(hits: Hits) -> float | None:
     return float(hits.mean()) if len(hits) else None
 
 
-LONGEST = 40
-"""Most letters of the words that are drawn, unless ``length`` is given."""
+SHORTEST, LONGEST = 2, 40
+"""Letters of the words that are drawn, the most unless ``length`` is given."""
 
 HEAD_WORDS = 64
 
 
 def understand(
-    network: CompiledNetwork | Subject | str | Path,
+    network: Any,
     *,
+    automaton: AutomatonLike | None = None,
+    tokens: Any = None,
     length: int | None = None,
     seed: int = 0,
     effort: float = 1.0,
@@ -231,21 +236,24 @@ def understand(
     """Which variables of the automaton's algebra a network holds in which layer, and its heads' patterns.
 
     Args:
-        network: a compiled network, or a directory of ``krohn train``, ``compile`` or ``export --to hf``.
+        network: a compiled network, a directory of ``krohn train``, ``compile`` or ``export --to hf``, or a
+            GPT-2 of ``transformers``, saved or in memory.
+        automaton: the automaton that a network of others should compute.
+        tokens: the tokens of its letters and states, as for ``verify``.
         length: letters of the words that are drawn; by default as long as the network takes, up to 40.
         seed: of the words, the pairs and the controls.
         effort: how many words and pairs; 4 takes four times as many.
     """
-    subject = subject_from(network)
+    subject = subject_from(network, automaton, tokens)
     letters = min(subject.length, LONGEST) if length is None else length
-    if subject.length < 4:
+    if subject.length < SHORTEST:
         raise InvalidInput(
-            f"words must have at least 4 letters, and this network takes {subject.length}; "
+            f"words must have at least {SHORTEST} letters, and this network takes {subject.length}; "
             "make one for longer words"
         )
-    if not 4 <= letters <= subject.length:
+    if not SHORTEST <= letters <= subject.length:
         raise InvalidInput(
-            f"words must have between 4 and {subject.length} letters for this network; got {letters}"
+            f"words must have between {SHORTEST} and {subject.length} letters for this network; got {letters}"
         )
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
@@ -279,8 +287,18 @@ def all_findings(study: Study) -> list[list[Finding]]:
         torch.set_num_threads(before)
 
 
-def subject_from(network: CompiledNetwork | Subject | str | Path) -> Subject:
-    """The network as a subject: one already, a compiled network, or a directory."""
+def subject_from(network: Any, automaton: AutomatonLike | None = None, tokens: Any = None) -> Subject:
+    """The network as a subject: one already, a compiled network, a module of GPT-2, or a directory."""
     if isinstance(network, Subject):
         return network
-    return subject_of_compiled(network) if isinstance(network, CompiledNetwork) else subject_of(Path(network))
+    if isinstance(network, CompiledNetwork):
+        return subject_of_compiled(network)
+    meant = None if automaton is None else as_automaton(automaton)
+    if is_gpt2(network):
+        return subject_of_stock(network, meant, tokens)
+    if not isinstance(network, str | Path):
+        raise InvalidInput(
+            "understand reads the stream between blocks, so it needs a GPT-2 or its folder; got "
+            f"{type(network).__name__}: krohn.extract takes any callable"
+        )
+    return subject_of(Path(network), meant, tokens)

@@ -27,7 +27,7 @@ class Decoder:
         layers: number of blocks, ``n_layer``.
         heads: attention heads.
         width: of each head; scores are divided by its square root. With LayerNorm it is ``dim / heads``.
-        activation: of the MLPs, ``relu`` or ``gelu_new``.
+        activation: of the MLPs, ``relu``, ``gelu`` or ``gelu_new``.
         normalized: whether there are LayerNorms; without, the tensors ``ln_…`` are missing.
         vocabulary: the tokens, and which of them are letters, states and the prompt.
         tensors: the matrices in float32; the head is not tied to the embedding.

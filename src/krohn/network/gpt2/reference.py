@@ -9,6 +9,7 @@ multiple of the difference. Steps that are exact in float32 stay exact; worst-ca
 """
 
 from functools import lru_cache
+from math import erf
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,9 @@ def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: St
 def _activation(decoder: Decoder, x: Array) -> Array:
     if decoder.activation == "relu":
         return np.maximum(x, 0)
+    if decoder.activation == "gelu":
+        inside = np.frompyfunc(erf, 1, 1)(x / np.sqrt(2)).astype(x.dtype)
+        return np.asarray(x.dtype.type(0.5) * x * (1 + inside))
     cubic = x + x.dtype.type(0.044715) * x * x * x
     out: Array = x.dtype.type(0.5) * x * (1 + np.tanh(x.dtype.type(np.sqrt(2 / np.pi)) * cubic))
     return out

@@ -1,0 +1,92 @@
+"""A GPT-2 that others made, saved or in memory, with the tokens of an automaton's letters and states."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.strict_json import parse_json, read_json
+from krohn.check.files.folder import read_net
+from krohn.check.files.net import Net
+from krohn.check.files.reader import Automaton
+from krohn.check.transformer.words import Decoder as Checked
+from krohn.check.transformer.words import checked_tokens, stock_net
+from krohn.errors import InvalidInput
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.vocabulary import Vocabulary
+
+NAMED = {"gelu_pytorch_tanh": "gelu_new"}
+"""Activations that are the same function under another name."""
+
+Tokens = Mapping[str, Any]
+
+
+def tokens_for(automaton: Semiautomaton, given: str | Path | Tokens | None) -> dict[str, list[int]]:
+    """The tokens of prompt, letters and states, from a JSON file or an object.
+
+    ``letters`` and ``states`` are lists in the order of the automaton, or objects by name; ``prompt`` is a
+    list, empty if it is missing. Without any of these, letter number i is token i, and so is state number i.
+    """
+    outputs = automaton.output_names
+    if given is None:
+        return {"prompt": [], "letters": [*range(automaton.num_letters)], "states": [*range(len(outputs))]}
+    found = given if isinstance(given, Mapping) else read_json(Path(given))
+    if not isinstance(found, Mapping) or not {"letters", "states"} <= set(found) <= {
+        "prompt",
+        "letters",
+        "states",
+    }:
+        raise InvalidInput('tokens must be {"letters": …, "states": …}, perhaps with a "prompt"')
+    marks = {"prompt": list(found.get("prompt", []))}
+    for part, names in (("letters", automaton.letter_names), ("states", outputs)):
+        numbers = found[part]
+        if isinstance(numbers, Mapping):
+            if set(numbers) != set(names):
+                raise InvalidInput(f"tokens: {part} must name {', '.join(names[:8])}, each once")
+            numbers = [numbers[name] for name in names]
+        marks[part] = list(numbers)
+    return marks
+
+
+def net_of_module(module: Any, tokens: Tokens) -> Net:
+    """A ``GPT2LMHeadModel`` in memory; its weights as they are."""
+    config = parse_json(module.config.to_json_string())  # what save_pretrained writes
+    tensors = {name: value.detach().cpu() for name, value in module.state_dict().items()}
+    half = {name for name, value in tensors.items() if value.element_size() < 4}
+    arrays = {name: (value.float() if name in half else value).numpy() for name, value in tensors.items()}
+    return stock_net(config, arrays, tokens)
+
+
+def stock_of(network: Any, automaton: Semiautomaton, tokens: str | Path | Tokens | None) -> Net:
+    """The network of a folder or a module, with the tokens that it takes letters and gives states by."""
+    marks = tokens_for(automaton, tokens)
+    is_folder = isinstance(network, str | Path)
+    net = read_net(network, tokens=marks) if is_folder else net_of_module(network, marks)
+    shows = np.array(automaton.outputs, dtype=np.int64)
+    checked_tokens(net, Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start, shows))
+    return net
+
+
+def decoder_of_stock(net: Net) -> Decoder:
+    """The network as every other part reads it; refuses what is not GPT-2's forward pass."""
+    Checked(net)  # shapes, names, activation
+    about, tokens = net.configuration, net.configuration["tokens"]
+    if about["layer_norm_epsilon"] != LAYER_NORM_EPSILON:
+        raise InvalidInput(
+            f"layer_norm_epsilon must be {LAYER_NORM_EPSILON}; it is {about['layer_norm_epsilon']}"
+        )
+    tensors = {name: np.asarray(tensor, dtype=np.float32) for name, tensor in net.tensors.items()}
+    tensors.setdefault("lm_head.weight", tensors["transformer.wte.weight"])
+    names = tuple(map(str, range(about["vocab_size"])))
+    prompt, letters, states = (tuple(tokens[part]) for part in ("prompt", "letters", "states"))
+    return Decoder(
+        layers=about["n_layer"],
+        heads=about["n_head"],
+        width=about["n_embd"] // about["n_head"],
+        activation=NAMED.get(about["activation_function"], about["activation_function"]),
+        normalized=True,
+        vocabulary=Vocabulary(names, prompt, -1, -1, letters, states),
+        tensors=tensors,
+    )

@@ -1,0 +1,208 @@
+"""Verification of networks that people bring: a GPT-2 as ``transformers`` has it, or any callable.
+
+A GPT-2 is proved on all words up to a length that can be enumerated, each by its forward pass with a bound on
+rounding beside it. A callable is only run: nothing can be proved of it.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.folder import STOCK
+from krohn.check.claim import Certificate, Claim
+from krohn.check.files.net import Net
+from krohn.check.rules import RULES, check_certificate
+from krohn.check.transformer.words import WORK, Decoder
+from krohn.check.verdict import Verdict
+from krohn.errors import InvalidInput, KrohnError
+from krohn.network.gpt2.decoder import Decoder as Gpt2
+from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
+from krohn.proving.identity import Identity
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.proof import checkable_table, one_thread
+from krohn.proving.word_search import MAX_WORDS, Runner, all_words, first_wrong
+
+RULE_SET = "words"
+CALLABLE = "callable"
+BATCH = 4_096
+NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
+
+
+def enumerable(decoder: Decoder, letters: int, prompt: int, longest: int, work: float) -> int:
+    """The largest length whose words can all be proved with this much work, at least 1."""
+    length, spent, words = 0, 0.0, 1.0
+    while length < longest:
+        words *= letters
+        spent += decoder.cost(prompt + length, 1) * words
+        if length and (spent > work or words > MAX_WORDS):
+            break
+        length += 1
+    return length
+
+
+def verify_stock(
+    network: Any,
+    dtype: str | None,
+    length: int | None,
+    meant: Semiautomaton | None,
+    tokens: Any,
+    effort: float = 1.0,
+) -> Verification:
+    """Proves a GPT-2, a folder or a module, on all words up to a length, by default as effort allows."""
+    automaton = required(meant)
+    net = stock_of(network, automaton, tokens)
+    decoder, marks = Decoder(net), net.configuration["tokens"]
+    longest = len(decoder.positions) - len(marks["prompt"])
+    if longest < 1 or (length is not None and not 1 <= length <= longest):
+        raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
+    work, prompt = WORK * effort, len(marks["prompt"])
+    wanted = length or enumerable(decoder, automaton.num_letters, prompt, longest, work / 10)
+    certificate = certificate_for(net, automaton, wanted, dtype or "float32")
+    try:
+        run = states_of(decoder_of_stock(net))
+    except KrohnError:
+        run = None
+    opinion, wrong = run_words(run, automaton, wanted)
+    with one_thread():
+        verdict = Verdict(False, 0.0, "a word is run wrong")
+        if wrong is None:
+            verdict = check_certificate(net, certificate, work)
+        reason = verdict.reason
+        largest = wanted if verdict.certified else 0
+        shorter = wanted - 1 if wrong is None else len(wrong.word) - 1
+        while reason and shorter and not largest:
+            again = certificate_for(net, automaton, shorter, certificate.claim.dtype)
+            largest, shorter = (shorter if check_certificate(net, again, work).certified else 0), shorter - 1
+    return Verification(
+        certified=not reason,
+        claim=certificate.claim,
+        margin=0.0 if reason else verdict.margin,
+        checks=(),
+        counterexample=wrong,
+        largest=largest,
+        reason=reason,
+        second_opinion=opinion,
+        depth=len(decoder.blocks),
+        identity=Identity(automaton, by_user=True),
+        certificate=None if reason else certificate,
+    )
+
+
+def certificate_for(net: Net, automaton: Semiautomaton, length: int, dtype: str) -> Certificate:
+    """That the network is right on all words up to a length; running them is the proof: no witness."""
+    names = automaton.letter_names, automaton.state_names
+    table, target = checkable_table(automaton), automaton.target
+    claim = Claim(STOCK, net.digest, net.configuration, *names, table, target, length, dtype)
+    rules = RULES[RULE_SET]
+    return Certificate(
+        replace(claim, assumptions=rules.assumptions(net, claim)), RULE_SET, rules.version, None
+    )
+
+
+def states_of(decoder: Gpt2) -> Runner:
+    """The network as a function from words to outputs, −1 for another token."""
+    outputs = np.full(len(decoder.vocabulary.tokens), -1)
+    outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
+    return batched(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
+
+
+def batched(run: Callable[[npt.NDArray[np.int64]], Any]) -> Runner:
+    """A bounded number of words at a time."""
+
+    def every(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.concatenate([run(words[at : at + BATCH]) for at in range(0, max(1, len(words)), BATCH)])
+
+    return every
+
+
+def run_words(
+    run: Runner | None, automaton: Semiautomaton, length: int
+) -> tuple[SecondOpinion | None, Counterexample | None]:
+    """All words of the largest length up to ``length`` with at most a million words."""
+    if run is None:
+        return None, None
+    short, limit = length, ""
+    while short > 1 and automaton.num_letters**short > MAX_WORDS:
+        short, limit = short - 1, f"more than {MAX_WORDS:,} words"
+    result, wrong = first_wrong(run, automaton, all_words(automaton.num_letters, short))
+    return SecondOpinion(short, automaton.num_letters**short, wrong, limit), result
+
+
+def verify_callable(
+    network: Callable[..., Any], length: int | None, meant: Semiautomaton | None, tokens: Any
+) -> Verification:
+    """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
+    automaton = required(meant)
+    wanted = length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
+    marks = tokens_for(automaton, tokens)
+    opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
+    names = automaton.letter_names, automaton.state_names
+    claim = Claim(
+        CALLABLE,
+        "",
+        {"tokens": marks},
+        *names,
+        checkable_table(automaton),
+        automaton.target,
+        wanted,
+        "float32",
+    )
+    reason = NOTHING_PROVED if wrong is None else "a word is run wrong"
+    identity = Identity(automaton, by_user=True)
+    return Verification(False, claim, 0.0, (), wrong, 0, reason, opinion, 0, identity)
+
+
+def runner_of(network: Callable[..., Any], tokens: dict[str, list[int]]) -> Runner:
+    """A callable as a function from words to states; arrays or tensors, or an object with ``logits``."""
+    letters = np.array(tokens["letters"], dtype=np.int64)
+
+    def run(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        prompt = np.broadcast_to(
+            np.array(tokens["prompt"], dtype=np.int64), (len(words), len(tokens["prompt"]))
+        )
+        given = np.concatenate([prompt, letters[words]], axis=1)
+        answer = np.asarray(_called(network, given))
+        if answer.ndim != 3 or answer.shape[:2] != given.shape or answer.shape[2] <= max(tokens["states"]):
+            raise InvalidInput(
+                f"logits must be [batch, time, tokens] for tokens [batch, time]; got {answer.shape}"
+            )
+        outputs = np.full(answer.shape[2], -1)
+        outputs[tokens["states"]] = np.arange(len(tokens["states"]))
+        states: npt.NDArray[np.int64] = outputs[answer[:, len(tokens["prompt"]) :].argmax(axis=-1)]
+        return states
+
+    return batched(run)
+
+
+def _called(network: Callable[..., Any], tokens: npt.NDArray[np.int64]) -> Any:
+    """The answer as an array: tensors are given to modules of torch, arrays to all others."""
+    if hasattr(network, "state_dict"):
+        torch = sys.modules["torch"]  # loaded, since there is a module
+        with torch.no_grad():
+            answer = network(torch.from_numpy(tokens))
+    else:
+        answer = network(tokens)
+    answer = getattr(answer, "logits", answer)
+    return answer.detach().cpu().float().numpy() if hasattr(answer, "detach") else answer
+
+
+def required(meant: Semiautomaton | None) -> Semiautomaton:
+    """The automaton, which no file of such a network names."""
+    if meant is None:
+        raise InvalidInput(
+            "a network that krohn did not write needs the automaton it should compute: --automaton SPEC"
+        )
+    return meant
+
+
+def is_gpt2(network: Any) -> bool:
+    """Whether it is a module of the GPT-2 family."""
+    return getattr(getattr(network, "config", None), "model_type", None) == "gpt2" and hasattr(
+        network, "state_dict"
+    )

@@ -1,0 +1,139 @@
+"""Networks that krohn did not write: proved on all short words, or refuted by one; mutants; callables."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+import torch
+from tests.proving.stock_networks import every_word, mutants, trained_sum
+from transformers import GPT2LMHeadModel
+
+import krohn
+from krohn.check.claim import read_certificate
+from krohn.check.rules import check_certificate
+from krohn.cli.app import run
+from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.gpt2.stock import net_of_module, tokens_for
+from krohn.proving.stock import certificate_for
+
+MODULUS, LENGTH = 5, 2
+
+
+@pytest.fixture(scope="module")
+def network() -> GPT2LMHeadModel:
+    return trained_sum(MODULUS, LENGTH, 300)
+
+
+@pytest.fixture(scope="module")
+def folder(network: GPT2LMHeadModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("stock")
+    network.save_pretrained(out)
+    return out
+
+
+def wrong_words(network: GPT2LMHeadModel) -> int:
+    words = torch.from_numpy(every_word(MODULUS, LENGTH))
+    with torch.no_grad():
+        return int((network(words).logits.argmax(-1) != words.cumsum(1) % MODULUS).any(1).sum())
+
+
+def test_a_saved_folder_is_certified_and_rechecked(folder: Path, tmp_path: Path) -> None:
+    assert {file.name for file in folder.iterdir()} >= {"config.json", "model.safetensors"}
+    result = krohn.verify(folder, automaton="C5")
+    assert result.certified, result.reason
+    assert result.to_json()["claim"]["lengths"] == {"up_to": LENGTH}
+    assert result.second_opinion is not None
+    assert (result.second_opinion.words, result.second_opinion.wrong) == (MODULUS**LENGTH, 0)
+    file = tmp_path / "certificate.json"
+    result.save(file)
+    assert krohn.verify(folder, certificate=file).certified
+    assert read_certificate(file).claim.order == "any"
+    assert not krohn.verify(folder, certificate=file, automaton="C5:01").certified
+
+
+def test_another_network_is_not_covered_by_the_certificate(
+    network: GPT2LMHeadModel, folder: Path, tmp_path: Path
+) -> None:
+    krohn.verify(folder, automaton="C5", length=1).save(tmp_path / "certificate.json")
+    certificate = read_certificate(tmp_path / "certificate.json")
+    marks = certificate.claim.configuration["tokens"]
+    assert check_certificate(net_of_module(network, marks), certificate).certified
+    moved = {**marks, "states": [1, 2, 3, 4, 0]}
+    assert not check_certificate(net_of_module(network, moved), certificate).certified
+
+
+def test_the_wrong_automaton_has_a_counterexample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(folder), "--automaton", "C4", "--json"]) == 1
+    payload = json.loads(capsys.readouterr().out)
+    word, expected = payload["counterexample"]["word"], payload["counterexample"]["expected"]
+    assert int(expected) == sum(word) % 4 != sum(word) % 5
+
+
+def test_the_commands_read_tokens(
+    network: GPT2LMHeadModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tokens in another order are another network, unless the file says so."""
+    order = [3, 1, 4, 0, 2]
+    moved = GPT2LMHeadModel(network.config)
+    moved.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        moved.transformer.wte.weight[order] = network.transformer.wte.weight.detach().clone()
+    moved.save_pretrained(tmp_path / "moved")
+    (tmp_path / "tokens.json").write_text(
+        json.dumps({"letters": order, "states": {str(n): order[n] for n in range(5)}})
+    )
+    arguments = [str(tmp_path / "moved"), "--automaton", "C5", "--json"]
+    known = ["--tokens", str(tmp_path / "tokens.json")]
+    assert run(["verify", *arguments, "--length", "2"]) == 1
+    assert run(["verify", *arguments, "--length", "2", *known]) == 0
+    capsys.readouterr()
+    assert run(["extract", *arguments, "--length", "2", *known]) == 0
+    assert json.loads(capsys.readouterr().out)["task"]["equivalent"]
+    assert run(["understand", *arguments, *known, "--effort", "0.2"]) == 0
+    last = [entry for entry in json.loads(capsys.readouterr().out)["variables"] if entry["layer"] == 1]
+    assert max(last, key=lambda entry: entry["causal"] or 0)["name"] == "state"
+
+
+def test_a_module_and_a_callable(network: GPT2LMHeadModel) -> None:
+    assert krohn.verify(network, automaton="C5", length=2).certified
+    ran = krohn.verify(lambda tokens: network(torch.from_numpy(tokens)), automaton="C5", length=2)
+    assert not ran.certified
+    assert "not proved" in ran.reason
+    assert ran.counterexample is None
+    found = krohn.verify(lambda tokens: np.zeros((*tokens.shape, 5)), automaton="C5", length=2)
+    assert found.counterexample is not None
+    learned = krohn.extract(lambda tokens: network(torch.from_numpy(tokens)).logits, 2, automaton="C5")
+    assert learned.automaton.num_states == 5
+    assert learned.mistake is None
+
+
+def test_what_is_missing_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="--automaton"):
+        krohn.verify(folder)
+    with pytest.raises(InvalidFile, match="5 numbers below 5"):
+        krohn.verify(folder, automaton="C5", tokens={"letters": [0, 1], "states": [0, 1, 2, 3, 4]})
+    with pytest.raises(InvalidInput, match=r"1\.\.2"):
+        krohn.verify(folder, automaton="C5", length=3)
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "scale_attn_by_inverse_layer_idx": True}))
+    with pytest.raises(InvalidFile, match="scale_attn_by_inverse_layer_idx"):
+        krohn.verify(tmp_path, automaton="C5")
+    (tmp_path / "config.json").write_text(json.dumps({**config, "activation_function": "silu"}))
+    with pytest.raises(InvalidFile, match="activation_function"):
+        krohn.verify(tmp_path, automaton="C5")
+
+
+def test_no_mutant_is_certified_that_is_wrong(network: GPT2LMHeadModel) -> None:
+    automaton = krohn.zoo("C5")
+    seen = {True: 0, False: 0}
+    for mutant in mutants(network, 40):
+        net = net_of_module(mutant, tokens_for(automaton, None))
+        verdict = check_certificate(net, certificate_for(net, automaton, LENGTH, "float32"))
+        seen[verdict.certified] += 1
+        assert not (verdict.certified and wrong_words(mutant))
+    assert min(seen.values()) >= 5, "both answers must occur"
