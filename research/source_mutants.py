@@ -1,7 +1,7 @@
 """Mutation testing: mistakes planted in the sources one at a time, each with tests that must catch it.
 
 ``python research/source_mutants.py`` applies each to a copy and runs the named tests; one that survives is
-printed (exit status 1). Whoever makes the suite smaller runs it before and after. ``--only TEXT`` takes those
+printed (exit status 1). Run it before and after making the suite smaller. ``--only TEXT`` takes those
 whose file, change or tests have the text in them.
 """
 

@@ -56,6 +56,10 @@ Layers of which most seeds pass at T and at 4T, by AdamW, and those of which som
 
 {short}
 
+On Dyck4,2 passing says little: uniform words soon reach the sink, where every later answer is the same. A
+network can pass with 99% of the letters and be wrong as soon as one bracket is repeated: the first wrong
+letter is under [holds](#holds).
+
 ## Can, and learned
 
 *can*: by theorem, for words of every length, under the assumptions of [its
@@ -76,9 +80,6 @@ Letters before the first wrong one, for each seed that passes at T; ≥ where no
 for networks trained since cards have it.
 
 {held}
-
-On Dyck4,2 uniform words soon reach the sink, where every later answer is the same: a network can pass
-with 99% of the letters and be wrong as soon as one bracket is repeated, which *holds* shows here.
 
 {muon}
 

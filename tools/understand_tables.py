@@ -127,7 +127,7 @@ def network_table() -> str:
             ]
             top = max(asked, key=lambda row: row["causal"], default=None)
             shown = "none" if top is None else f"{interval(top)} {top['name']}, layer {top['layer']}"
-            alike = ", not told from the state" if top is not None and top["alike"] else ""
+            alike = ", indistinguishable from the state" if top is not None and top["alike"] else ""
             families.append(shown + alike)
         body.append(
             [

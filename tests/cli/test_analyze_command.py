@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+import krohn
 from every import every
+from krohn.cli.analyze import GROWTH
 from krohn.cli.app import run
 
 
@@ -105,7 +107,29 @@ def test_depth_is_bounded_on_both_sides_with_a_witness(capsys: pytest.CaptureFix
     beyond = f"{depth['lower_beyond']:,} letters"
     assert f"depth        2, optimal for words of more than {beyond} and layers of 8 heads of" in text
     assert depth["lower_for"] == {"heads": 8, "head_dim": 64, "bits": 24}
+    assert "24 bits: answers that survive an error of 2^-24" in text
     assert "not enough" not in text
+
+
+def test_one_layer_of_c2_has_constant_heads_and_an_mlp_that_grows(capsys: pytest.CaptureFixture[str]) -> None:
+    """What analyze prints beside "1, optimal", measured: as √T with four hidden layers, as T with one."""
+    assert run(["analyze", "C2"]) == 0
+    text = capsys.readouterr().out
+    assert f"depth        1, optimal for words of more than 1 letter\ngrows        {GROWTH}\n" in text
+    keys = ("depth", "heads", "head_dim", "mlp_depth", "mlp_width")
+    for length, narrow in ((100, 8), (1_000, 23), (10_000, 72)):
+        built = {
+            objective: krohn.compile("C2", length, method="cascade", objective=objective).sizes()
+            for objective in ("depth", "blocks")
+        }
+        assert [built["depth"][key] for key in keys] == [1, 1, 1, 4, narrow]
+        assert [built["blocks"][key] for key in keys] == [1, 1, 1, 1, length + 1]
+
+
+def test_one_layer_of_d8_is_a_property_of_its_two_letters() -> None:
+    letters = krohn.zoo("D8").letters
+    with_noop = krohn.Semiautomaton.from_letters([*letters, range(8)])
+    assert [krohn.analyze(one).depth.upper for one in ("D8", with_noop)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +164,8 @@ def test_no_depth_is_called_optimal_for_words_too_short_for_the_lower_bound(
 @pytest.mark.parametrize(
     ("spec", "length", "sentence"),
     [
-        ("C2", 1, "no layer, for in words of 1 letter position and last letter decide; at least 1 for words"),
-        ("regex:a*", 7, "no layer, for in words of every length position and last letter decide"),
+        ("C2", 1, "no layer; in words of 1 letter position and last letter decide; at least 1 for words"),
+        ("regex:a*", 7, "no layer; in words of every length position and last letter decide"),
         ("S4", 2, "1 layer for this length; a scan takes ⌈log₂ T⌉ for T letters (krohn analyze says if"),
     ],
 )

@@ -240,7 +240,10 @@ def test_a_scan_has_a_layer_for_each_doubling_and_the_right_states(length: int, 
 SIZE = LayerSize(1, 2, 24)
 SCHEME = find_two_layer_witness(zoo("D6"))
 WORDS = find_two_words([[0, 1], [1, 0]], 0)
-LONG = "for words of more than 593 letters and layers of 1 head of dimension 2 and 24 bits"
+LONG = (
+    "for words of more than 593 letters and layers of 1 head of dimension 2 and 24 bits: answers that "
+    "survive an error of 2^-24"
+)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ class HolonomyPlan(Plan):
         return self.cascade.num_levels
 
     def coordinates(self, state: int) -> Coordinates:
-        """Those of the cascade."""
+        """The coordinates of the state in the cascade."""
         return self.cascade.coordinates(state)
 
     def state(self, coordinates: Coordinates) -> int:

@@ -19,6 +19,11 @@ from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.verdicts import Verdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
+GROWTH = (
+    "with T: precision, as log T, and MLPs that count, as √T with four hidden layers or as T with one; "
+    "heads and head dimension do not"
+)
+"""What "at every length" and "optimal" leave out: a constant number of layers is not a constant size."""
 
 
 @click.command()
@@ -162,6 +167,8 @@ def _text(
     lines.append(f"levels       {'unknown' if levels is None else levels}")
     none = " (none unless TC⁰ = NC¹, MLPs of constant depth)" if analysis.complexity == "NC1-complete" else ""
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
+    if depth.upper:
+        lines.append(f"grows        {GROWTH}")
     if depth.lower > 1:
         lines.append(
             f"one layer    of that size, if its embedding may be any function of letter and position and its "

@@ -124,14 +124,14 @@ def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:
     least = f"; at least {depth.lower} {depth.range}" if depth.lower else ""
     if layers == 0:
         words = "of every length" if depth.upper == 0 else f"of {counted(network.length, 'letter')}"
-        return f"depth: no layer, for in words {words} position and last letter decide{least}"
+        return f"depth: no layer; in words {words} position and last letter decide{least}"
     if network.method == "scan":
         others = "krohn analyze says if a constant number is known"
         return f"depth: {built} for this length; a scan takes ⌈log₂ T⌉ for T letters ({others}){least}"
     if network.method == "wide":
         return f"depth: {built} for this length, with a head for every distance{least}"
     if depth.optimal and network.length > depth.lower_beyond:
-        return f"depth: {built}, optimal{least}"
+        return f"depth: {built}, optimal with constant heads and head dimension (MLPs may grow){least}"
     return f"depth: {built}, by a plan that takes as many for every length{least}"
 
 

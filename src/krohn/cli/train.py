@@ -242,6 +242,6 @@ def _text(result: dict[str, Any]) -> str:
         )
         for index, entry in enumerate(result["replicates"])
     ]
-    header = ("replicate", "status", "lr", "token accuracy", "on test words", "words all right", "at step")
+    header = ("replicate", "status", "lr", "token accuracy", "on test words", "word accuracy", "at step")
     speed = f"{result['seconds']:.1f} s, {result['sequences_per_second']:,.0f} sequences/s"
     return f"{table(header, rows)}\n{speed}"

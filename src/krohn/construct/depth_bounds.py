@@ -69,7 +69,9 @@ class DepthBounds:
     def range(self) -> str:
         """For which words and layers the lower bound holds."""
         words = f"for words of more than {counted(self.lower_beyond, 'letter')}"
-        return words if self.lower < 2 else f"{words} and layers of {self.size}"
+        if self.lower < 2:
+            return words
+        return f"{words} and layers of {self.size}: answers that survive an error of 2^-{self.size.bits}"
 
     def to_json(self, letter_names: tuple[str, ...], length: int | None = None) -> dict[str, Any]:
         """The keys that analyze shows; for words of a length, bounds meet only if it is beyond the limit."""

@@ -17,13 +17,16 @@ from krohn.cli.app import run
 from krohn.cli.card import task_names
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
+from krohn.lab.cards import card_files
 from krohn.lab.cards.card import Card, conflict, estimate, theorem
 from krohn.lab.cards.harness import Effort, made, trained
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
 
-PAGE = (Path(__file__).parents[3] / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "can-my-layer.md").read_text(encoding="utf-8")
+CARDS = ROOT / "results" / "cards" / "cards.jsonl"
 ASSUMES = "finitely many vectors are reached"
 QUICK = {"seeds": 1, "length": 4, "steps": 2, "width": 4}
 
@@ -122,6 +125,22 @@ def test_the_proved_length_is_on_the_card_and_below_the_first_wrong_letter(monke
     (held,) = card.rows[0]["holds"]
     assert 4 <= held["certified"] <= held["letters"]
     assert f"{held['letters']} (proved {held['certified']})" in card.text()
+
+
+def test_a_card_says_where_passing_means_little() -> None:
+    """The published cell of LSTM on Dyck4,2: all seeds pass, and are wrong in the fourth letter of a word."""
+    rows = [json.loads(line) for line in CARDS.read_text(encoding="utf-8").splitlines()]
+    (row,) = (
+        row for row in rows if (row["layer"], row["task"], row["optimizer"]) == ("lstm", "Dyck4,2", "adamw")
+    )
+    assert row["learned"]["T"] == row["seeds"] == len(row["holds"])
+    shown = card_files.notes({"rows": [row], "settings": {"length": 16}, "remark": "", "stopped": ""})
+    firsts = [held["first_wrong"] for held in row["holds"]]
+    assert max(firsts) <= 16
+    expected = (
+        f"Dyck4,2: {len(firsts)} of the {row['seeds']} seeds that pass at T are wrong within T letters of "
+    )
+    assert [note for note in shown if note.startswith(expected) and f"letter {min(firsts)} of" in note]
 
 
 def test_progress_is_reported_within_a_network(monkeypatch) -> None:

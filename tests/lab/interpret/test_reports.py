@@ -134,7 +134,7 @@ def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
         )
     )
     assert text.startswith(
-        "State after layer 2, causal 100% [97–100]. Not told from the state: parity after layer 1, "
+        "State after layer 2, causal 100% [97–100]. Indistinguishable from the state: parity after layer 1, "
         "causal 100% [97–100]. Partly: level after layer 1, causal 70% [62–77]."
     )
 

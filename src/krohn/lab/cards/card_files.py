@@ -49,7 +49,8 @@ def _far(held: Data | None) -> str:
 
 def notes(data: Data) -> list[str]:
     """Reasons, conflicts and remarks, a sentence each."""
-    result = [f"T = {data['settings']['length']}."]
+    length = data["settings"]["length"]
+    result = [f"T = {length}."]
     for row in data["rows"]:
         source = f" ({row['source']})" if row["source"] else ""
         result.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
@@ -58,6 +59,15 @@ def notes(data: Data) -> list[str]:
             result.append(f"{row['task']}: {lost} of {row['seeds']} seeds diverged: the loss was not finite.")
         if row["conflict"]:
             result.append(f"{row['task']}: conflict: {row['conflict']}.")
+        early = [held for held in row["holds"] if held and (held["first_wrong"] or length + 1) <= length]
+        if early:
+            first = min(early, key=lambda held: int(held["first_wrong"]))
+            passing = f"{len(early)} of the {row['learned']['T']} seeds that pass at T"
+            where = f"first at letter {first['first_wrong']} of {first['word']}"
+            result.append(
+                f"{row['task']}: {passing} are wrong within T letters of another word ({where}): "
+                "random words are easy here."
+            )
     assumed = sorted({row["assumes"] for row in data["rows"] if row["assumes"]})
     result += [f"Assumed by the theorems: {each}." for each in assumed]
     result += [f"{each}." for each in (data["remark"], data["stopped"]) if each]

@@ -183,7 +183,9 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
     most = _TOLERANCE * max(1.0, float(before.abs().max()))
     again = logits_of(module, words.to(device), automaton.num_states)
     if float((before - again).abs().max()) > most:
-        raise InvalidInput("the module must answer the same words alike in eval mode; take noise out of it")
+        raise InvalidInput(
+            "the module is not deterministic in eval mode; remove what is random, such as dropout"
+        )
     for place in {1, length // 2, length - 1}:
         changed = words.clone()
         changed[:, place:] = torch.randint(automaton.num_letters, (4, length - place), generator=generator)

@@ -91,7 +91,7 @@ def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
             result = [record.config["steps"], optimizer["batch"], length, record.metrics["accuracy"]]
             wrong = [value for value in (*result, *optimizer["lr"]) if type(value) not in (int, float)]
             if wrong or not optimizer["lr"]:
-                raise TypeError(f"{shown(wrong[0]) if wrong else 'no learning rate'} is no number")
+                raise TypeError(f"{shown(wrong[0]) if wrong else 'the learning rate'} is not a number")
     except (KeyError, TypeError) as error:
         raise InvalidFile(
             f"the records of run {shown(member.run_id)} must have a config, a label and metrics as krohn "

@@ -66,7 +66,7 @@ def _success(records: Sequence[Record]) -> Row:
     """The number of replicates that reach 99%, with Wilson's interval."""
     reached = sum(record.accuracy >= SOLVED for record in records)
     low, high = wilson(reached, len(records))
-    return {"reached": reached, "reached_low": round(low, 3), "reached_high": round(high, 3)}
+    return {"reached": reached, "reached_low": round(low, 5), "reached_high": round(high, 5)}
 
 
 def success_text(row: Row) -> str:

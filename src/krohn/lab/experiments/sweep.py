@@ -192,7 +192,7 @@ def _news(outcome: Outcome) -> str:
     if not outcome.records:
         return f"{name}: {outcome.error or outcome.skipped or 'not begun, no time left'}"
     result = sorted(record.accuracy for record in outcome.records)
-    ended = "done" if outcome.finished else "stopped by the clock"
+    ended = "done" if outcome.finished else "timed out"
     seen = max(record.sequences for record in outcome.records)
     return (
         f"{name}: {ended}, best {result[-1]:.2%}, median {median(result):.2%}, {seen:,} sequences each, "

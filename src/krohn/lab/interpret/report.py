@@ -143,7 +143,7 @@ def verdict(report: Report) -> str:
     alike = [text for variable, rows in report.variables for text in _held(variable, rows, "with the state")]
     partly = [text for variable, rows in report.variables for text in _held(variable, rows, "partly")]
     parts = ["; ".join(held) if held else "nothing is held that the algebra names"]
-    parts += [f"not told from the state: {'; '.join(alike)}"] if alike else []
+    parts += [f"indistinguishable from the state: {'; '.join(alike)}"] if alike else []
     parts += [f"partly: {'; '.join(partly)}"] if partly else []
     parts += [*_missing(report), *_whole(report)]
     return ". ".join(part[0].upper() + part[1:] for part in parts) + "."

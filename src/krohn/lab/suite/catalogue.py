@@ -86,5 +86,5 @@ def entries(only: Sequence[str] = ()) -> list[Entry]:
         if name not in names:
             near = get_close_matches(name[:80], names, n=1)
             hint = f"did you mean {near[0]}?" if near else "krohn suite list shows all of them"
-            raise UnknownName(f"the suite must have a network of that name; it has no {name[:60]!r}: {hint}")
+            raise UnknownName(f"the suite has no network named {name[:60]!r}; {hint}")
     return [entry for entry in every if not only or entry.name in only]
