@@ -202,6 +202,18 @@ def test_stored_runs_are_listed_shown_merged_and_exported(
     )
 
 
+def test_the_demo_fits_on_a_screen_and_begins_with_weights_proof_and_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert demo.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    typed = [line.split()[2] for line in lines if line.startswith("$ krohn ")]
+    assert typed == ["compile", "verify", "explore"]
+    assert any(line.startswith("certified: S4, every word of length ≤ 100, float32") for line in lines)
+    assert len(lines) <= 45
+
+
 def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
