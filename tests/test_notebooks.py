@@ -57,5 +57,12 @@ def required(line: str) -> set[str]:
     return {re.split(r"[^\w-]", each)[0] for each in result}
 
 
-def test_there_are_two_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["ground_truth", "tour"]
+def test_there_is_a_tour_and_a_notebook_for_each_reader() -> None:
+    assert [path.stem for path in NOTEBOOKS] == [
+        "can_my_layer",
+        "ground_truth",
+        "lesson",
+        "theory",
+        "tour",
+        "verification",
+    ]
