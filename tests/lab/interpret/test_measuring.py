@@ -328,15 +328,15 @@ def test_networks_that_output_observations_are_refused(
         subject_of(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("length", [3, 9])
+@pytest.mark.parametrize("length", [1, 9])
 def test_words_must_fit_the_network(study: Study, length: int) -> None:
-    with pytest.raises(InvalidInput, match=f"between 4 and 8 letters for this network; got {length}"):
+    with pytest.raises(InvalidInput, match=f"between 2 and 8 letters for this network; got {length}"):
         krohn.understand(study.subject, length=length)
 
 
 def test_a_network_for_shorter_words_is_refused_with_its_length() -> None:
-    with pytest.raises(InvalidInput, match="at least 4 letters, and this network takes 2"):
-        krohn.understand(krohn.compile("C2", length=2))
+    with pytest.raises(InvalidInput, match="at least 2 letters, and this network takes 1"):
+        krohn.understand(krohn.compile("C2", length=1))
 
 
 def test_words_are_drawn_by_the_seed() -> None:
