@@ -143,3 +143,30 @@ def test_one_version_everywhere() -> None:
 def test_every_page_is_reached_from_the_readme() -> None:
     links = set(re.findall(r"\]\((?:[\w./]+/)?([\w-]+\.md)", "".join(page.read_text() for page in PAGES)))
     assert {page.name for page in PAGES} - links <= {"README.md", "index.md"}
+
+
+TRANSLATED = (
+    "words all right",
+    "stopped by the clock",
+    "not every replicate has",
+    "no contradiction",
+    "is no number",
+    "for it is",
+    "true or false as it is",
+    "must have a network of that name",
+    "answer the same words alike",
+    "not told from",
+    "reads the names alone",
+    "Whoever",
+    "names of today",
+    "belongs into",
+    "Those of the cascade.",
+)
+
+
+def test_sentences_that_read_like_a_translation_stay_out() -> None:
+    """In pages and in what programs print; the table of words in the conventions names them."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("*.py")]
+    pages = [page for page in pages if page.name not in {"conventions.md", "kernel.md"}]
+    texts = {page: " ".join(page.read_text(encoding="utf-8").split()) for page in pages}
+    assert [(page.name, words) for page, text in texts.items() for words in TRANSLATED if words in text] == []
