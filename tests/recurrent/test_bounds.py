@@ -10,7 +10,7 @@ from krohn.check.arithmetic.sums import Notes
 from krohn.check.recurrent.balls import Ball, DiagonalBalls, relu
 from krohn.check.recurrent.chunks import carried_back
 from krohn.check.recurrent.closure import UNKNOWN, Mealy
-from krohn.check.verdict import Refused
+from krohn.check.verdict import Budget, Refused
 from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_weights import diagonal
 
@@ -69,7 +69,7 @@ def test_a_merged_machine_hands_on_the_same_and_no_two_of_its_states_do(seed: in
     count = 9
     follow = rng.integers(-1 if seed % 3 == 0 else 0, count, (count, 2))
     machine = Mealy(follow, rng.integers(2, size=(count, 2)), point(np.zeros((2, 1))), count)
-    merged = machine.forgetting()
+    merged = machine.forgetting(Budget(1e9))
     words = [rng.integers(2, size=count).tolist() for _ in range(60)]
     assert all(handed(machine, word) == handed(merged, word) for word in words)
     size = len(merged.follow)
@@ -86,7 +86,7 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
     code = np.repeat(np.eye(4), 2, axis=1)
     pairs = [(0, 1), (1, 2), (2, 3)]
     keys = np.array([[(code[i] - code[j]) / 2] for i, j in pairs])
-    rows = carried_back(np.ones(3), keys, 2 * keys)
+    rows = carried_back(np.ones(3), keys, 2 * keys, Budget(1e10))
     assert rows is not None
     known = {row.tobytes() for row in rows}
     for _ in range(20):
@@ -95,7 +95,8 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
         inverse = np.linalg.inv(np.eye(12) + np.tril(w @ k.T, -1))
         solution = np.rint(inverse @ w * 4) / 4 + 0.0
         assert all(row.tobytes() in known for row in solution)
-    assert carried_back(np.ones(3), keys, 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]) is None
+    skewed = 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]
+    assert carried_back(np.ones(3), keys, skewed, Budget(1e10)) is None
 
 
 def test_what_is_remembered_is_each_step_once() -> None:

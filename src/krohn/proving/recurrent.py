@@ -31,7 +31,7 @@ from krohn.check.recurrent.balls import (
 )
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.chunks import same_in_chunks
-from krohn.check.recurrent.closure import MAX_PAIRS, WORK
+from krohn.check.recurrent.closure import MAX_PAIRS, budget_for
 from krohn.check.recurrent.rules import DTYPES as DTYPES
 from krohn.check.recurrent.rules import closure_verdict
 from krohn.check.recurrent.stacks import DiagonalStack
@@ -117,14 +117,16 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
 
 def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
     """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
+    budget, chunked = budget_for(cell), None
     try:
         with np.errstate(all="ignore"):
-            result = closure.close(cell, checkable_table(automaton), dtype, order, limit, budget=Budget(WORK))
+            result = closure.close(cell, checkable_table(automaton), dtype, order, limit, budget=budget)
+            if result.proved and CHUNKS in cell.orders:
+                chunked = order == ANY and same_in_chunks(cell, result.notes, budget)
     except Refused as refusal:
         return Closure(False, (), 0.0, order, reason=str(refusal))
     built = Closure(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
     if result.proved:
-        chunked = order == ANY and same_in_chunks(cell, result.notes) if CHUNKS in cell.orders else None
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
     if result.doubt is None:
         return replace(built, reason=f"more than {built.vectors - 1:,} vectors are reached")
@@ -162,7 +164,7 @@ def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> 
     """The longest horizon found, 0 if no length is proved; ``None`` if undecided."""
     if not isinstance(cell, DiagonalStack):
         return None
-    budget, nothing = Budget(WORK), Horizon(0, {})
+    budget, nothing = budget_for(cell), Horizon(0, {})
     try:
         with np.errstate(all="ignore"):
             balls = DiagonalBalls(cell, dtype)
@@ -345,6 +347,6 @@ def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, clos
         return check_certificate(net, certificate)
     try:
         fitting_rules(net, certificate)
-        return closure_verdict(network.cell, certificate.claim, closure.searched)
+        return closure_verdict(network.cell, certificate.claim, closure.searched, budget_for(network.cell))
     except Refused as refusal:
         return refusal_of(refusal)

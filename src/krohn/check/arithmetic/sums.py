@@ -24,7 +24,7 @@ from krohn.check.arithmetic.real import (
     point,
     total_of,
 )
-from krohn.check.verdict import require
+from krohn.check.verdict import Budget, require
 
 CHUNK = 64
 """Most steps in a chunk, as in the training architectures."""
@@ -32,6 +32,8 @@ ANY, LEFT = "any", "from left to right, not fused"
 CHUNKS = f"in any order, a letter at a time or in chunks of at most {CHUNK} steps"
 NO_UNIT = 1 / 1e300
 """The unit of numbers without a known one: smaller than every positive float32."""
+CALL, ENTRY = 3e5, 50
+"""Work of an operation on arrays, however small, and of each entry; a unit is one or two nanoseconds."""
 MAX_STEPS = 2_000
 """Most distinct steps of a memory that are recorded."""
 
@@ -67,11 +69,17 @@ class Sums:
     fmt: Format
     order: str = ANY
     notes: Notes | None = None
+    budget: Budget | None = None
+
+    def spend(self, entries: float, calls: float = 1, each: float = ENTRY) -> None:
+        """Charges operations on so many entries to the budget, if there is one."""
+        if self.budget is not None:
+            self.budget.spend(CALL * calls + each * entries, "numbers of a layer")
 
     @property
     def wide(self) -> "Sums":
         """The arithmetic of memories: never a half type."""
-        return Sums(FORMATS["float32"], self.order) if self.fmt.coarse else self
+        return Sums(FORMATS["float32"], self.order, budget=self.budget) if self.fmt.coarse else self
 
     @property
     def ordered(self) -> bool:
@@ -81,6 +89,7 @@ class Sums:
     def note(self, name: str, memory: Real, *rows: Real) -> None:
         """Records what letters do to a memory, if there are notes."""
         if self.notes is not None:
+            self.spend(memory.lo.size + sum(part.lo.size for part in rows))
             self.notes.take(name, memory, rows)
 
     def cast(self, x: Real) -> Real:
@@ -89,6 +98,8 @@ class Sums:
 
     def product(self, x: Real, weight: Array, bias: Array | None = None) -> Real:
         """x @ weight + bias for rows x."""
+        self.spend(len(x) * sum(weight.shape))
+        self.spend(len(x) * float(weight.size), 0, 1)
         offset = np.zeros(weight.shape[1]) if bias is None else bias
         exact, size = self._exact(x, weight, offset)
         self.fmt.inner.error(size, 0.0, 0.0)
@@ -109,6 +120,7 @@ class Sums:
         """The sums of points that are not exact, from left to right."""
         columns = np.flatnonzero(~made.known.all(axis=0))
         narrow, total = weight[:, columns], np.zeros((len(x), len(columns)))
+        self.spend(len(x) * float(narrow.size), len(narrow))
         for row, values in zip(narrow, x.lo.T, strict=True):
             total = self.fmt.inner.cast(total + self.fmt.inner.cast(values[:, None] * row))
         total = self.fmt.inner.cast(total + offset[columns])
@@ -136,6 +148,7 @@ class Sums:
     def dot(self, x: Real, y: Real, axis: int) -> Real:
         """Σ x·y along an axis."""
         shape = np.broadcast_shapes(x.lo.shape, y.lo.shape)
+        self.spend(float(np.prod(shape)))
         x, y = x.spread(*shape), y.spread(*shape)
         terms = x * y
         size, some = terms.size.sum(axis=axis), terms.size != 0
@@ -156,6 +169,7 @@ class Sums:
     def _left(self, exact: Array, axis: int) -> Array:
         terms = np.moveaxis(self.fmt.inner.cast(exact), axis, 0)
         total = np.zeros(terms.shape[1:])
+        self.spend(terms.size, len(terms))
         for term in terms:
             total = self.fmt.inner.cast(total + term)
         return total
@@ -168,6 +182,7 @@ class Sums:
 
     def plus(self, x: Real, y: Real) -> Real:
         """x + y."""
+        self.spend(x.lo.size)
         made = self.fmt.add(whole(x), whole(y)).part
         if self.ordered:
             made = point(self.fmt.inner.cast(x.lo + y.lo)).where(x.known & y.known, made)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit, point
+from krohn.check.arithmetic.sums import CALL
 from krohn.check.files.bounded import need, whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.closure import leads
@@ -211,7 +212,7 @@ def references_of(
     for origin in origins:
         fits = whole_numbers(origin, len(states) + letters, 2) and origin[0] < len(states)
         need(fits and origin[1] < letters, "witness: no such reference")
-        budget.spend(balls.cell.num_parameters, "references")
+        budget.spend(CALL * (1 + balls.cell.layers) + balls.cell.num_parameters, "references")
         states.append(points(balls.step(states[origin[0]], origin[1])[0]))
         right.append(int(automaton.table[right[origin[0]], origin[1]]))
     fits = whole_numbers(follow, len(right), len(right), letters)
@@ -262,7 +263,8 @@ def settled(
         (np.zeros(mixer.middle.shape[1]), np.zeros(mlp.middle.shape[1])) for _, mixer, mlp in found.states
     ]
     for _ in range(3 * len(memories) + 3):
-        budget.spend(found.follow.size * balls.cell.num_parameters, "radii")
+        calls = CALL * found.follow.shape[1] * (1 + balls.cell.layers)
+        budget.spend(calls + found.follow.size * balls.cell.num_parameters, "radii")
         after, right = _widest(balls, found, memories, near)
         pairs = [pair for x, y in zip(after, near, strict=True) for pair in zip(x[1:], y, strict=True)]
         if all((new <= old).all() for new, old in pairs):

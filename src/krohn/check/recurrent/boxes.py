@@ -71,8 +71,8 @@ class BoxVerdict:
 class BoxCell:
     """A gated cell on boxes of its state, in any order of adding."""
 
-    def __init__(self, cell: Gated, dtype: str) -> None:
-        self.cell, self.sums = cell, Sums(FORMATS[dtype])
+    def __init__(self, cell: Gated, dtype: str, budget: Budget | None = None) -> None:
+        self.cell, self.sums = cell, Sums(FORMATS[dtype], budget=budget)
         self.weights, self.rows = cell.stored(self.sums), cell.letters(self.sums)
         self.hidden, self.size = cell.hidden, cell.size
 
@@ -131,16 +131,16 @@ class Words:
         return self.automaton.table
 
 
-def check(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None = None) -> BoxVerdict:
+def check(cell: BoxCell, boxes: Boxes, words: Words) -> BoxVerdict:
     """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
     try:
         require_well_formed(cell, boxes, words)
-        return _mapped(cell, boxes, words, budget)
+        return _mapped(cell, boxes, words)
     except Refused as refusal:
         return BoxVerdict(str(refusal))
 
 
-def _mapped(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None) -> BoxVerdict:
+def _mapped(cell: BoxCell, boxes: Boxes, words: Words) -> BoxVerdict:
     """The same for boxes that are well formed."""
     automaton, allowed = words.automaton, words.allowed
     state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
@@ -149,8 +149,6 @@ def _mapped(cell: BoxCell, boxes: Boxes, words: Words, budget: Budget | None) ->
         source = np.flatnonzero(allowed[state, letter])
         if not len(source):
             continue
-        if budget is not None:
-            budget.spend(len(source) * cell.cell.num_parameters, "images of boxes")
         target = follower[source, letter]
         with inside(f"letter {letter}"):
             image_low, image_high = cell.image(low[source], high[source], letter)

@@ -15,15 +15,16 @@ import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, ample, lowest_bit
-from krohn.check.arithmetic.sums import CHUNK, MAX_STEPS, Notes
+from krohn.check.arithmetic.sums import CALL, CHUNK, ENTRY, MAX_STEPS, Notes
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack
+from krohn.check.verdict import Budget
 
 MAX_ROWS = 4_000
 MEMORY = FORMATS["float32"].inner
 
 
-def same_in_chunks(cell: Cell, notes: Notes) -> bool:
+def same_in_chunks(cell: Cell, notes: Notes, budget: Budget) -> bool:
     """Whether both forms agree, given the notes of a search that has closed."""
     if not notes.exact or any(len(rows) > MAX_STEPS for rows in notes.steps.values()):
         return False
@@ -32,7 +33,8 @@ def same_in_chunks(cell: Cell, notes: Notes) -> bool:
             _diagonal(np.array([*rows.values()]), *notes.sizes[name]) for name, rows in notes.steps.items()
         )
     return isinstance(cell, DeltaStack) and all(
-        _delta(cell, np.array([*rows.values()]), *notes.sizes[name]) for name, rows in notes.steps.items()
+        _delta(cell, np.array([*rows.values()]), *notes.sizes[name], budget)
+        for name, rows in notes.steps.items()
     )
 
 
@@ -47,13 +49,13 @@ def _diagonal(gates: Array, top: float, unit: float) -> bool:
     return bool(np.isin(gates, (-1.0, 0.0, 1.0)).all()) and _fits(4 * top, unit)
 
 
-def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
+def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Budget) -> bool:
     _, count, dk, _ = cell.sizes_of_heads
     gate, query, key, look, value = np.split(steps, np.cumsum([1, dk, count * dk, count * dk]), axis=1)
     if count > CHUNK or not np.isin(gate, (0.0, 1.0)).all():  # a letter is never split
         return False
     keys, looks = (part.reshape(len(steps), count, dk) for part in (key, look))
-    rows = carried_back(gate[:, 0], keys, looks)
+    rows = carried_back(gate[:, 0], keys, looks, budget)
     if rows is None:
         return False
     flat = keys.reshape(-1, dk)
@@ -77,13 +79,14 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float) -> bool:
     return all(_fits(size, multiple) for size, multiple in sums)
 
 
-def carried_back(gates: Array, keys: Array, looks: Array) -> Array | None:
+def carried_back(gates: Array, keys: Array, looks: Array, budget: Budget) -> Array | None:
     """All rows w, carried back over any steps that may come before; ``None`` if there are too many."""
     found: dict[bytes, Array] = {}
 
     def back(rows: Array, letter: int, last: int) -> Array:
         """Over the steps of a letter from ``last`` down to the first, then over its gate."""
         for s in reversed(range(last)):
+            budget.spend(CALL / 4 + len(rows) * (ENTRY * rows.shape[1] + 1000), "rows carried back")
             rows = rows - (rows @ keys[letter, s])[:, None] * looks[letter, s] + 0.0
             found.update((row.tobytes(), row) for row in rows)
         return np.asarray(rows * gates[letter] + 0.0)

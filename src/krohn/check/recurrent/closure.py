@@ -17,13 +17,17 @@ import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, point
-from krohn.check.arithmetic.sums import ANY, LEFT, Notes, Sums
+from krohn.check.arithmetic.sums import ANY, CALL, ENTRY, LEFT, Notes, Sums
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.cells import Cell, Stage
 from krohn.check.verdict import Budget, require
 
-WORK = 2e10
-"""Budget of a proof, in array entries."""
+WORK, WORK_PER_NUMBER = 8e9, 1e4
+"""Budget of a proof, and what each number of the network adds to it; a unit is one or two nanoseconds."""
+ROW = 5e3
+"""Work of a pair of a state and a box that is looked up."""
+MAX_HELD = 3e8
+"""Most bytes in the boxes that a layer reaches or outputs."""
 MAX_PAIRS = 50_000
 MAX_LEVELS = 2_000
 """Longest words, in letters, in the search of a layer."""
@@ -54,6 +58,11 @@ class Closure:
     notes: Notes
 
 
+def budget_for(cell: Cell, work: float | None = None) -> Budget:
+    """The work that a proof about this cell may take, unless it is given."""
+    return Budget(work or WORK + WORK_PER_NUMBER * cell.num_parameters)
+
+
 def close(
     cell: Cell, automaton: Automaton, dtype: str, order: str = ANY, limit: int = MAX_PAIRS, *, budget: Budget
 ) -> Closure:
@@ -66,13 +75,13 @@ def close(
     require(dtype in FORMATS, f"there is no format {dtype}")
     require(order in cell.orders, f"{cell.kind} networks are not proved for sums {order}")
     require(order != LEFT or not FORMATS[dtype].coarse, f"{dtype} is proved for any order of sums only")
-    sums = Sums(FORMATS[dtype], order, Notes())
+    sums = Sums(FORMATS[dtype], order, Notes(), budget)
     machine, layers = letters_of(cell, sums), list[int]()
     stages = cell.stages(sums)
     for stage in stages:
         machine = behind(machine, stage, limit, budget)
         layers.append(machine.reached)
-        machine = machine.forgetting() if stage is not stages[-1] else machine
+        machine = machine.forgetting(budget) if stage is not stages[-1] else machine
     proved, margin, horizon, doubt = beside_automaton(machine, automaton, budget)
     return Closure(proved, tuple(layers), margin, horizon, doubt, sums.notes or Notes())
 
@@ -89,10 +98,11 @@ class Mealy:
     vectors: Real
     reached: int
 
-    def forgetting(self) -> "Mealy":
+    def forgetting(self, budget: Budget) -> "Mealy":
         """The same map from letters to vectors; states with the same outputs for ever are merged."""
         classes, count = numbered_rows(self.given)
         for _ in range(MAX_ROUNDS):
+            budget.spend(CALL + 10 * ENTRY * self.follow.size, "rounds of merging")
             known = np.where(self.follow == UNKNOWN, UNKNOWN, classes[self.follow])
             finer, more = numbered_rows(np.column_stack([classes, known]))
             if more == count:
@@ -126,7 +136,7 @@ def behind(machine: Mealy, stage: Stage, limit: int, budget: Budget) -> Mealy:
     while len(states) and len(pairs) <= limit and len(follow) < MAX_LEVELS:
         columns, outs, origins, fresh = [], [], [], []
         for letter in range(machine.follow.shape[1]):
-            budget.spend(len(states) * (stage.size + machine.vectors.lo.shape[1]), "pairs of a layer")
+            budget.spend(CALL + 2 * ROW * len(states), "pairs of a layer")
             after, out = stage.step(machine.vectors[machine.given[states, letter]], carried)
             require(after.known[:, : stage.linear], "a memory is rounded, or depends on a library's last bit")
             target, before = machine.follow[states, letter], len(pairs)
@@ -158,6 +168,10 @@ class _Numbers:
     def of(self, states: Integers, boxes: Real) -> Integers:
         """The number of each pair; ``UNKNOWN`` if its state is unknown."""
         found, low, high = [], boxes.lo + 0.0, boxes.hi + 0.0
+        require(
+            (len(self) + len(low)) * (400 + 4 * low.itemsize * low.shape[1]) <= MAX_HELD,
+            "boxes take too much memory",
+        )
         for state, lo, hi in zip(states.tolist(), low, high, strict=True):
             row = lo.tobytes(), hi.tobytes()
             number = UNKNOWN
@@ -188,7 +202,7 @@ def beside_automaton(
         states, truth = np.array(front).T
         after: list[Pair] = []
         for letter in range(automaton.table.shape[1]):
-            budget.spend(len(front), "pairs beside the automaton")
+            budget.spend(CALL + ROW * len(front), "pairs beside the automaton")
             right = automaton.table[truth, letter]
             lead = leads(machine.vectors[machine.given[states, letter]], automaton.shows[right])
             if not (lead > 0).all():

@@ -11,7 +11,7 @@ from krohn.check.recurrent.balls import horizon
 from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, check, gated
 from krohn.check.recurrent.cells import Cell, Gated, Gru, Lstm
 from krohn.check.recurrent.chunks import same_in_chunks
-from krohn.check.recurrent.closure import WORK, Closure, close
+from krohn.check.recurrent.closure import Closure, budget_for, close
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.verdict import Budget, Refused, Verdict, require
 
@@ -67,20 +67,22 @@ def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -
     require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
     require(witness is None, "a closure needs no witness")
     cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
-    found = close(cell, claim.automaton, claim.dtype, order, budget=Budget(work or WORK))
-    return closure_verdict(cell, claim, found)
+    budget = budget_for(cell, work)
+    found = close(cell, claim.automaton, claim.dtype, order, budget=budget)
+    return closure_verdict(cell, claim, found, budget)
 
 
-def closure_verdict(cell: Cell, claim: Claim, found: Closure) -> Verdict:
+def closure_verdict(cell: Cell, claim: Claim, found: Closure, budget: Budget) -> Verdict:
     """What a search in the claim's format and order says about the claim."""
     if claim.up_to is not None and not found.proved and found.horizon >= claim.up_to:
         require(claim.order != CHUNKS, "up to a length words are read one letter after the other")
         return Verdict(True, 0.0, "")
     if found.doubt is not None:
         word = " ".join(claim.letters[letter] for letter in found.doubt)
+        word = word if len(word) <= 80 else f"of {len(found.doubt):,} letters that begins {word[:60]} …"
         return Verdict(False, 0.0, f"the right logit does not lead after the word {word}")
     require(found.proved, f"more than {sum(found.layers) - 1:,} vectors are reached")
-    chunked = claim.order != CHUNKS or same_in_chunks(cell, found.notes)
+    chunked = claim.order != CHUNKS or same_in_chunks(cell, found.notes, budget)
     require(chunked, "in chunks the sums may be rounded otherwise")
     return Verdict(True, found.margin, "")
 
@@ -95,7 +97,7 @@ def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     cell = cell_of(net, claim)
     if not isinstance(cell, DiagonalStack):
         raise Refused("a horizon is for diagonal networks")
-    longest = horizon(cell, claim.automaton, claim.dtype, witness, Budget(work or WORK))
+    longest = horizon(cell, claim.automaton, claim.dtype, witness, budget_for(cell, work))
     require(longest >= (claim.up_to or 0), f"every word is right up to {longest:,} letters only")
     return Verdict(True, 0.0, "")
 
@@ -109,7 +111,7 @@ def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     if not isinstance(cell, Gated):
         raise Refused("boxes are for lstm and gru networks")
     words = Words(claim.automaton, allowed_of(claim))
-    found = check(BoxCell(cell, claim.dtype), boxes_from(witness), words, Budget(work or WORK))
+    found = check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes_from(witness), words)
     return Verdict(found.proved, found.margin, found.failure)
 
 

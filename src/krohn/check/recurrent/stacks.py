@@ -213,17 +213,20 @@ class DeltaStack(StackCell):
     ) -> tuple[Real, Real]:
         """See ``StackCell``: the gate, then one step after the other, then the query."""
         heads, steps, keys, values = self.sizes_of_heads
-        wide, count = sums.wide, len(window)
+        wide, count = sums.wide, len(memory)
+        if (window.lo == window.lo[:1]).all() and (window.hi == window.hi[:1]).all():
+            window = window[:1]  # the first block reads one letter at a time: project it once
+        rows = len(window)
 
         def projected(name: str, *shape: int) -> Real:
-            return sums.product(window, w[name]).shaped(count, heads, *shape)
+            return sums.product(window, w[name]).shaped(rows, heads, *shape)
 
         key = wide.normed(projected("key", steps, keys))
         gate, look, rate = self.rates(sums, w, window, key)
         value = wide.total((rate, projected("value", steps, values)))
         query = projected("query", keys)
-        sums.note(name, memory, *(part.shaped(count * heads, -1) for part in (gate, query, key, look, value)))
-        state = wide.total((gate.shaped(count, heads, 1, 1), memory.shaped(count, heads, keys, values)))
+        sums.note(name, memory, *(part.shaped(rows * heads, -1) for part in (gate, query, key, look, value)))
+        state = wide.total((gate.shaped(rows, heads, 1, 1), memory.shaped(count, heads, keys, values)))
         for s in range(steps):
             seen = wide.dot(look[:, :, s, :, None], state, 2)
             write = wide.plus(value[:, :, s], -seen)

@@ -37,7 +37,7 @@ from krohn.check.transformer.witness import (
 from krohn.check.verdict import Budget, Verdict, inside, refusal_of, require
 from krohn.errors import LimitExceeded
 
-WORK, LAYERED_WORK = 2e10, 1.6e9
+WORK, LAYERED_WORK, EMBEDDED = 2e10, 1.6e9, 25
 """Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
 proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
 """
@@ -72,6 +72,7 @@ def margin_of(
     setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
     held = stored(network, fmt)
     with inside("embedding"):
+        setting.budget.spend(EMBEDDED * network.embedding.size * float(length), "letters at positions")
         moment = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
     if isinstance(witness, Scan):
         from krohn.check.transformer.scan import check_scan  # lazy import: only needed for scans
@@ -101,9 +102,6 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
     along = codes[tau:]
     steady = (along == along[:1]).all(axis=0)
     pads = fmt.add(whole(point(network.padding)), whole(point(codes[:tau]))).part
-    shape = (letters, length, d)
-    table = point(network.embedding).shaped(letters, 1, d).spread(*shape)
-    summed = fmt.add(whole(table), whole(point(along).spread(*shape))).part
     repeats, reading, following = readings_of(along if clock else np.zeros_like(along))
     places, count = np.where(steady | repeats, 0.0, along), len(following)
     nothing = np.zeros(0, dtype=np.int64)
@@ -113,9 +111,12 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
         steps=np.zeros((count, letters, 0), dtype=np.int64),
         letter=np.arange(letters),
     )
-    rest = summed - point(places).spread(*shape)
-    rows = Real(rest.lo.swapaxes(0, 1).reshape(-1, d), rest.hi.swapaxes(0, 1).reshape(-1, d))
-    box = hull(rows, (reading[:, None] * letters + np.arange(letters)).reshape(-1))
+    boxes = []
+    for row in network.embedding:  # one letter at a time: all of them at all positions may fill the memory
+        summed = fmt.add(whole(point(row[None]).spread(length, d)), whole(point(along))).part
+        boxes.append(hull(summed - point(places), reading))
+    sides = (np.stack([getattr(each, side) for each in boxes], axis=1) for side in ("lo", "hi"))
+    box = Real(*(side.reshape(count * letters, d) for side in sides))
     return Moment(machine, box, np.zeros((d, 0)), places, pads, nothing, nothing)
 
 

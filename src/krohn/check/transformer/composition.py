@@ -17,6 +17,8 @@ from krohn.check.verdict import require
 Source = tuple[str, int]
 """Where the content of a channel comes from: "left" or "own" window, or another one, and which point."""
 LEFT, OWN_WINDOW = "left", "own"
+MAX_CASES = 5_000_000
+"""Most numbers of units that see the same points, in all cases together; networks of krohn's have 10⁴."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class Adding:
         if key not in self.numbers:
             self.numbers[key] = len(self.made)
             points, count = len(rows), len(rows) ** len(kind)
+            require(count * (len(axes) + len(weight) + len(written)) <= MAX_CASES, "units see too many cases")
             grid = np.indices((points,) * len(kind)).reshape(len(kind), count)
             index = np.zeros((count, len(axes)), dtype=np.int64)
             for n, axis in enumerate(axes):

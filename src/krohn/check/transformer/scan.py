@@ -25,7 +25,7 @@ from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.mlp import run_block, run_strand
 from krohn.check.transformer.readout import decode
 from krohn.check.transformer.strands import Chain, chain_of, strand_to, strands, untouched
-from krohn.check.transformer.witness import Scan
+from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 
 Held = dict[int, tuple[int, int]]
@@ -39,6 +39,8 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     fits = fits and scan.channels.shape == (len(network.layers) + 1, points)
     fits = fits and (scan.letters < points).all() and (scan.padding < points).all() and points > 0
     require(fits and (scan.channels < network.embedding.shape[1]).all(), "witness: maps")
+    numbers = points * network.embedding.shape[1]
+    require(numbers <= MAX_NUMBERS, f"points times channels may be {MAX_NUMBERS:,}; they are {numbers:,}")
     require(all(len(np.unique(row)) == points for row in scan.channels), "witness: channels")
     require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
     require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
@@ -59,10 +61,11 @@ def _by_value(box: Real, scan: Scan) -> Real:
     every = hull(box, np.zeros(len(box), dtype=np.int64))
     lo, hi = np.repeat(every.lo, points, axis=0), np.repeat(every.hi, points, axis=0)
     for p, channel in enumerate(scan.channels[0]):
-        for value in range(points):
-            rows = box[scan.letters[np.arange(len(box)) % len(scan.letters), p] == value, channel]
-            lo[value, channel] = rows.lo.min() if len(rows) else value
-            hi[value, channel] = rows.hi.max() if len(rows) else value
+        values = scan.letters[np.arange(len(box)) % len(scan.letters), p]
+        unseen = np.isin(np.arange(points), values, invert=True)
+        lo[:, channel], hi[:, channel] = np.where(unseen, np.arange(points), [[np.inf], [-np.inf]])
+        np.minimum.at(lo[:, channel], values, box.lo[:, channel])
+        np.maximum.at(hi[:, channel], values, box.hi[:, channel])
     return Real(lo, hi)
 
 
