@@ -6,7 +6,7 @@ letter is one character, so an arrow labelled ``ab`` reads an a, then a b.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
@@ -21,18 +21,23 @@ from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 
 MAX_JFF_BYTES = 4_000_000
 MAX_DEPTH, MAX_ELEMENTS = 16, 200_000
-MAX_STATE_SETS = 4_096
 MAX_LABEL = 100
 SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _LOG = logging.getLogger(__name__)
+MAX_STATE_SETS, MAX_MEMBERS = 4_096, 4_000_000
+"""Sets of states that a nondeterministic automaton may become, and states that are looked up for them."""
+MAX_NAMES = 1_000_000
+"""Characters of the names of all sets together; sets with longer names are numbered."""
 SINK = "sink"
+_Rows = dict[frozenset[int], list[frozenset[int]]]
+"""Where each letter leads, for each set of states."""
 
 
 @dataclass
 class _Element:
     tag: str
     attributes: dict[str, str]
-    text: str = ""
+    parts: list[str] = field(default_factory=list)
     children: list["_Element"] = field(default_factory=list)
 
     def all(self, tag: str) -> list["_Element"]:
@@ -43,7 +48,7 @@ class _Element:
         children = self.all(tag)
         if len(children) > 1:
             raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(children)}")
-        return children[0].text.strip() if children else None
+        return "".join(children[0].parts).strip() if children else None
 
 
 class _Reader:
@@ -54,6 +59,7 @@ class _Reader:
         self.open = [self.root]
         self.count = 0
         self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
         self.parser.StartElementHandler = self._begin
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._say
@@ -84,7 +90,7 @@ class _Reader:
         self.open.pop()
 
     def _say(self, text: str) -> None:
-        self.open[-1].text += text
+        self.open[-1].parts.append(text)
 
     def _refuse(self, *given: Any) -> None:
         raise InvalidAutomaton(
@@ -126,6 +132,7 @@ class _Drawn:
         self.start = starts[0]
         self.final = {index for index, state in enumerate(states) if state.all("final")}
         self.arrows: dict[tuple[int, str], set[int]] = {}
+        self.members = 0
         for arrow in element.all("transition"):
             source, target = (self._state(arrow, end) for end in ("from", "to"))
             self._arrow(source, arrow.one("read") or "", target)
@@ -139,7 +146,9 @@ class _Drawn:
         """An arrow; one that reads several letters goes through a new state after each but the last."""
         if len(label) > MAX_LABEL:
             raise LimitExceeded(f"an arrow may read at most {MAX_LABEL} letters; one reads {len(label):,}")
-        name = self.names[source]
+        name = self.names[source][:MAX_LABEL]
+        if len(self.names) > MAX_ELEMENTS:
+            raise LimitExceeded(f"arrows may go through {MAX_ELEMENTS:,} states; here are more")
         for place in range(1, len(label)):
             inner = f"{name}.{label[:place]}"
             step = self.arrows.setdefault((source, label[place - 1]), set())
@@ -160,10 +169,13 @@ class _Drawn:
     def automaton(self, name: str) -> Semiautomaton:
         single = all(len(targets) == 1 for targets in self.arrows.values())
         if single and not any(letter == "" for _, letter in self.arrows):
-            groups = [frozenset([state]) for state in range(len(self.names))]
+            rows = {
+                frozenset([state]): [self._after(frozenset([state]), letter) for letter in self.letters]
+                for state in range(len(self.names))
+            }
         else:
-            groups = list(self._subsets())
-        return self._built(groups, name)
+            rows = self._subsets()
+        return self._built(rows, name)
 
     def _closed(self, states: set[int]) -> frozenset[int]:
         """The ε-closure."""
@@ -173,42 +185,51 @@ class _Drawn:
                 if target not in result:
                     result.add(target)
                     waiting.append(target)
+        self.members += 1 + len(result)
+        if self.members > MAX_MEMBERS:
+            raise LimitExceeded(
+                f"the arrows of a .jff file may be looked up {MAX_MEMBERS:,} times; these need more: "
+                "make the automaton deterministic, or write .json"
+            )
         return frozenset(result)
 
     def _after(self, group: frozenset[int], letter: str) -> frozenset[int]:
+        self.members += len(group)
         return self._closed({t for state in group for t in self.arrows.get((state, letter), ())})
 
-    def _subsets(self) -> Iterator[frozenset[int]]:
-        """The reachable sets of states, breadth first; the empty one is the sink."""
+    def _subsets(self) -> _Rows:
+        """The reachable sets of states but the empty one, breadth first, and where each letter leads."""
         start = self._closed({self.start})
-        seen, waiting = {start}, [start]
+        seen, waiting, rows = {start}, [start], _Rows()
         for group in waiting:
+            after = [self._after(group, letter) for letter in self.letters]
+            waiting += (fresh := list(dict.fromkeys(one for one in after if one not in seen)))
+            seen.update(fresh)
             if group:
-                yield group
-            for letter in self.letters:
-                after = self._after(group, letter)
-                if after not in seen:
-                    seen.add(after)
-                    waiting.append(after)
+                rows[group] = after
             if len(seen) > MAX_STATE_SETS:
                 raise LimitExceeded(
                     f"a nondeterministic automaton may become at most {MAX_STATE_SETS:,} sets of states; "
                     "this one becomes more: make it deterministic first"
                 )
+        return rows
 
-    def _built(self, groups: list[frozenset[int]], name: str) -> Semiautomaton:
+    def _built(self, rows: _Rows, name: str) -> Semiautomaton:
+        groups = list(rows)
         place = {group: index for index, group in enumerate(groups)}
         sink = len(groups)
         check_size("the file's automaton", sink + 1, len(self.letters))
-        table = [[place.get(self._after(group, letter), sink) for letter in self.letters] for group in groups]
+        table = [[place.get(after, sink) for after in row] for row in rows.values()]
         partial = any(target == sink for row in table for target in row)
-        names = [",".join(self.names[state] for state in sorted(group)) for group in groups]
+        lengths = [1 + len(own) for own in self.names]
+        moderate = sum(lengths[state] for group in groups for state in group) <= MAX_NAMES
+        names = [",".join(self.names[n] for n in sorted(group)) for group in groups if moderate]
         observe = [int(bool(group & self.final)) for group in groups]
         if partial:
             table.append([sink] * len(self.letters))
             names.append(SINK)
             observe.append(0)
-        fit = len(set(names)) == len(names) and all(map(is_name, names))
+        fit = moderate and len(set(names)) == len(names) and all(map(is_name, names))
         return Semiautomaton(
             np.array(table, dtype=np.int32),
             start=place[self._closed({self.start})],
