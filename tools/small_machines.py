@@ -1,6 +1,7 @@
 """All automata with up to three states and two letters, compiled and proved, for pages without a server.
 
-``python tools/small_machines.py`` writes them into ``src/krohn/explorer/assets/small.txt``, compressed; a
+``python tools/small_machines.py`` writes them into ``src/krohn/explorer/assets/small.txt``, compressed, and
+the machines of the page's story into ``story.txt`` (``python tools/small_machines.py story`` only those); a
 page without a server looks up drawn automata there. The key of an automaton is its table, with states
 numbered in the order in which words reach them; of two that differ only by the names of letters one is kept.
 """
@@ -18,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.zoo import zoo
 from krohn.construct.compiling import compile
 from krohn.construct.request import Method
-from krohn.explorer.page_data import describe
+from krohn.explorer.page_data import build_machine, describe
 from krohn.proving.verification import verify
 
 MOST_STATES, LETTERS, LENGTH = 3, 2, 12
@@ -81,9 +83,29 @@ def unpacked(text: str) -> dict[str, dict[str, Any]]:
     return result
 
 
+STORY = {
+    "lamp": ("Parity", 24),
+    "clock": ("C12:01", 24),
+    "chairs": ("S4", 16),
+    "five8": ("A5", 8),
+    "five16": ("A5", 16),
+}
+"""The machines of the story by their names in ``story.js``, each with its longest word."""
+
+
+def story() -> dict[str, dict[str, Any]]:
+    """The page's data for each of them; all are proved."""
+    machines = {name: build_machine(zoo(spec), length) for name, (spec, length) in STORY.items()}
+    assert all(each["certificate"]["certified"] for each in machines.values())
+    return machines
+
+
 if __name__ == "__main__":
+    assets = Path(str(files("krohn.explorer") / "assets"))
+    (assets / "story.txt").write_text(packed(story()))
     machines = {}
-    for each in tables():
+    for each in tables() if sys.argv[1:] != ["story"] else ():
         machines[key_of(each)] = machine(each)
         sys.stderr.write(f"{len(machines)} {key_of(each)}\n")
-    Path(str(files("krohn.explorer") / "assets" / ASSET)).write_text(packed(machines))
+    if machines:
+        (assets / ASSET).write_text(packed(machines))

@@ -1,4 +1,4 @@
-"""Draw or type your own, and the guided walk: in a browser, without a server."""
+"""Draw or type your own: in a browser, without a server."""
 
 import base64
 import itertools
@@ -224,9 +224,7 @@ def test_a_state_is_dragged_and_its_arrows_follow(browser: Chrome, pages: Path) 
     assert complaints(browser) == []
 
 
-def test_more_letters_and_states_run_and_the_page_says_what_its_server_adds(
-    browser: Chrome, pages: Path
-) -> None:
+def test_the_page_says_which_networks_it_holds_and_which_it_builds(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
     press = """krohn.find('draw').open = true;
         for (const name of arguments[0])
@@ -238,17 +236,10 @@ def test_more_letters_and_states_run_and_the_page_says_what_its_server_adds(
         False,
     )
     offer, disabled = browser.execute_script(press, ["Add a letter"])
-    assert "3 letters: the drawing runs here, its network does not" in offer
-    assert "a local server compiles and proves what you draw" in offer
-    assert disabled
+    assert "3 letters: this page builds its network, for words of up to 16 letters" in offer
+    assert not disabled
     browser.find_element(By.ID, "try").send_keys("cab")
     assert browser.find_element(By.ID, "try-says").text == "q0 → q0 → q1 → q1: accepted."
-    offer, disabled = browser.execute_script(press, ["Remove the last letter", "Add a state"])
-    assert not disabled  # no word reaches the new state
-    field = browser.find_element(By.ID, "pattern")
-    field.send_keys("(a|b)*abba", Keys.ENTER)
-    assert "5 states that words reach, 2 letters" in browser.find_element(By.ID, "draw-offer").text
-    assert not browser.find_element(By.ID, "show-network").is_enabled()
 
 
 def test_the_table_alone_suffices_for_the_keyboard(browser: Chrome, pages: Path) -> None:
@@ -261,24 +252,6 @@ def test_the_table_alone_suffices_for_the_keyboard(browser: Chrome, pages: Path)
     word.send_keys("a")
     assert browser.find_element(By.ID, "try-says").text == "q0 → q0: not accepted."
     assert browser.execute_script("return krohn.current.word.length") == 12  # keys went to the field alone
-
-
-def test_the_walk_has_five_stops_and_can_be_left(browser: Chrome, pages: Path) -> None:
-    open_page(browser, pages)
-    begin = browser.find_element(By.ID, "walk-begin")
-    begin.click()
-    titles = []
-    for _ in range(5):
-        panel = browser.find_element(By.ID, "walk")
-        titles.append(panel.find_element(By.TAG_NAME, "h2").text)
-        assert len(browser.find_elements(By.CSS_SELECTOR, ".stop")) == 1
-        panel.find_elements(By.TAG_NAME, "button")[1].click()
-    assert [title.split(".")[0] for title in titles] == ["1", "2", "3", "4", "5"]
-    assert not browser.find_element(By.ID, "walk").is_displayed()
-    begin.click()
-    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ESCAPE)
-    assert not browser.find_element(By.ID, "walk").is_displayed()
-    assert not browser.find_elements(By.CSS_SELECTOR, ".stop")
 
 
 CONTRAST = """

@@ -222,9 +222,15 @@ def tab_to(browser: Chrome, name: str, most: int = 400) -> None:
 
 def test_everything_is_done_by_keys_alone(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
-    tab_to(browser, "walk-begin")
-    press(browser, *[Keys.ENTER] * 6)  # opens the walk, and goes through its five stops
-    assert not browser.find_element(By.ID, "walk").is_displayed()
+    tab_to(browser, "story-begin")
+    press(browser, Keys.ENTER)
+    for _ in range(20):  # its fourteen sentences, one after the other
+        browser.execute_async_script("setTimeout(arguments[0], 700)")
+        if not browser.find_element(By.ID, "story").is_displayed():
+            break
+        press(browser, Keys.ENTER)
+    assert not browser.find_element(By.ID, "story").is_displayed()
+    open_page(browser, pages)
     tab_to(browser, "draw-begin")
     press(browser, Keys.ENTER, "(ab)*", Keys.ENTER)
     tab_to(browser, "try")
@@ -260,17 +266,17 @@ def test_everything_is_done_by_keys_alone(browser: Chrome, pages: Path) -> None:
     assert complaints(browser) == []
 
 
-def test_reduced_motion_stills_the_walk(browser: Chrome, pages: Path) -> None:
-    """With motion reduced, the page jumps to a stop; without, it scrolls there."""
+def test_reduced_motion_stills_the_story(browser: Chrome, pages: Path) -> None:
+    """With motion reduced, the page jumps to the box; without, it scrolls there."""
     asked = """const asked = []; const scroll = Element.prototype.scrollIntoView;
         Element.prototype.scrollIntoView = function (how) { asked.push(how.behavior); };
-        krohn.find('walk-begin').click(); Element.prototype.scrollIntoView = scroll;
-        return asked"""
+        krohn.find('story-begin').click();
+        setTimeout(() => { Element.prototype.scrollIntoView = scroll; arguments[0](asked); }, 1500)"""
     for value, behavior in (("reduce", "auto"), ("no-preference", "smooth")):
         try:
             media = [{"name": "prefers-reduced-motion", "value": value}]
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
             open_page(browser, pages)
-            assert browser.execute_script(asked) == [behavior]
+            assert browser.execute_async_script(asked) == [behavior]
         finally:
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

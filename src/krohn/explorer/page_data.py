@@ -41,8 +41,11 @@ SCRIPTS = (
     "breaking.js",
     "server.js",
     "patterns.js",
+    "build.js",
     "draw.js",
-    "walk.js",
+    "link.js",
+    "trained.js",
+    "story.js",
     "results.js",
     "explorer.js",
 )
@@ -82,6 +85,8 @@ def render_page(payload: dict[str, Any]) -> str:
     parts = {
         "/* style */": _asset("page.css"),
         "/* small */": small_text(),
+        "/* stories */": _asset("story.txt"),
+        "/* gpt */": _asset("gpt.json"),
         "/* scripts */": "\n".join(_asset(name) for name in SCRIPTS),
         "{/* data */}": data.replace("<", "\\u003c")
         .replace("\u2028", "\\u2028")
@@ -117,7 +122,7 @@ LENGTH = 64
 MAX_PARAMETERS = 400_000
 """Of a network in a page, which holds every weight: more makes a page too heavy to send and to run."""
 
-QUANTITIES = ("depth", "dim", "heads", "mlp_width", "num_parameters", "max_weight")
+QUANTITIES = ("depth", "blocks", "dim", "heads", "mlp_width", "num_parameters", "max_weight")
 
 
 def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, Any]:

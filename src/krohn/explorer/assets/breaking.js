@@ -90,7 +90,7 @@ krohn.Breaking = class {
     this.mark();
     krohn.showSeal(this.explorer.machine, step !== 0);
     this.explorer.rerun();
-    this.search();
+    this.searching = this.search();
   }
 
   any() {
@@ -105,18 +105,50 @@ krohn.Breaking = class {
     this.nudge();
   }
 
+  /* The same weight every time: the first of the fullest matrix that is not 0. */
+  breakOne() {
+    const name = this.fullest(this.explorer.network.tensors);
+    krohn.find("matrix").value = name;
+    this.draw();
+    this.choose(name, this.explorer.network.tensors[name].values.findIndex((value) => value !== 0));
+    krohn.find("nudge").value = 80;
+    this.nudge();
+  }
+
   restore() {
     this.round++;
+    this.wrong = null;
     if (!this.chosen) return;
     this.explorer.network.tensors[this.chosen.name].values[this.chosen.index] = this.chosen.value;
     krohn.showSeal(this.explorer.machine, false);
+  }
+
+  isChanged() {
+    return Boolean(this.chosen) && Number(krohn.find("nudge").value) !== 0;
+  }
+
+  /* The changed weight in a link: its matrix, its place and how far it is moved. */
+  written() {
+    return `${this.chosen.name}:${this.chosen.index}:${krohn.find("nudge").value}`;
+  }
+
+  fromLink(text) {
+    const [name, index, step] = text.split(":");
+    const [place, moved] = [Number(index), Number(step)];
+    const tensor = this.names.includes(name) ? this.explorer.network.tensors[name] : null;
+    if (!tensor || !Number.isInteger(place) || !Number.isInteger(moved) || !(place in tensor.values) || Math.abs(moved) > 100) return;
+    krohn.find("matrix").value = name;
+    this.draw();
+    this.choose(name, place);
+    krohn.find("nudge").value = moved;
+    this.nudge();
   }
 
   mend() {
     this.restore();
     krohn.find("nudge").value = 0;
     this.mark();
-    this.tell("Mended: these are the certified weights again.");
+    this.tell(this.explorer.machine.certificate ? "Mended: these are the certified weights again." : "Mended: these are the weights as built again.");
     this.explorer.rerun();
   }
 
@@ -128,11 +160,12 @@ krohn.Breaking = class {
     if (!found || round !== this.round) return;
     if (!found.word) {
       const random = `${found.long} random ones of ${network.length}`;
-      return this.tell(`Still right on all words of up to ${found.shortest} letters and ${random}. That is no proof: only the weights as compiled are certified.`);
+      return this.tell(`Still right on all words of up to ${found.shortest} letters and ${random}. That is no proof.`);
     }
     const { letters } = machine.automaton;
+    this.wrong = found.word;
     const text = found.word.map((letter) => letters[letter]).join(" ");
-    const show = krohn.make("button", { type: "button", on: { click: () => this.explorer.setWord(found.word, found.word.length) } }, "Show it above");
+    const show = krohn.make("button", { type: "button", id: "show-wrong", on: { click: () => this.explorer.present(found.word) } }, "Show it above");
     krohn.find("damage").className = "damage bad";
     const count = `${found.word.length} ${found.word.length === 1 ? "letter" : "letters"}`;
     const all = found.shortest === 1 ? "1 letter" : `${found.shortest} letters`;

@@ -58,7 +58,7 @@ krohn.Draw = class {
   }
 
   onPattern(event) {
-    event.preventDefault();
+    if (event) event.preventDefault();
     try {
       const found = new krohn.Pattern(this.pattern.value).automaton();
       if (found.table.length > krohn.MAX_DRAWN) throw new Error(`This pattern has ${found.table.length} states; the board has room for ${krohn.MAX_DRAWN}.`);
@@ -184,8 +184,7 @@ krohn.Draw = class {
       ? `${size}: this page holds its network and the proof.`
       : this.ask
         ? `${size}: the server behind this page compiles and proves its network.`
-        : `${size}: the drawing runs here, its network does not. This page holds the networks of automata with up to 3 states and 2 letters. For more, start “krohn explore” and draw there, where a local server compiles and proves what you draw; or keep the JSON and run “krohn explore drawing.json”.`;
-    krohn.find("show-network").disabled = !small && !this.ask;
+        : `${size}: this page builds its network, for words of up to ${krohn.BUILT_LENGTH} letters, and runs it; it is not proved. For a proof, and fewer layers, keep the JSON and run “krohn explore drawing.json”.`;
   }
 
   drawTable() {
@@ -249,7 +248,7 @@ krohn.Draw = class {
   }
 
   picture() {
-    return krohn.pictureOf(this);
+    return krohn.pictureOf({ ...this, names: null });
   }
 
   keep(name, text) {
@@ -262,17 +261,50 @@ krohn.Draw = class {
   /* The network: out of the table in this page, from the server behind it, or by a command. */
   async network() {
     const found = await krohn.lookUp(this);
-    if (found) {
-      this.add(found);
-      krohn.find("name").scrollIntoView({ block: "start" });
-      return this.tell("");
-    }
-    if (this.ask) return this.ask.send({ spec: "drawing", file: JSON.parse(this.json()), length: 32 });
+    if (!found && this.ask) return this.ask.send({ spec: "drawing", file: JSON.parse(this.json()), length: 32 });
+    this.add(this.linked(found || krohn.build(this)));
+    krohn.find("name").scrollIntoView({ block: "start" });
+    this.tell("");
+  }
+
+  /* The machine with what a link needs to draw it again: its pattern is its name, a drawing is written out. */
+  linked(machine) {
+    if (this.name === "drawing") machine.drawing = this.written();
+    return machine;
+  }
+
+  written() {
+    const spots = this.places.map(({ x, y }) => `${Math.round(x)},${Math.round(y)}`);
+    const rows = this.table.map((row) => row.map((target) => target.toString(36)).join(""));
+    return [encodeURIComponent(this.letters.join("")), this.start, [...this.accept].join("."), rows.join("."), spots.join(".")].join(";");
+  }
+
+  /* The machine of a drawing in a link, also put on the board; null if it is none. */
+  async fromLink(text, name) {
+    const [letters, start, accept, rows, spots = ""] = text.split(";");
+    const table = (rows || "").split(".").map((row) => [...row].map((sign) => Number.parseInt(sign, 36)));
+    const signs = [...decodeURIComponent(letters || "")];
+    const fits = table.length <= krohn.MAX_DRAWN && signs.length && signs.length <= krohn.MAX_LETTERS && new Set(signs).size === signs.length;
+    const inside = (state) => Number.isInteger(state) && state >= 0 && state < table.length;
+    if (!fits || !table.every((row) => row.length === signs.length && row.every(inside)) || !inside(Number(start))) return null;
+    const chosen = (accept || "").split(".").filter(Boolean).map(Number).filter(inside);
+    this.set({ letters: signs, table, accept: chosen, name });
+    this.start = Number(start);
+    const places = spots.split(".").map((pair) => pair.split(",").map(Number));
+    if (places.length === table.length && places.flat().every(Number.isFinite)) this.places = places.map(([x, y]) => ({ x, y }));
+    this.draw();
+    return this.linked((await krohn.lookUp(this)) || krohn.build(this));
+  }
+
+  async fromPattern(text) {
+    this.pattern.value = text;
+    this.onPattern();
+    return this.name === `regex:${text}` ? this.linked((await krohn.lookUp(this)) || krohn.build(this)) : null;
   }
 };
 
 /* The drawing as a picture, with the classes that the explorer's diagrams have. */
-krohn.pictureOf = function ({ places, table, letters, start, accept }) {
+krohn.pictureOf = function ({ places, table, letters, start, accept, names }) {
   const safe = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const middle = { x: places.reduce((sum, p) => sum + p.x, 0) / places.length, y: places.reduce((sum, p) => sum + p.y, 0) / places.length };
   const pairs = new Map();
@@ -315,7 +347,7 @@ krohn.pictureOf = function ({ places, table, letters, start, accept }) {
   places.forEach(({ x, y }, state) => {
     const circle = (r, kind) => `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${r}" fill="#fff" stroke="#555" class="${kind}"${kind === "state" ? ` data-state="${state}"` : ""}/>`;
     parts.push(...(accept.has(state) ? [circle(krohn.R + 4, "accept")] : []), circle(krohn.R, "state"));
-    parts.push(`<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" dy="0.35em" font-size="13" text-anchor="middle" class="name" data-state="${state}">q${state}</text>`);
+    parts.push(`<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" dy="0.35em" font-size="13" text-anchor="middle" class="name" data-state="${state}">${names ? names[state] : `q${state}`}</text>`);
   });
   const across = places.map((p) => p.x);
   const down = places.map((p) => p.y);
@@ -343,15 +375,15 @@ krohn.startArrow = function (places, start, pairs, middle, ring) {
   ];
 };
 
-/* The table of small machines, unpacked when it is first needed. */
-krohn.smallMachines = async function () {
-  if (krohn.small) return krohn.small;
-  const node = krohn.find("small");
-  const text = node ? node.textContent.trim() : "";
-  if (!text) return (krohn.small = {});
+/* Machines that the page keeps packed, by name; unpacked when they are first needed. */
+krohn.packed = {};
+krohn.unpacked = async function (id) {
+  if (krohn.packed[id]) return krohn.packed[id];
+  const text = krohn.find(id).textContent.trim();
+  if (!text) return (krohn.packed[id] = {});
   const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return (krohn.small = JSON.parse(await new Response(stream).text()));
+  return (krohn.packed[id] = JSON.parse(await new Response(stream).text()));
 };
 
 /* States that words reach, numbered as they are reached. */
@@ -364,7 +396,7 @@ krohn.inOrder = function (table, start) {
 /* The machine of a drawing, if it is among the small ones: with its own names, its letters perhaps exchanged. */
 krohn.lookUp = async function (drawing) {
   if (drawing.letters.length > 2) return null;
-  const small = await krohn.smallMachines();
+  const small = await krohn.unpacked("small");
   const two = drawing.table.map((row) => (row.length === 1 ? [row[0], row[0]] : row));
   const key = (table) => table.map((row) => row.join("")).join(".");
   const plain = krohn.inOrder(two, drawing.start);
@@ -375,15 +407,26 @@ krohn.lookUp = async function (drawing) {
   return krohn.renamed(found, drawing, exchanged ? other.order : plain.order, exchanged);
 };
 
+krohn.aboutDrawing = (name) =>
+  name.startsWith("regex:") ? `Does the word read so far match ${name.slice(6)}?` : "The automaton that you drew: every letter moves it along one arrow.";
+
+/* A machine whose two letters do the same, without the second: its words are among those that are proved. */
+krohn.firstLetterOnly = function ({ automaton, network }) {
+  automaton.table = automaton.table.map((row) => [row[0]]);
+  const { embedding } = network.tensors;
+  const values = krohn.numbers(embedding.data).slice(0, embedding.shape[1]);
+  network.tensors.embedding = { shape: [1, embedding.shape[1]], values };
+};
+
 /* Letters and states of a small machine are signs that no text has by chance: names are put in their place. */
 krohn.renamed = function (small, drawing, order, exchanged) {
-  const letters = drawing.letters.length === 1 ? [drawing.letters[0], `${drawing.letters[0]}′`] : drawing.letters;
-  const names = { "\ue000": letters[exchanged ? 1 : 0], "\ue001": letters[exchanged ? 0 : 1] };
+  const { letters } = drawing;
+  const names = { "\ue000": letters[exchanged ? 1 : 0], "\ue001": letters[exchanged ? 0 : 1] || letters[0] };
   for (const [state, name] of order.entries()) names[String.fromCharCode(0xe010 + state)] = `q${name}`;
   const machine = JSON.parse(JSON.stringify(small).replace(/[\ue000-\ue012]/g, (sign) => JSON.stringify(names[sign]).slice(1, -1)));
   const { automaton, network } = machine;
   machine.name = drawing.name;
-  machine.about = drawing.name === "drawing" ? "The automaton that you drew: every letter moves it along one arrow." : `Does the word read so far match ${drawing.name.replace("regex:", "")}?`;
+  machine.about = krohn.aboutDrawing(drawing.name);
   automaton.letters = [...letters];
   automaton.observe = order.map((state) => (drawing.accept.has(state) ? 1 : 0));
   automaton.accepting = automaton.observe.flatMap((value, state) => (value ? [state] : []));
@@ -394,12 +437,14 @@ krohn.renamed = function (small, drawing, order, exchanged) {
     const swapped = new Float64Array([...values.slice(dim, 2 * dim), ...values.slice(0, dim)]);
     network.tensors.embedding.data = btoa(String.fromCharCode(...new Uint8Array(swapped.buffer)));
   }
+  if (letters.length === 1) krohn.firstLetterOnly(machine);
   machine.diagram = krohn.pictureOf({
     places: order.map((state) => drawing.places[state]),
     table: automaton.table,
     letters: automaton.letters,
     start: 0,
     accept: new Set(automaton.accepting),
+    names: automaton.states,
   });
   return machine;
 };

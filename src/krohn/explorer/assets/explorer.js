@@ -10,6 +10,7 @@ krohn.Explorer = class {
     this.timer = null;
     krohn.showFacts(machine);
     this.diagram = new krohn.Diagram(machine, this.colours, (state) => this.towards(state));
+    this.trained = new krohn.Trained(this);
     this.letters = new krohn.Word(this);
     this.score = new krohn.Score(this);
     this.inside = new krohn.Inside(this);
@@ -17,6 +18,16 @@ krohn.Explorer = class {
     this.roll = krohn.dice(7);
     const length = Math.min(12, this.network.length);
     this.setWord(this.randomWord(length), Math.min(5, length));
+    if (machine.built) this.tryWords();
+  }
+
+  /* A network that was built here is run on words, as no one has proved it. */
+  async tryWords() {
+    const { machine } = this;
+    const found = await krohn.firstWrong(new krohn.Network(machine.network), machine.automaton, () => krohn.current !== this);
+    if (!found || krohn.current !== this) return;
+    machine.tried = found.word ? ", and wrong on some word" : `; right on all words of up to ${found.shortest} letters and ${found.long} random ones of ${this.network.length}`;
+    krohn.showSeal(machine, this.breaking.isChanged());
   }
 
   /* Random letters from a state on; a letter into a state that no letter leaves is taken only if all do. */
@@ -48,6 +59,7 @@ krohn.Explorer = class {
   rerun(from = 0) {
     this.trace = this.network.run(this.word, true);
     this.truth = krohn.simulate(this.machine.automaton, this.word);
+    this.learned = this.trained.outputs(this.word);
     this.letters.draw(from);
     this.score.draw(from);
     this.show();
@@ -98,6 +110,16 @@ krohn.Explorer = class {
     this.letters.show(this.cursor);
     this.score.show(this.cursor);
     this.inside.show(this.cursor);
+    if (this.scene) this.scene.show(at(this.cursor));
+    krohn.noteLink();
+  }
+
+  /* A word that something else on the page found: shown at its last letter, and scrolled to. */
+  present(word) {
+    this.stop();
+    this.setWord(word, word.length);
+    krohn.find("word").scrollIntoView({ block: "start", behavior: krohn.pace() });
+    this.announce();
   }
 
   announce() {
@@ -112,13 +134,29 @@ krohn.Explorer = class {
   toggle() {
     if (this.timer) return this.stop();
     if (this.cursor === this.word.length && this.word.length >= this.network.length) this.setWord([], 0);
+    this.goal = Infinity;
+    this.begin();
+  }
+
+  begin() {
     krohn.find("play").textContent = "Pause";
     krohn.find("play").setAttribute("aria-pressed", "true");
     this.tick();
   }
 
+  /* Up to the letter of that number, one after the other. */
+  play(goal) {
+    this.stop();
+    const missing = goal - this.word.length;
+    if (missing > 0) this.setWord([...this.word, ...this.randomWord(missing, this.end())], this.cursor);
+    this.goal = Math.min(goal, this.word.length);
+    if (krohn.pace() === "auto") return this.go(this.goal);
+    this.begin();
+  }
+
   /* One step on; at the end of the word a random letter is added. */
   tick() {
+    if (this.cursor >= this.goal) return this.stop();
     if (this.cursor < this.word.length) this.go(this.cursor + 1);
     else if (this.word.length < this.network.length) this.setWord([...this.word, ...this.randomWord(1, this.end())], this.word.length + 1);
     else return this.stop();
@@ -137,7 +175,7 @@ krohn.Explorer = class {
 
 krohn.onKey = function (event) {
   const explorer = krohn.current;
-  const busy = event.target.closest("input, select, textarea, summary, #results, #draw, #walk");
+  const busy = event.target.closest("input, select, textarea, summary, #results, #draw, #story");
   if (!explorer || busy || event.ctrlKey || event.metaKey || event.altKey) return;
   const onButton = event.target.closest("button, a");
   const act = {
@@ -157,6 +195,8 @@ krohn.onKey = function (event) {
   else return;
   event.preventDefault();
 };
+
+krohn.pace = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 krohn.open = function (machine) {
   if (krohn.current) krohn.current.stop();
@@ -185,7 +225,7 @@ krohn.card = function (machine) {
     picture.classList.add("dots");
     picture.append(...colours.map((colour) => krohn.make("i", { style: colour })));
   }
-  const facts = `${machine.automaton.states.length} states · ${size.depth} ${size.depth === 1 ? "layer" : "layers"} · ${size.dim} dimensions`;
+  const facts = `${machine.automaton.states.length} states · ${size.depth} ${size.depth === 1 ? "layer" : "layers"} · words up to ${machine.network.length} letters`;
   krohn.fill(button, picture, krohn.make("b", {}, machine.name), krohn.make("span", { class: "note" }, facts));
   button.addEventListener("click", () => krohn.find("name").scrollIntoView({ block: "start" }));
   return button;
@@ -213,6 +253,8 @@ krohn.wire = function () {
   });
   krohn.find("type").addEventListener("submit", (event) => event.preventDefault());
   document.addEventListener("keydown", krohn.onKey);
+  krohn.find("copy").hidden = location.protocol === "about:";
+  on("copy", () => krohn.copyLink());
   krohn.wireTheme();
 };
 
@@ -262,11 +304,20 @@ krohn.begin = function () {
     krohn.open(machine);
   };
   const ask = data.server ? new krohn.Ask(add) : null;
-  new krohn.Draw(add, ask);
-  new krohn.Walk();
-  const wanted = decodeURIComponent(location.hash.slice(1));
-  if (data.machines.length) krohn.open(data.machines.find((machine) => machine.name === wanted) || data.machines[0]);
+  const draw = new krohn.Draw(add, ask);
+  new krohn.Story();
+  const link = krohn.readLink(location.hash);
+  const known = link && !link.drawing && data.machines.find((machine) => machine.name === link.name);
+  if (data.machines.length) krohn.open(known || data.machines[0]);
   if (data.results) krohn.showViews(data);
+  const show = async (wanted, scroll) => {
+    const found = await krohn.follow(wanted, data.machines, draw, ask);
+    if (found && scroll) krohn.find("name").scrollIntoView({ block: "start" });
+  };
+  if (known) krohn.restore(link);
+  else show(link, true);
+  if (known && data.gallery) krohn.find("name").scrollIntoView({ block: "start" });
+  addEventListener("hashchange", () => show(krohn.readLink(location.hash), true));
 };
 
 krohn.begin();

@@ -2,6 +2,7 @@
 /* What stays the same for every word: the summary, the sizes beside the theorems, the certificate. */
 krohn.LABELS = {
   depth: "layers",
+  blocks: "blocks of GPT-2",
   dim: "dimensions",
   heads: "heads per layer",
   mlp_width: "MLP width",
@@ -36,6 +37,8 @@ krohn.showSeal = function (machine, changed) {
   const words = `${automaton.letters.length}${krohn.raised(network.length)}`;
   const text = changed
     ? "a weight is changed: nothing is proved about this network"
+    : machine.built
+      ? `built in this page, not proved${machine.tried || ""}`
     : proved
       ? `proved right on every word of up to ${network.length} letters; there are ${words} words of ${network.length} letters alone`
       : "no certificate";
@@ -90,7 +93,13 @@ krohn.showSizes = function (sizes) {
       );
     return krohn.make("div", { class: "quantity" }, krohn.make("h3", {}, krohn.LABELS[row.name] || row.name), ...bars);
   });
-  krohn.fill("sizes", ...rows, krohn.make("p", { class: "note" }, `Bars are logarithmic. The paper’s recipe: what its construction would need by its own formulas. ${sizes.theorem}: what it promises in general.`));
+  const built = Object.fromEntries(sizes.rows.map((row) => [row.name, row.built]));
+  const list = krohn.make("dl", { class: "proof" });
+  for (const name of ["depth", "blocks", "dim", "num_parameters"]) {
+    if (built[name] !== undefined) list.append(krohn.make("dt", {}, name === "dim" ? "width" : krohn.LABELS[name]), krohn.make("dd", {}, krohn.text(built[name])));
+  }
+  if (!rows.length) return void krohn.fill("sizes", list);
+  krohn.fill("sizes", list, ...rows, krohn.make("p", { class: "note" }, `Bars are logarithmic. The paper’s recipe: what its construction would need by its own formulas. ${sizes.theorem}: what it promises in general.`));
 };
 
 krohn.exponent = function (text) {
@@ -102,7 +111,7 @@ krohn.exponent = function (text) {
 krohn.placeOf = (layer, depth) => (layer < 1 ? "" : layer <= depth ? `layer ${layer} · ` : "read-out · ");
 
 krohn.showCertificate = function (certificate, network, changed) {
-  if (!certificate) return void krohn.fill("certificate", krohn.make("p", {}, "This network has no certificate."));
+  if (!certificate) return void krohn.fill("certificate", krohn.make("p", {}, "This network was built in your browser by a general recipe and is not proved. krohn compile writes a smaller one, and krohn verify proves it."));
   const { exhaustive } = certificate;
   const margin = certificate.margin === null ? "unlimited" : certificate.margin.toPrecision(4);
   const facts = [

@@ -30,7 +30,7 @@ krohn.Network = class {
     this.shape = payload.shape;
     this.tensors = {};
     for (const [name, tensor] of Object.entries(payload.tensors)) {
-      this.tensors[name] = { shape: tensor.shape, values: krohn.numbers(tensor.data) };
+      this.tensors[name] = { shape: tensor.shape, values: tensor.values ? tensor.values.slice() : krohn.numbers(tensor.data) };
     }
     this.dim = this.tensors.embedding.shape[1];
     this.states = this.tensors.readout.shape[1];

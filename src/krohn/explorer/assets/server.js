@@ -48,7 +48,7 @@ krohn.Ask = class {
     this.file.value = "";
   }
 
-  async send(request) {
+  async send(request, then) {
     this.stop();
     const waiting = (this.waiting = new AbortController());
     this.busy(true);
@@ -68,6 +68,7 @@ krohn.Ask = class {
     if (answer.error) return this.tell(answer.error, true);
     this.tell(`${answer.machine.name} is ready.`);
     this.add(answer.machine);
+    if (then) then();
   }
 
   stop() {

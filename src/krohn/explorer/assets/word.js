@@ -40,6 +40,10 @@ krohn.Word = class {
     return { word };
   }
 
+  written(word) {
+    return word.map((letter) => this.explorer.machine.automaton.letters[letter]).join(this.isPlain() ? "" : " ");
+  }
+
   note(text) {
     krohn.find("typed-note").textContent = text;
     krohn.find("typed").setAttribute("aria-invalid", text ? "true" : "false");
@@ -47,7 +51,7 @@ krohn.Word = class {
 
   /* All letters anew, or those from a place on; `show` then marks the current one. */
   draw(from) {
-    const { word, machine } = this.explorer;
+    const { word } = this.explorer;
     const list = krohn.find("letters");
     if (from === 0) {
       this.cells = [];
@@ -59,17 +63,18 @@ krohn.Word = class {
       list.append(this.cells[index]);
     }
     if (document.activeElement !== krohn.find("typed")) {
-      krohn.find("typed").value = word.map((letter) => machine.automaton.letters[letter]).join(this.isPlain() ? "" : " ");
+      krohn.find("typed").value = this.written(word);
       this.note("");
     }
   }
 
   cell(index) {
-    const { word, truth, trace, machine, colours } = this.explorer;
+    const { word, truth, trace, machine, colours, learned } = this.explorer;
     const { letters, states } = machine.automaton;
     const wrong = trace.outputs[index] !== truth[index];
     const [letter, state] = [letters[word[index]], states[trace.outputs[index]]];
-    const label = `Letter ${index + 1}, ${letter}: state ${state}${wrong ? `, wrong, it must be ${states[truth[index]]}` : ""}`;
+    const taught = learned ? `; trained: ${states[learned[index]]}${learned[index] === truth[index] ? "" : ", wrong"}` : "";
+    const label = `Letter ${index + 1}, ${letter}: state ${state}${wrong ? `, wrong, it must be ${states[truth[index]]}` : ""}${taught}`;
     return krohn.make(
       "li",
       { class: wrong ? "wrong" : null },
@@ -78,6 +83,7 @@ krohn.Word = class {
         { type: "button", "aria-label": label, tabindex: -1, on: { click: () => this.explorer.go(index + 1) } },
         krohn.make("span", { class: "sign" }, letter),
         krohn.make("span", { class: "after", style: colours[trace.outputs[index]] }, state),
+        learned ? krohn.make("span", { class: learned[index] === truth[index] ? "learned" : "learned wrong", style: colours[learned[index]] }, states[learned[index]]) : null,
       ),
     );
   }
