@@ -63,7 +63,7 @@ letter is under [holds](#holds).
 ## Can, and learned
 
 *can*: by theorem, for words of every length, under the assumptions of [its
-row](../../docs/can-my-layer.md#can-it); a *no* does not exclude words as short as T, and that of a GPT with
+row](../../docs/layer-families.md); a *no* does not exclude words as short as T, and that of a GPT with
 positions supposes TC⁰ ≠ NC¹. Mamba-3's *no*
 for counters comes from a floor on its decay (turning by π takes a factor of e^−0.0001 at least); without the
 floor C2 and C3 would be *yes*. Then the seeds that pass at T and at 4T, of those trained; after *Muon* the

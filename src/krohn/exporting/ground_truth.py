@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def meaning_of(network: CompiledNetwork, decoder: Decoder) -> Json:
-    """The network's own meaning, and where it lies in the decoder; ``docs/export.md`` has the schema.
+    """The network's own meaning, and where it lies in the decoder; ``docs/meaning.md`` has the schema.
 
     ``channel`` is the place in the residual stream that holds ``scale`` times what is named: after the heads
     of the layer's first block, and after its last block. A block without heads goes on with a layer's MLP.

@@ -22,7 +22,7 @@ from krohn.lab.training.config import (
     TaskConfig,
 )
 
-PAGE = (Path(__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "training-options.md").read_text(encoding="utf-8")
 OPTIONS = [option for parameter in train.command.params for option in parameter.opts if option[:2] == "--"]
 
 # Flag -> words to type with it, what it must make of its place, and what else must be typed for it to matter.
@@ -101,7 +101,7 @@ def test_every_option_is_in_one_of_the_tables_below() -> None:
 @every("option", OPTIONS)
 def test_every_option_is_described_in_the_documentation(option: str) -> None:
     row = re.search(rf"^\| [^|]*`{option}(?![\w-])[^|]*\| .+ \|$", PAGE, flags=re.MULTILINE)
-    assert row, f"docs/training.md must say in a table what {option} does"
+    assert row, f"docs/training-options.md must say in a table what {option} does"
 
 
 @every("setting", SETTINGS)
