@@ -94,7 +94,7 @@ SETTINGS = (
     Setting("--reveal", "task.reveal", "Probability that a label is shown."),
     Setting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
     Setting("--bos", "task.bos", "Put a beginning-of-sequence token before the first letter."),
-    Setting("--distribution", "task.distribution", "Distribution of the inputs; see docs/training-options.md."),
+    Setting("--distribution", "task.distribution", "Distribution of inputs; see docs/training-options.md."),
     Setting(
         "--model",
         "model.kind",
