@@ -16,9 +16,6 @@ import krohn
 from krohn.cli.app import COMMANDS, CommandTable, app
 from krohn.construct.request import TransformerOptions
 
-FUNCTIONS = {"bench": "card"}
-"""Commands whose function has another name."""
-
 ALIKE = {
     "spec": "automaton",
     "specs": "automata",
@@ -49,6 +46,7 @@ ELSEWHERE: dict[str, str] = {
     "understand.prefixes": "krohn.lab.interpret.prefixes:patch_prefixes",
     "understand.device": "krohn.lab.interpret.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",
+    "run.word": "krohn:run",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.automata.datasets:write_dataset",
     "sample.export": "krohn.network.gpt2.token_words:token_sampler",
@@ -89,12 +87,11 @@ def test_every_command_is_a_function_or_a_group_of_them() -> None:
     """No command is left out: each has a public name, and each member of a group is a method of it."""
     assert set(EVERY) == set(COMMANDS)
     for name, command in EVERY.items():
-        public = FUNCTIONS.get(name, name)
-        assert public in krohn.__all__, f"krohn {name} has no krohn.{public}"
+        assert name in krohn.__all__, f"krohn {name} has no krohn.{name}"
         if not isinstance(command, click.Group):
-            assert callable(getattr(krohn, public)), public
+            assert callable(getattr(krohn, name)), name
         for inner in getattr(command, "commands", {}):
-            assert callable(method(public, inner)), f"{name} {inner}"
+            assert callable(method(name, inner)), f"{name} {inner}"
 
 
 def method(name: str, inner: str) -> Any:
@@ -112,8 +109,7 @@ def resolved(place: str) -> Any:
 
 
 def parameters(name: str, inner: str = "") -> set[str]:
-    public = FUNCTIONS.get(name, name)
-    function = method(public, inner) if inner else getattr(krohn, public)
+    function = method(name, inner) if inner else getattr(krohn, name)
     known = set(inspect.signature(function).parameters)
     return known | set(get_type_hints(TransformerOptions)) if name == "compile" else known
 

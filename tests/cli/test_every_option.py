@@ -20,7 +20,6 @@ ARGUMENTS = {
     "analyze": ["C2"],
     "atlas": ["--states", "2", "--letters", "2"],
     "barrington": ["x"],
-    "bench": ["--module", "a:b"],
     "card": ["a:b"],
     "circuit": ["C2"],
     "compile": ["C2"],

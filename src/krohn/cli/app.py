@@ -33,7 +33,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sample": ("sample", "Write random words and their states as a data set."),
     "train": ("train", "Train networks on an automaton, several replicates at once."),
     "card": ("card", "Find what a layer can track, what it learns, and up to which length."),
-    "bench": ("bench", "The old name of card."),
     "reproduce": ("reproduce", "Rerun an experiment of the paper: runs, table and figures."),
     "results": ("results", "List, show, merge, export and import stored runs."),
     "export": ("export", "Write a network as a stock GPT-2, for TransformerLens, or as ONNX."),

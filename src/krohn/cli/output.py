@@ -16,7 +16,7 @@ AFTER, EVERY = 2.0, 0.5
 FIRST = 10.0
 """Seconds until a pipe or a file gets a line; each later one comes after twice the time."""
 
-OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card", "bench"}
+OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card"}
 """Commands that show their own progress, or that wait for input."""
 
 

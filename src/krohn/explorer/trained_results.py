@@ -26,8 +26,8 @@ SHOWN = 64
 """Positions of an attention map that are drawn."""
 
 MAX_POINTS = 60
-MAPS = ("depth", "uniform")
-"""Experiments whose cells are an automaton and a number of layers."""
+MAP = "depth"
+"""The experiment whose cells are an automaton and a number of layers."""
 
 
 class Replicate(Protocol):
@@ -82,7 +82,7 @@ def results_view(records: Iterable[Replicate], members: Iterable[Cell]) -> dict[
     cells = [
         {"task": str(m.label["task"]), "depth": int(m.label["depth"]), "run": m.run_id}
         for m in members
-        if m.experiment in MAPS and {"task", "depth"} <= set(m.label) and m.run_id in by_run
+        if m.experiment == MAP and {"task", "depth"} <= set(m.label) and m.run_id in by_run
     ]
     cells.sort(key=lambda cell: (_rank(str(cell["task"])), cell["depth"]))
     attention = [view for group in by_run.values() for record in group if (view := _attention(record))]

@@ -327,7 +327,5 @@ def test_the_paper_scale_has_no_curriculum() -> None:
 def test_unknown_names_list_the_known() -> None:
     with pytest.raises(UnknownName, match=r"one of depth, .*, networks.*; got 'heat'"):
         experiment("heat")
-    with pytest.raises(UnknownName, match=r"^uniform is part of depth now: krohn reproduce depth, .*$"):
-        experiment("uniform")
     with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
         parse_scale("huge")

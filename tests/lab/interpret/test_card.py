@@ -18,7 +18,7 @@ from krohn.cli.card import task_names
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
 from krohn.lab.cards import card_files
-from krohn.lab.cards.card import Card, conflict, estimate, theorem
+from krohn.lab.cards.card import conflict, estimate, theorem
 from krohn.lab.cards.harness import Effort, made, trained
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.models.registry import kinds
@@ -148,14 +148,6 @@ def test_progress_is_reported_within_a_network(monkeypatch) -> None:
     lines: list[str] = []
     krohn.card("gru", ["C2"], **QUICK, tell=lines.append)
     assert [line[10:] for line in lines[1:3]] == ["C2, seed 0: step 0 of 2", "C2, seed 0: step 1 of 2"]
-
-
-def test_the_old_name_says_so(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("krohn.lab.cards.card.card", lambda *_, **__: Card("a:b", (), {"length": 4}))
-    assert run(["bench", "--module", "a:b", "--task", "C2", "--json"]) == 0
-    shown = capsys.readouterr()
-    assert "krohn bench is now krohn card LAYER" in shown.err
-    assert json.loads(shown.out)["layer"] == "a:b"
 
 
 def test_the_same_seeds_give_the_same_numbers_and_leave_other_randomness_alone() -> None:

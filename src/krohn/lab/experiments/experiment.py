@@ -6,7 +6,7 @@ from typing import Any
 
 from krohn.base.strict_json import shown
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
-from krohn.lab.experiments.names import FORMER, Scale
+from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Member, Record, canonical
 from krohn.lab.experiments.store import Store
 from krohn.lab.figures.style import Figure
@@ -63,9 +63,8 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
     wins, then the longer one.
     """
     best: dict[str, Cell] = {}
-    former = [name for name, now in FORMER.items() if now == experiment]
     known = [
-        *(member for name in (experiment, *former) for member in store.members(name, scale)),
+        *store.members(experiment, scale),
         *(
             Member(experiment=experiment, scale=scale, run_id=run.config.run_id, label=run.label)
             for run in planned

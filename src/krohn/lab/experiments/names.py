@@ -11,16 +11,11 @@ EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
     *("networks", "expressivity", "sample"),
 )
-# Experiments merged into another: their stored results are shown there.
-FORMER = {"uniform": "depth"}
 ENGINE_NAMES = ("local", "ray")
 
 
 def check_experiment(name: str) -> None:
     """Refuses an unknown experiment; suggests the nearest name or the list."""
-    if name in FORMER:
-        now = FORMER[name]
-        raise UnknownName(f"{name} is part of {now} now: krohn reproduce {now}, which shows its results too")
     if name not in EXPERIMENT_NAMES:
         near = get_close_matches(name[:40], EXPERIMENT_NAMES, n=1)
         hint = f": did you mean {near[0]}?" if near else ""
