@@ -24,7 +24,7 @@ PAGE = ROOT / "results" / "tables" / "width.md"
 FIGURE = ROOT / "results" / "tables" / "width"
 POINTS = ROOT / "results" / "proofs" / "width.jsonl"
 CONSTANT = (*(f"C{n}" for n in range(2, 9)), "C2xC2", "C2xC2xC2", "D8")
-"""Automata that one layer of constant width does at every length (results/tables/sizes.md)."""
+"""Automata that one layer with constant heads does at every length (results/tables/sizes.md)."""
 OTHERS = tuple(name for name in PAPER_AUTOMATA if name not in CONSTANT)
 LENGTHS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PRECISIONS = (8, 24, 53)
@@ -139,7 +139,7 @@ and place jointly and pack several letters into a number.
 ![Width of one layer against the length of words: needed, sufficient, and built with a proof](width.svg)
 
 *At {usual} bits. Grey: excluded. Filled points: certified in float32; hollow: in float64. The last panel has
-the ten automata that one layer of constant width does; there the two curves do not move.*
+the ten automata that one layer with constant heads does; there the two curves do not move.*
 
 For nine automata both curves grow linearly but for a logarithm: at T = 1,000,000 and {usual} bits they are
 a factor of {least} to {most} apart. Nothing is excluded where *needed* is 1, for example at T = 100 and

@@ -40,7 +40,7 @@ def proof_text(proof: dict[str, Any], name: str) -> str:
     which = "words of every length" + ("" if proof["words"] == "all" else ", of those that training draws")
     if proof["proved"]:
         return (
-            f"certified: {name}, {which}, float32, any order of adding\n"
+            f"certified: {name}, {which}, float32, sums in any order\n"
             f"{proof['boxes']} boxes closed under {proof['steps']} steps; "
             f"logit margin {proof['margin']:.4g}, widest side {proof['widest']:.3g}"
         )
@@ -261,7 +261,7 @@ def recurrent_text(verdict: Verification, name: str) -> str:
     """The verdict in a line or two."""
     known = verdict.more
     if verdict.certified and verdict.length is None:
-        order = "any order of adding" if known["any_order"] else "sums added from left to right, not fused"
+        order = "sums in any order" if known["any_order"] else "sums added from left to right, not fused"
         return (
             f"certified: {name}, words of every length, {verdict.dtype}, {order}\n"
             f"{known['vectors']} vectors are reached by all words; logit margin {verdict.margin:.4g}"
