@@ -82,7 +82,7 @@ def entrances() -> set[Definition]:
         if "ARCHITECTURE" in path.read_text()
     }
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for module in re.findall(r"python -m (krohn[\w.]*)", page.read_text()):
+        for module in re.findall(r"python (?:-I )?-m (krohn[\w.]*)", page.read_text()):
             result.add((f"{module}.__main__", "main"))
         for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL):
             for uses in definitions("page", block).values():

@@ -384,3 +384,12 @@ def test_a_witness_of_88573_states_is_refused(tmp_path: Path) -> None:
                 assert "transitions; got 265,7" in survived(*command, folder=tmp_path)
         else:  # the same witness with fewer letters is a proof: it is the size that is refused
             assert krohn.verify(tmp_path / "net", certificate=tmp_path / "certificate.json").certified
+
+
+def test_a_long_string_with_one_wide_character_is_refused(honest: Path, tmp_path: Path) -> None:
+    """One emoji makes every character four bytes: 255 MB of text took 2.3 GB."""
+    linked(tmp_path, honest, "krohn.json", "large")
+    (tmp_path / "large").write_text('"' + "a" * 63_000_000 + '\U0001f600"')
+    assert "bytes of memory" in survived("krohn", "verify", str(tmp_path), folder=tmp_path)
+    (tmp_path / "large").write_text('"' + "a" * 255_000_000 + '\U0001f600"')
+    assert "must have at most" in survived("krohn", "verify", str(tmp_path), folder=tmp_path)

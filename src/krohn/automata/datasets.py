@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, whole
-from krohn.base.atomic import write_whole
+from krohn.base.atomic import check_output, write_whole
 from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, MissingDependency
 
@@ -203,6 +203,7 @@ def write_dataset(
         raise InvalidInput(f"the count of a data set must be at least 1; got {count}")
     if target.is_dir():
         raise InvalidInput(f"the name of a data set must not be that of a directory; got {str(path)!r}")
+    check_output(target, *_WRITERS)
     _check_space(sampler, count, target)
     chunks = _reported(sampler.chunks(count, threads=threads), progress)
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, chunks, count))

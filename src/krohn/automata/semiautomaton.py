@@ -286,9 +286,13 @@ def _validated_table(table: npt.ArrayLike) -> StateArray:
     return frozen
 
 
+BLANKS = "\u2800\u3164\u115f\u1160\uffa0"
+"""Printable characters that show nothing; a name of these alone looks empty."""
+
+
 def is_name(given: Any) -> bool:
     """Whether it is usable in words, on a line and in a file: letters are separated by spaces."""
-    return isinstance(given, str) and given.isprintable() and given != "" and " " not in given
+    return isinstance(given, str) and given.isprintable() and " " not in given and given.strip(BLANKS) != ""
 
 
 def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:

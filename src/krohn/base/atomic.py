@@ -13,7 +13,12 @@ from typing import IO, Any
 from krohn.errors import InvalidInput
 
 _BEGINNING = 4096
-"""Size of the file header that names its writer."""
+"""Size of the part of a file, at its beginning or its end, that names its writer."""
+_MARKS = {".npz": (b"state_names.npy", b"targets.npy"), ".jsonl": (b'{"letters": [', b'"targets": [')}
+"""What a data set of krohn's begins with, where the format has no place for a name."""
+_KEYS = frozenset({"krohn.json", "recurrent.json", "export.json", "weights.safetensors"})
+_PARTS = _KEYS | {"model.safetensors", "automaton.json", "meaning.json", "config.json", "README.md"}
+"""Files of a network, which no other output replaces."""
 
 _IN_MEMORY = 1 << 26
 """Bytes buffered in memory for a pipe or a device; beyond this, in a temporary file."""
@@ -78,9 +83,9 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def check_output(path: Path, *endings: str) -> None:
-    """Refuses a wrong file extension, and an existing file that does not name krohn at its beginning.
+    """Refuses a wrong file extension, an existing file that does not name krohn, and a part of a network.
 
-    A pipe or a device may have any name. For binary data files (.parquet) only the extension is checked.
+    Links are followed first. A pipe or a device may have any name.
     """
     mode = _mode(path)
     if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -88,11 +93,17 @@ def check_output(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
         wanted = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
         raise InvalidInput(f"the file must end in {wanted}; got {str(path)[-80:]!r}")
-    if mode is None or not stat.S_ISREG(mode) or path.suffix == ".parquet":
+    if mode is None or not stat.S_ISREG(mode):
         return
-    with open(path, "rb") as stream:
-        beginning = stream.read(_BEGINNING)
-    if beginning and b"krohn" not in beginning:
+    real = Path(os.path.realpath(path))
+    if real.name in _PARTS and any((real.parent / key).exists() for key in _KEYS):
+        raise InvalidInput(f"{str(path)[-80:]} is a file of a network, so it is kept: choose another name")
+    with open(real, "rb") as stream:
+        ends = stream.read(_BEGINNING)
+        stream.seek(-min(_BEGINNING, real.stat().st_size), os.SEEK_END)
+        ends += b"\n" + stream.read()
+    marks = (b"krohn", *_MARKS.get(path.suffix, ()))
+    if ends.strip() and not any(mark in ends for mark in marks):
         raise InvalidInput(
             f"{str(path)[-80:]} exists and krohn did not write it, so it is kept: "
             "choose another name, or remove it"

@@ -36,7 +36,7 @@ WRITERS = {
     TRAINED: "krohn train",
     STOCK: "save_pretrained",
 }
-SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "automaton.json"}
+SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "export.json"}
 """The file of each kind that has the key ``krohn``, so that nobody else's files are overwritten."""
 CHECKPOINT = "state.safetensors"
 """The checkpoint of a training run, present before its final weights are."""

@@ -1,4 +1,4 @@
-"""``python -m krohn.check NET CERTIFICATE``: checks a certificate again, with the trusted part alone.
+"""``python -I -m krohn.check NET CERTIFICATE``: checks a certificate again, with the trusted part alone.
 
 Exit status 0: the certificate proves its claim. 1: it does not. 2: the files are not what they must be.
 """
@@ -16,7 +16,7 @@ from krohn.check.rules import check_certificate
 from krohn.check.verdict import Verdict
 from krohn.errors import KrohnError
 
-USAGE = "usage: python -m krohn.check NET CERTIFICATE"
+USAGE = "usage: python -I -m krohn.check NET CERTIFICATE"
 
 
 def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:

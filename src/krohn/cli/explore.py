@@ -11,6 +11,7 @@ import click
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.extras import to_install
+from krohn.base.strict_json import short
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
@@ -78,7 +79,8 @@ def command(
         )
     if out is not None:
         check_page(out)  # fail early
-    named = [(name, parse_spec(name)) for name in (*specs, *(GALLERY if gallery else ())) or ("S4",)]
+    wanted = (*specs, *(GALLERY if gallery else ())) or ("S4",)
+    named = [(name if name.isprintable() else short(name), parse_spec(name)) for name in wanted]
     trained = _trained(results)
     payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}
     if out is None:

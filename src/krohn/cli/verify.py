@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from krohn.automata.zoo import parse_spec
+from krohn.base.atomic import check_output
 from krohn.base.nearest_float import portable_bound
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.claim import ANY
@@ -149,6 +150,8 @@ def command(
         raise click.UsageError("--out must not be a file of the network itself")
     if out is not None and out.is_dir():
         raise click.UsageError(f"--out must be a file; {out} is a directory")
+    if out is not None and not kernel:
+        check_output(out, ".json")  # fail early
     if kernel:
         return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
     result = verify(
@@ -207,7 +210,7 @@ def summary(verdict: Verification) -> str:
 
 def _verdict(verdict: Verification, name: str) -> str:
     """The verdict and its assumptions."""
-    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -m krohn.check spells them out"
+    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -I -m krohn.check spells them out"
     if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
         return trained_text(verdict.to_json(), name)
     if verdict.claim.kind == RECURRENT and verdict.more:

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from krohn.automata.files import automaton_from_payload
@@ -60,7 +61,13 @@ def read_request(payload: object, *, paths: bool) -> MachineRequest:
     return MachineRequest(text, file, length)
 
 
-COMMAND = (sys.executable, "-m", "krohn.explorer.jobs")
+_PACKAGE = str(Path(__file__).parents[2])
+_START = (
+    f"import runpy, sys; {_PACKAGE!r} in sys.path or sys.path.insert(0, {_PACKAGE!r}); "
+    f"runpy.run_module('krohn.explorer.jobs', run_name='__main__')"
+)
+COMMAND = (sys.executable, "-I", "-c", _START)
+"""Isolated: no module of the current folder or of the environment is imported, krohn's own folder is."""
 
 
 class Jobs:

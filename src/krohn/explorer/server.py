@@ -56,6 +56,8 @@ class Guard:
         return ""
 
 
+PATIENCE = 5
+"""Seconds for the body of a request; what is sent in part only is answered and closed."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -79,6 +81,10 @@ def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
             wanted = read_request(await _body(request), paths=not guard.token)
         except KrohnError as error:
             return _error(str(error), 422)
+        except _Malformed as error:
+            return _error(str(error), 400)
+        except TimeoutError:
+            return _error(f"a request must arrive within {PATIENCE} seconds", 408)
         except _TooLarge:
             return _error(f"a request may have at most {MAX_BYTES:,} bytes: upload a smaller file", 413)
         except ClientDisconnect:
@@ -130,6 +136,10 @@ class _TooLarge(Exception):
     """More bytes than a request may have."""
 
 
+class _Malformed(Exception):
+    """Bytes that are not a text."""
+
+
 async def _body(request: Request) -> object:
     """The JSON of the request, read no further than the limit."""
     if request.headers.get("content-type", "").split(";")[0] != "application/json":
@@ -137,14 +147,19 @@ async def _body(request: Request) -> object:
     if int(request.headers.get("content-length", "0") or 0) > MAX_BYTES:
         raise _TooLarge
     data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > MAX_BYTES:
-            raise _TooLarge
+    async with asyncio.timeout(PATIENCE):
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > MAX_BYTES:
+                raise _TooLarge
     try:
-        return json.loads(data)
+        payload = json.loads(data)
+        json.dumps(payload, ensure_ascii=False).encode()
+    except UnicodeError as error:  # half of a surrogate pair, which no answer could repeat
+        raise _Malformed("a request must be text in UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput("a request must be JSON") from error
+    return payload
 
 
 async def _patiently(request: Request, jobs: Jobs, wanted: Any) -> Response:

@@ -1,6 +1,8 @@
 """Metadata of an export: its origin, what was checked, and in which types it is right."""
 
+import html
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +113,7 @@ class Card:
         )
         blocks = counted(decoder.layers, "block")
         parts = [
-            f"{_head(library)}# {self.title} ({self._dtype})\n",
+            f"{_head(library)}# {_plain(self.title)} ({self._dtype})\n",
             *self._warning(),
             f"{blocks}, width {decoder.dim}, words of at most {decoder.length} letters. It",
             f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
@@ -181,7 +183,7 @@ class Card:
         called = self.automaton.name or "an automaton of its own"
         for name, text in self.about(library).items():
             if name != "right_in":
-                yield f"- {name}: {called if name == 'automaton' else text}"
+                yield f"- {name}: {_plain(called if name == 'automaton' else text)}"
         result = "training on words of the automaton" if "replicate" in self.origin else "construction"
         yield f"- weights: by {result}; no other data"
         yield "- licence: MIT, as krohn itself"
@@ -192,6 +194,11 @@ def outcome(seen: Mapping[str, Any]) -> str:
     if seen["wrong"]:
         return f"{seen['wrong']:,} wrong"
     return f"0 wrong; the right state leads by {seen['least_lead']} or more"
+
+
+def _plain(text: str) -> str:
+    """Text in Markdown that is neither HTML nor a link: a name may be any pattern."""
+    return re.sub(r"([\\`*_\[\]~|])", r"\\\1", html.escape(text, quote=False))
 
 
 def _head(library: str) -> str:

@@ -13,6 +13,7 @@ from krohn.base.atomic import json_bytes
 from krohn.base.folder import EXPORT, TRAINED, Folder
 from krohn.base.nearest_float import at_least
 from krohn.base.plugins import Plugins, instance_of
+from krohn.base.strict_json import read_json, short
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, Card
@@ -33,9 +34,14 @@ from krohn.proving.export import DTYPE, Proof, certificate_of, net_of, prove, un
 
 NOISE = 2.0**-7
 """A generous bound on the lead of logits that another order of summation may cost in float32."""
-NAMES = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "model.safetensors"})
-NAMES |= {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}
-NAMES |= {"names.json", "model.onnx", "certificate.json"}
+COMMON = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "certificate.json"})
+_LENS = frozenset({"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"})
+OF_FORMAT = {
+    "hf": _LENS | {"generation_config.json"},
+    "transformer-lens": _LENS,
+    "onnx": frozenset({"names.json", "model.onnx"}),
+}
+NAMES = COMMON.union(*OF_FORMAT.values())
 """Every file that an export may write."""
 
 SHOWN_LETTERS = 24
@@ -175,12 +181,29 @@ def prepare(
 def write(exported: Exported, out: Path) -> None:
     """Writes the files; removes those of an earlier export that are not among them."""
     check_target(out, exported.files)
-    write_files(out, exported.files, NAMES.union(exported.files))
+    write_files(out, exported.files, _earlier(out, exported.files))
 
 
 def check_target(out: Path, names: Iterable[str] = ()) -> None:
     """Refuses a directory where something other than an export would be overwritten."""
-    Folder(out).check_target(EXPORT, NAMES.union(names))
+    folder = Folder(out)
+    folder.check_target(EXPORT, NAMES.union(names))
+    if folder.kind != EXPORT:
+        return
+    foreign = sorted(name for name in set(names) - _earlier(out, names) if (out / name).exists())
+    if foreign:
+        raise InvalidInput(f"the export in {short(out)} has no {foreign[0]}, but there is one: move it away")
+
+
+def _earlier(out: Path, names: Iterable[str]) -> frozenset[str]:
+    """The files of the export in a directory, by its format; for that of another package, those now written.
+
+    None if it holds no export.
+    """
+    if Folder(out).kind != EXPORT:
+        return frozenset()
+    form = read_json(out / "export.json").get("format")
+    return COMMON | OF_FORMAT.get(form, NAMES.union(names))
 
 
 def export_compiled(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import write_json
+from krohn.base.atomic import check_output, write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.base.notebook import html_table
 from krohn.check.arithmetic.format import ASSUMPTIONS
@@ -253,6 +253,7 @@ class Verification:
         """Writes the certificate, whole or not at all; without a proof there is none."""
         if self.certificate is None:
             raise InvalidInput(f"only a proof can be written; there is none: {self.reason}")
+        check_output(Path(path), ".json")
         write_json(Path(path), self.certificate.to_json())
 
 

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +18,9 @@ import numpy.typing as npt
 
 from krohn.errors import InvalidFile, LimitExceeded
 
-MAX_BYTES = 256_000_000
-MAX_ENTRIES = 5_000_000
-"""Items of lists and objects in a JSON file; one takes at most about 150 bytes of memory."""
+MAX_BYTES = 64_000_000
+MAX_ENTRIES = 3_500_000
+"""Items of lists and objects in a JSON file; one takes at most about 230 bytes of memory."""
 MAX_TENSORS = 1 << 31
 MAX_HEADER = 1 << 23
 """Bytes of the header of a tensor file: about 80,000 tensors."""
@@ -69,6 +70,8 @@ def parse_json(text: str | bytes) -> Any:
     """The value, if the text is JSON with each key once in its object and numbers that are finite."""
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        if sys.getsizeof(decoded) > 2 * MAX_BYTES:  # one character beyond 16 bits makes all of them wide
+            raise InvalidFile(f"JSON must take at most {2 * MAX_BYTES:,} bytes of memory; it takes more")
         if sum(map(decoded.count, ",[{")) > MAX_ENTRIES:
             raise InvalidFile(f"JSON must list at most {MAX_ENTRIES:,} items; it lists more")
         return json.loads(decoded, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)

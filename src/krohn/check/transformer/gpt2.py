@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
-from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, whole_numbers
+from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
 from krohn.check.files.net import MODEL, Net, listed
 from krohn.check.files.reader import Automaton, Given, Head, Layer, Network, names_of, network_that_fits
 from krohn.check.verdict import require
@@ -64,6 +64,7 @@ EXACTLY: dict[str, dict[str, Any]] = {
     LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
 }
 """The values for which this module computes as the library does."""
+DROPOUT = ("attn_pdrop", "embd_pdrop", "resid_pdrop")
 BESIDE = ("adapter_config.json", "model.safetensors.index.json")
 """Files that make ``from_pretrained`` load other weights too."""
 
@@ -154,6 +155,9 @@ def export_net(
     need(isinstance(config, dict), "config.json must be an object")
     kind = GPT2 if "model_type" in config else LENS
     found = listed(config, "config.json", READ[kind], PASSED[kind])
+    for name in DROPOUT if kind == GPT2 else ():
+        rate = config.get(name, 0.1)  # the library's default
+        need(rate == 0, f"config.json must have {name} 0, for dropout is random; it has {shown(rate)}")
     need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
     marks: dict[str, list[int]] = {}
     for part in ("prompt", "letters", "states"):

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from krohn.base.atomic import write_text
+from krohn.base.atomic import check_output, write_text
 from krohn.base.strict_json import parse_json, read_bytes
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.experiments.record import Member, Record, canonical, digest
@@ -26,6 +26,7 @@ def export_text(store: Store, path: Path, *, experiment: str | None = None, scal
         # Never replace published results by an empty file.
         what = " ".join(filter(None, [experiment, scale])) or "anything"
         raise InvalidInput(f"there must be records to export; {store.path} has none of {what}")
+    check_output(path, path.suffix)
     write_text(path, "".join(canonical(line) + "\n" for line in _lines(records, members)))
     return len(records)
 

@@ -47,10 +47,11 @@ def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) ->
     """The vocabulary for words after ``prompt`` tokens, the first of which is called ``<bos>``."""
     before = ("<bos>", *(f"<bos{place}>" for place in range(2, prompt + 1)))[:prompt]
     special = (*before, "<pad>", "<unk>")
-    taken = sorted(set(special) & {*letters, *states})
+    taken = sorted(name for name in {*letters, *states} if any(token in name for token in special))
     if taken:
         raise InvalidInput(
-            f"the names {', '.join(taken)} must be free for special tokens; rename letters or states"
+            f"names must not contain a special token ({', '.join(special)}), where a tokenizer splits them; "
+            f"got {taken[0]!r:.40}: rename letters or states"
         )
     split = sorted(name for name in {*letters, *states} if name.split() != [name])
     if split:
