@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "": "krohn itself",
-    "train": "krohn train, understand, card, reproduce, and networks on a GPU",
+    "train": "krohn train, understand, card, reproduce, export of a training run, networks on a GPU",
     "parquet": "krohn sample --out words.parquet",
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
     "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",

@@ -167,6 +167,8 @@ krohn.Score = class {
         const strength = weight < 1e-4 ? "0" : (0.12 + 0.88 * Math.sqrt(weight)).toFixed(2);
         if (cells[p].strength === strength) continue;
         cells[p].strength = strength;
+        // In the story a head sweeps back: what lies further away lights up later.
+        cells[p].mark.style.transitionDelay = this.explorer.scene ? `${Math.min(900, 60 * Math.max(0, column - p))}ms` : "";
         cells[p].mark.style.opacity = strength;
         cells[p].mark.title = `weight ${weight.toFixed(4)}`;
       }
