@@ -48,11 +48,11 @@ from krohn.errors import InvalidInput, MissingDependency, counted
     show_default=True,
     help="Where the network is run.",
 )
-@click.option("--automaton", "spec", help="For a GPT-2 of others: the automaton it should compute.")
+@click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
 )
 @json_option
 def command(

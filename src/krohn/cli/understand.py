@@ -19,11 +19,11 @@ WIDTH = 98
 @click.command()
 @click.argument("directory", type=NetworkFolder())
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
-@click.option("--automaton", "spec", help="For a GPT-2 of others: the automaton it should compute.")
+@click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
 @click.option(

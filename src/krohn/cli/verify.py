@@ -110,7 +110,7 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
 @click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="For a GPT-2 of others: JSON with the tokens of letters and states.  [default: their numbers]",
+    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
 )
 @click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
 @json_option
