@@ -58,7 +58,7 @@ def answers_of(
     automaton: Semiautomaton | None = None,
     tokens: Any = None,
 ) -> Answers:
-    """The network in a directory; a GPT-2 of transformers, or a callable, with the automaton it should compute."""
+    """The network in a directory; a GPT-2 or a callable comes with the automaton it should compute."""
     if not isinstance(given, str | Path):
         return _brought(given, effort, required(automaton), tokens)
     directory = Path(given)
