@@ -57,7 +57,7 @@ def sizes() -> str:
         rows.append(
             [
                 name,
-                f"{layers(own['layers'])}, {own['dim']} dimensions",
+                f"{layers(own['layers'])}, {blocks_of(own)}, {own['dim']} dimensions",
                 f"{layers(recipe[0])}, {recipe[1]} dimensions" if len(recipe) > 1 else "none: " + recipe[0],
                 f"{proof['dtype']}, {proof['T']} letters, {proof['CPU s']} s"
                 if proof["small checker"] == "yes"
@@ -69,6 +69,16 @@ def sizes() -> str:
 
 def layers(number: str) -> str:
     return f"{number} layer" + "s" * (number != "1")
+
+
+def blocks_of(row: dict[str, str]) -> str:
+    return f"{row['blocks']} block" + "s" * (row["blocks"] != "1")
+
+
+def size_of_s4() -> str:
+    """The network of the first example, in words."""
+    row = first_rows("results/tables/sizes.md", "automaton")["S4"]
+    return f"{layers(row['layers'])} ({blocks_of(row)}) and {row['dim']} dimensions"
 
 
 def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
@@ -318,7 +328,9 @@ def findings() -> Mapping[str, str]:
 
 ELSEWHERE = ("expressivity", "sample")  # experiments whose tables are on other pages
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
-    "README.md": lambda: {"sizes": sizes(), "learned": learned()},
+    "README.md": lambda: {"s4": size_of_s4(), "sizes": sizes(), "learned": learned()},
+    "docs/index.md": lambda: {"s4": size_of_s4()},
+    "docs/tour.md": lambda: {"s4": size_of_s4()},
     "docs/recipes.md": lambda: {"recipes": recipes()},
     "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published())},
     "results/findings.md": findings,
@@ -332,7 +344,8 @@ PICTURES: Mapping[str, Callable[[], str]] = {"docs/abab.svg": picture}
 
 def filled(page: str, text: str) -> str:
     for name, table in PAGES[page]().items():
-        block = f"<!-- {name} -->\n{table}\n<!-- end -->"
+        gap = "\n" if "\n" in table else ""  # a value of one line stands inside a sentence
+        block = f"<!-- {name} -->{gap}{table}{gap}<!-- end -->"
         text, count = re.subn(rf"<!-- {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
         assert count == 1, f"{page} must have one place for {name}"
     return text
