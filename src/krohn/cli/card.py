@@ -26,7 +26,7 @@ from krohn.cli.search_options import Finite
     "--length", "-T", type=click.IntRange(min=2), default=16, show_default=True, help="Letters in training."
 )
 @click.option(
-    "--steps", type=click.IntRange(min=1), default=400, show_default=True, help="Steps of training."
+    "--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Steps of training."
 )
 @click.option("--width", type=click.IntRange(min=1), default=32, show_default=True, help="Width of a layer.")
 @click.option(
@@ -53,9 +53,9 @@ def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **op
     """Train LAYER on automata: what it can track, what it learns, and up to which length it is right.
 
     LAYER is one of krohn's architectures, with options after commas (deltaproduct,householders=4),
-    fla:CLASS, a layer of flash-linear-attention, or PKG:FACTORY of your own. FACTORY(width) makes a layer,
-    [batch, T, width] to the same; FACTORY(letters, states) makes a network, letters [batch, T] to logits
-    [batch, T, states]. It is looked up in the current folder and among installed packages.
+    fla:CLASS, a layer of flash-linear-attention, or FILE.py:FACTORY of your own. FACTORY(width) makes a
+    layer, [batch, T, width] to the same; FACTORY(letters, states) makes a network, letters [batch, T] to
+    logits [batch, T, states]. PKG:FACTORY is looked up in the current folder and among installed packages.
 
     \b
     Example:  krohn card lstm --tasks C2,S3 --seeds 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from krohn.automata.datasets import Drawing, write_dataset
+from krohn.automata.language_data import FORMATS, loader, write_language
 from krohn.automata.sampling import Sampler
 from krohn.automata.zoo import parse_spec
 from krohn.cli.output import emit, json_option
@@ -25,6 +26,12 @@ from krohn.network.gpt2.token_words import token_sampler
     type=click.Path(path_type=Path),
     help="The directory of an export: write words as its tokens, with labels; SPEC is not needed.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="Text for next-token language models, F.jsonl: letters with queried states, a session, or tokens.",
+)
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same file.")
 @click.option(
@@ -39,6 +46,7 @@ def command(
     count: int,
     out: Path,
     export: Path | None,
+    form: str | None,
     distribution: str | None,
     seed: int,
     threads: int | None,
@@ -52,10 +60,16 @@ def command(
     \b
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz
               krohn sample --for nets/s4-gpt2 --length 50 --count 1000 --out s4.parquet
+              krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
+    if form is not None and export is not None:
+        raise InvalidInput("--format is for language models, --for is for an export; give one of them")
     sampler = _sampler(spec, export, length, distribution, seed)
     begin = time.perf_counter()
-    _write(sampler, count, out, threads)
+    if form is None:
+        _write(sampler, count, out, threads)
+    else:
+        write_language(sampler, count, out, form, threads=threads)
     seconds = time.perf_counter() - begin
     payload = {
         "count": count,
@@ -66,8 +80,11 @@ def command(
         "seed": seed,
         "out": str(out),
     }
+    if form is not None:
+        payload |= {"format": form, "load": loader(form, out)}
     words = counted(count, "word")
     text = f"{out}: {words} of length {length:,} ({payload['distribution']}) in {seconds:.2f} s"
+    text += "" if form is None else f"\nload it: {payload['load']}"
     emit(payload, as_json=as_json, text=lambda: text)
 
 

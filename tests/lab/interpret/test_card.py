@@ -19,7 +19,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
 from krohn.lab.cards import card_files
 from krohn.lab.cards.card import conflict, estimate, theorem
-from krohn.lab.cards.harness import Effort, made, trained
+from krohn.lab.cards.harness import Effort, Trained, made, trained
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
@@ -60,10 +60,15 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
     assert "C2, seed 0: " in shown.err
     page = (tmp_path / "card" / "card.html").read_text()
     assert "<td>C3</td><td>no</td><td>0 of 1</td>" in page
+    assert '<p class="lead">my_layer:Signed learns C2 on words of 8 letters' in page
+    assert report["beside"] == []  # another protocol than that of the stored runs
+    assert "this card has other settings" in page
+    assert len(two["curves"][0]) == 25
+    assert two["curves"][0][0][0] == 0
     badge = ElementTree.parse(tmp_path / "card" / "badge.svg").getroot()
     texts = [part.text for part in badge.iter() if part.tag.endswith("}text")]
     assert texts[0] == "state tracking"
-    assert texts[1].startswith(f"{int(two['learned']['4T'])} of 2")
+    assert texts[1].startswith(f"T: 1 of 2, 4T: {int(two['learned']['4T'])} of 2")
 
 
 class Mislabelled(nn.Module):
@@ -262,3 +267,82 @@ def test_muon_moves_a_matrix_equally_in_all_directions(optimizer: str, even: boo
 
 def test_names_of_tasks_may_hold_commas() -> None:
     assert task_names("C2,Dyck4,2, S5:adjacent") == ["C2", "Dyck4,2", "S5:adjacent"]
+
+
+class Recurrence(nn.Module):
+    """A GRU, and ways to spoil it."""
+
+    card: ClassVar = {"longest": 64}
+
+    def __init__(self, width: int, how: str) -> None:
+        super().__init__()
+        self.how, self.cell = how, nn.GRU(width, width, batch_first=how != "time first")
+        self.again = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = self.cell(x)[0]
+        if self.how == "batch norm":
+            out = out - out.mean(dim=0, keepdim=True)
+        if self.how == "other batches":
+            out = out + len(x)
+        if self.how == "from the end":
+            out = out + x.shape[1]
+        if self.how == "half":
+            out = out.bfloat16()
+        if self.how == "each call":
+            self.again += 1
+            out = out + self.again
+        return out.detach() if self.how == "detached" else out
+
+
+@pytest.mark.parametrize(
+    ("how", "line"),
+    [
+        ("time first", "its batch; these do: put the batch first, as in nn.GRU(d, d, batch_first=True)"),
+        ("batch norm", "the other words of its batch; these do: put the batch first"),
+        ("other batches", "the other words of its batch"),
+        ("from the end", "the number of letters that follow, as in a padded batch; these do: do not"),
+        ("half", "a layer must return float32 on cpu, as it was given; got bfloat16 on cpu: end with .to(x)"),
+        ("each call", "the module is not deterministic in eval mode"),
+        ("detached", "gradients must reach the layer's parameters, and none does"),
+    ],
+)  # fmt: skip
+def test_a_layer_that_mixes_words_is_refused_before_training(how: str, line: str) -> None:
+    """The commonest mistake, nn.GRU(d, d) with the time first, got the verdict "0 of 1"."""
+    with pytest.raises(InvalidInput, match=re.escape(line)):
+        krohn.card(lambda width: Recurrence(width, how), ["C2"], **QUICK)
+    assert krohn.card(lambda width: Recurrence(width, ""), ["C2"], **QUICK | {"length": 8}).rows
+
+
+def test_a_layer_in_a_file_and_the_known_layers_beside_it(tmp_path, monkeypatch, capsys) -> None:
+    """With the defaults of the table, which are those of the card; only training is left out."""
+    (tmp_path / "my_rnn.py").write_text(
+        "from torch import nn\n\n\nclass X(nn.Module):\n"
+        "    def __init__(self, width):\n        super().__init__()\n"
+        "        self.cell = nn.GRU(width, width, batch_first=True)\n\n"
+        "    def forward(self, x):\n        return self.cell(x)[0]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    nothing = Trained(nn.Identity(), 0.5, 0.5, None, None, 1.0, 10)
+    monkeypatch.setattr(card_module, "trained", lambda *given: nothing)
+    monkeypatch.setattr(card_module, "estimate", lambda *given: 1.0)
+    assert run(["card", "my_rnn.py:X", "--tasks", "C2,S3", "--seeds", "1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {row["layer"] for row in report["beside"]} >= {"LSTM", "GRU", "Mamba-2"}
+    assert len({row["layer"] for row in report["beside"]}) == 5
+    assert {row["task"] for row in report["beside"]} == {"C2", "S3"}
+    assert 'card = {"family": "diagonal complex"}' in report["remark"]
+    page = card_files.html(report)
+    assert page.index("learns none of them") < page.index("<table>")
+    assert "<details" in page
+    assert "Mamba-2" in page
+
+
+def test_the_stored_rows_are_those_of_the_table() -> None:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("card_known", ROOT / "tools" / "card_known.py")
+    assert spec is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    assert json.loads(module.KNOWN.read_text()) == module.known(CARDS.read_text().splitlines())

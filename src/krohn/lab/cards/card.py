@@ -18,6 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card_files
+from krohn.lab.cards.beside import beside
 from krohn.lab.cards.certified_letters import certified_letters
 from krohn.lab.cards.harness import (
     Effort,
@@ -70,6 +71,7 @@ class Card:
             "krohn_card": 1,
             "layer": self.layer,
             "rows": list(self.rows),
+            "beside": beside(self.settings, [row["task"] for row in self.rows]),
             "settings": dict(self.settings),
             "remark": self.remark,
             "stopped": self.stopped,
@@ -91,7 +93,7 @@ def card(
     seeds: int = 3,
     first_seed: int = 0,
     length: int = 16,
-    steps: int = 400,
+    steps: int = 1000,
     width: int = 32,
     optimizer: str = "adamw",
     minutes: float | None = None,
@@ -125,7 +127,9 @@ def card(
     clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     if tell is not None:
         tell(_promise(estimate(outcome, automata, effort, device), automata, effort, minutes))
-    result = Card(outcome.name, (), _settings(effort, outcome, device), outcome.remark)
+    declare = "" if outcome.family else declaration(automata[0])
+    remark = "; ".join(filter(None, (outcome.remark, declare)))
+    result = Card(outcome.name, (), _settings(effort, outcome, device), remark)
     for automaton, known in zip(automata, theorems, strict=True):
         row = _row(outcome, automaton, known, effort, device, clock)
         stopped = f"the time limit of {minutes:g} minutes was reached" if clock.over and minutes else ""
@@ -138,11 +142,21 @@ def card(
 def theorem(automaton: Semiautomaton, layer: Layer) -> dict[str, Any]:
     """``can`` (yes, no, open), why, under which assumptions, and where that is proved."""
     if layer.family is None:
-        return {"can": "open", "reason": "no theorem here is about this layer", "assumes": "", "source": ""}
+        reason = "no family is declared, so no theorem is applied"
+        return {"can": "open", "reason": reason, "assumes": "", "source": ""}
     can, reason = capability(automaton, layer.family, layer.layers, layer.steps)
     (row,) = (row for row in _families(automaton) if row.name.lower() == layer.family.lower())
     answer = {True: "yes", False: "no", None: "open"}[can]
     return {"can": answer, "reason": reason or row.reason, "assumes": row.assumptions, "source": row.source}
+
+
+def declaration(automaton: Semiautomaton) -> str:
+    """What the author of a layer may declare so that theorems apply to it."""
+    names = ", ".join(row.name for row in _families(automaton))
+    return (
+        'theorems apply to a layer whose factory has card = {"family": "diagonal complex"}, say, '
+        f"and layers and steps where there are several; the families are {names}"
+    )
 
 
 @cache
@@ -214,6 +228,7 @@ def _row(
         "learned": learned,
         "seeds": len(done),
         "holds": [held for _, held in done],
+        "curves": [[list(point) for point in one.curve] for one, _ in done],
         "accuracy": {"T": [one.right for one, _ in done], "4T": [one.right_at_4 for one, _ in done]},
         "first_step": [one.first_step for one, _ in done],
         "diverged": [one.diverged for one, _ in done],

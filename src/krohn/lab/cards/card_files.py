@@ -1,19 +1,23 @@
 """A card for people: a terminal table, a self-contained page, and a badge for a README."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from html import escape
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from krohn.base.atomic import check_output, json_bytes, write_folder
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
+from krohn.lab.cards.beside import stored_protocol
 
 Data = Mapping[str, Any]
 FILES = ("card.json", "card.html", "badge.svg")
 HOLDS = "holds (letters right before the first wrong one)"
 HEADER = ("task", "can", "learned T", "4T", HOLDS, "steps", "seconds", "parameters")
-GREEN, GREY = "#2e7d32", "#555555"
+GREEN, GREY, BLUE, LINE = "#2e7d32", "#555555", "#2f5db0", "#d8d4cb"
 LEGEND = (
     "can: by theorem, yes, no or open. learned: seeds with at least 99% of the letters right on test words "
     "of T and 4T letters, of all seeds. holds: for each seed that passes at T, how many letters are right "
@@ -83,39 +87,140 @@ def text(data: Data) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-    return "\n".join([f"{data['layer']}", *shown, "", *notes(data)])
+    return "\n".join([verdict(data), "", *shown, "", *_beside_text(data), *notes(data)])
+
+
+def _beside_text(data: Data) -> list[str]:
+    """The known layers for a terminal: seeds that pass at T and at 4T."""
+    if not data.get("beside"):
+        return []
+    lines = ["beside it, seeds that pass at T and at 4T:"]
+    for layer in dict.fromkeys(row["layer"] for row in data["beside"]):
+        rows = [row for row in data["beside"] if row["layer"] == layer]
+        lines.append(f"  {layer}: " + "; ".join(f"{row['task']} {_passed(row)}" for row in rows))
+    return [*lines, ""]
+
+
+def verdict(data: Data) -> str:
+    """The card in a sentence: what most seeds track, how far, and what no theorem forbids."""
+    length, rows = data["settings"]["length"], data["rows"]
+    near, far = ([row["task"] for row in rows if _most(row, key)] for key in ("T", "4T"))
+    learned = f"learns {_listed(near)} on words of {length} letters" if near else "learns none of them"
+    kept = (
+        f"keeps {_listed(far)} on words four times as long" if far else "keeps none at four times the length"
+    )
+    missed = [row["task"] for row in rows if row["can"] == "yes" and not _most(row, "T")]
+    open_ = f" It could, by theorem, but did not learn {_listed(missed)}." if missed else ""
+    return f"{data['layer']} {learned} and {kept}, of {len(rows)} automata tried.{open_}"
+
+
+def _most(row: Data, key: str) -> bool:
+    return bool(2 * row["learned"][key] > row["seeds"])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), *names[-1:]])
 
 
 def html(data: Data) -> str:
-    """A self-contained page."""
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>\n"
-        for row in data["rows"]
+    """A self-contained page in the explorer's style: the verdict, pictures, tables; settings folded away."""
+    name, below = escape(data["layer"]), "".join(f"<li>{escape(note)}</li>\n" for note in notes(data))
+    own = "".join(_table_row(cells(row)) for row in data["rows"])
+    settings = "".join(
+        f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>"
+        for key, value in data["settings"].items()
     )
-    below = "".join(f"<li>{escape(note)}</li>\n" for note in notes(data))
-    settings = ", ".join(f"{key} {value}" for key, value in data["settings"].items())
-    name = escape(data["layer"])
+    style = files("krohn.explorer").joinpath("assets/page.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
-<title>{name}: state tracking</title>
-<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}}
-td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}svg{{max-width:100%;height:auto}}</style>
-<h1>{name}</h1>
-{badge(data)}
-<p>{escape(LEGEND)}</p>
-<table><tr>{"".join(f"<th>{escape(title)}</th>" for title in HEADER)}</tr>
-{rows}</table>
-<ul>
-{below}</ul>
-<p>{escape(settings)}.</p></html>
+<meta name="viewport" content="width=device-width"><title>{name}: state tracking</title>
+<style>{style}
+td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow-x:auto}}
+.panel svg{{max-width:100%;height:auto}}</style>
+<main><h1>{name}</h1><p class="lead">{escape(verdict(data))}</p><p>{badge(data)}</p>
+<section class="panel"><h2>Learning</h2><p class="note">Share of letters right on fresh words of T letters,
+a line for each seed.</p>{curves(data)}</section>
+<section class="panel"><h2>How far it holds</h2><p class="note">Letters right before the first wrong one, on a
+logarithmic scale; an open circle where none was wrong; a line at T and at 4T.</p>{horizons(data)}</section>
+<section class="panel"><h2>The card</h2><table><tr>{"".join(f"<th>{escape(t)}</th>" for t in HEADER)}</tr>
+{own}</table><p class="note">{escape(LEGEND)}</p><ul>
+{below}</ul></section>
+<section class="panel"><h2>Beside known layers</h2>{_beside(data)}</section>
+<details class="panel"><summary>Settings</summary><table>{settings}</table></details></main></html>
 """
 
 
+def _table_row(texts: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in texts) + "</tr>\n"
+
+
+def _beside(data: Data) -> str:
+    """Seeds that pass at T and at 4T, for her layer and the known ones: a row for each layer."""
+    tasks = [row["task"] for row in data["rows"]]
+    if not data.get("beside"):
+        return f"<p class='note'>The stored runs have {stored_protocol()}; this card has other settings.</p>"
+    layers: dict[str, dict[str, Data]] = {data["layer"]: {row["task"]: row for row in data["rows"]}}
+    for row in data["beside"]:
+        layers.setdefault(row["layer"], {})[row["task"]] = row
+    head = "".join(f"<th>{escape(task)}</th>" for task in tasks)
+    lines = (
+        _table_row([layer, *(_passed(known.get(task)) for task in tasks)]) for layer, known in layers.items()
+    )
+    return (
+        f"<table><tr><th>layer</th>{head}</tr>{''.join(lines)}</table><p class='note'>Seeds that pass "
+        f"at T and at 4T, of all seeds; {stored_protocol()}, as in results/tables/card-table.md.</p>"
+    )
+
+
+def _passed(row: Data | None) -> str:
+    return "–" if row is None else f"{row['learned']['T']}, {row['learned']['4T']} of {row['seeds']}"
+
+
+WIDE, HIGH, SIDE = 170, 90, 30
+
+
+def curves(data: Data) -> str:
+    """Small pictures side by side: accuracy against steps, for each automaton and seed."""
+    canvas = Canvas((WIDE + SIDE) * max(1, len(data["rows"])), HIGH + 2 * SIDE)
+    for place, row in enumerate(data["rows"]):
+        left = place * (WIDE + SIDE) + SIDE / 2
+        canvas.rect(left, SIDE, WIDE, HIGH, fill="none", stroke=LINE)
+        canvas.text(left + WIDE / 2, SIDE / 2, row["task"], size=12, fill=GREY)
+        for curve in row.get("curves", ()):
+            points = [(left + WIDE * x / row["steps"], SIDE + HIGH * (1 - y)) for x, y in curve]
+            for (x, y), (u, v) in pairwise(points):
+                canvas.line(x, y, u, v, stroke=BLUE)
+        canvas.text(left + WIDE / 2, SIDE * 1.5 + HIGH, f"{row['steps']:,} steps", size=11, fill=GREY)
+    return canvas.render(title="learning curves")
+
+
+def horizons(data: Data) -> str:
+    """A line for each automaton: how many letters were right, for each seed that passes at T."""
+    length, top = data["settings"]["length"], 100_000
+    canvas, left = Canvas(620, 24 * len(data["rows"]) + 40), 110.0
+
+    def place(letters: float) -> float:
+        return left + 480 * math.log(max(1.0, letters)) / math.log(top)
+
+    for letters in (length, 4 * length):
+        canvas.line(place(letters), 8, place(letters), 24 * len(data["rows"]) + 12, stroke=LINE)
+    for number, row in enumerate(data["rows"]):
+        y = 20 + 24 * number
+        canvas.text(left - 50, y, row["task"], size=12, fill=GREY)
+        for held in (one for one in row["holds"] if one is not None):
+            endless = held["first_wrong"] is None
+            canvas.circle(place(held["letters"]), y, 4, fill="none" if endless else BLUE, stroke=BLUE)
+    for letters in (1, 10, 100, 1_000, 10_000, top):
+        canvas.text(place(letters), 24 * len(data["rows"]) + 28, f"{letters:,}", size=11, fill=GREY)
+    return canvas.render(title="letters right before the first wrong one")
+
+
 def badge(data: Data) -> str:
-    """The automata that most seeds track at 4 T, as a picture of one line."""
-    kept = [row["task"] for row in data["rows"] if 2 * row["learned"]["4T"] > row["seeds"]]
+    """The automata that most seeds track at T and at 4 T, as a picture of one line."""
+    count, kept = len(data["rows"]), [row["task"] for row in data["rows"] if _most(row, "4T")]
+    near = sum(_most(row, "T") for row in data["rows"])
     left = "state tracking"
-    right = f"{len(kept)} of {len(data['rows'])}" + (f": {' '.join(kept)}" if kept else "")
+    right = f"T: {near} of {count}, 4T: {len(kept)} of {count}" + (f" ({' '.join(kept)})" if kept else "")
     widths = [text_width(part, 11) + 12 for part in (left, right)]
     canvas = Canvas(sum(widths), 20)
     canvas.rect(0, 0, widths[0], 20, fill=GREY, stroke="none")

@@ -22,7 +22,10 @@ from krohn.automata.simulation import simulate
 from krohn.errors import InvalidInput
 
 Factory = Callable[..., Any]
-_TOLERANCE = 1e-4
+_TOLERANCE, _COARSE = 1e-4, 2e-2
+"""Relative differences that are rounding: in float32, and by kernels that may compute in bfloat16."""
+_POINTS = 25
+"""Points of a learning curve."""
 _RANDOM_WORDS, _PAIRS, _GROWTH = 4, 8, 8
 _OPTIMIZERS = ("adamw", "muon")
 RAISED = (Exception, SystemExit)
@@ -50,7 +53,7 @@ class Effort:
     """
 
     length: int = 16
-    steps: int = 400
+    steps: int = 1000
     batch: int = 64
     lr: float = 3e-3
     seeds: int = 3
@@ -83,6 +86,7 @@ class Trained(NamedTuple):
         diverged: the step at which the loss was no longer finite and training ended; ``None`` if none.
         seconds: of training.
         parameters: number of trainable parameters.
+        curve: pairs of a step and the accuracy on its fresh batch, before the update.
     """
 
     module: nn.Module
@@ -92,6 +96,7 @@ class Trained(NamedTuple):
     diverged: int | None
     seconds: float
     parameters: int
+    curve: tuple[tuple[int, float], ...] = ()
 
 
 class FirstWrong(NamedTuple):
@@ -125,6 +130,9 @@ class _Around(nn.Module):
         mixed = self.layer(given)
         if not isinstance(mixed, Tensor) or mixed.shape != given.shape:
             raise InvalidInput(f"a layer must map {_shape(given)} to the same shape; got {_shape(mixed)}")
+        if (mixed.dtype, mixed.device) != (given.dtype, given.device):
+            kept, got = (f"{x.dtype} on {x.device}".removeprefix("torch.") for x in (given, mixed))
+            raise InvalidInput(f"a layer must return {kept}, as it was given; got {got}: end with .to(x)")
         logits: Tensor = self.head(mixed)
         return logits
 
@@ -197,6 +205,22 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
                 f"the module must be causal; its answers before letter {place + 1} change with later "
                 "letters: mask what comes after, and do not norm over the length"
             )
+    _check_apart(module, words.to(device), before, most if device == "cpu" else _COARSE / _TOLERANCE * most)
+
+
+def _check_apart(module: nn.Module, words: Tensor, before: Tensor, most: float) -> None:
+    """Refuses a module whose answers to a word depend on other words, their order or what follows."""
+    half = max(1, words.shape[1] // 2)
+    first = "put the batch first, as in nn.GRU(d, d, batch_first=True), and norm nothing over the batch"
+    end = "do not read a word from its end, and norm nothing over the length"
+    for what, given, wanted, advice in (
+        ("the order of the words in its batch", words.flip(0), before.flip(0), first),
+        ("the other words of its batch", words[-1:], before[-1:], first),
+        ("the number of words in its batch", words.repeat(3, 1), before.repeat(3, 1, 1), first),
+        ("the number of letters that follow, as in a padded batch", words[:, :half], before[:, :half], end),
+    ):
+        if float((logits_of(module, given, before.shape[2]) - wanted).abs().max()) > most:
+            raise InvalidInput(f"a word's answers must not depend on {what}; these do: {advice}")
 
 
 def trained(
@@ -213,7 +237,7 @@ def trained(
         torch.manual_seed(seed)
         module = made(factory, automaton, effort).to(device)
         check_causal(module, automaton, effort.length, device)
-        first, diverged = _fit(module, automaton, effort, seed, device, tick)
+        first, diverged, curve = _fit(module, automaton, effort, seed, device, tick)
     seconds = time.monotonic() - begin
     module.eval()
     generator = torch.Generator().manual_seed(1_000_003 + seed)  # not the seed of training
@@ -222,7 +246,7 @@ def trained(
         for times in (1, 4)
     )
     count = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-    return Trained(module, right, right_at_4, first, diverged, seconds, count)
+    return Trained(module, right, right_at_4, first, diverged, seconds, count, curve)
 
 
 def _fit(
@@ -232,11 +256,12 @@ def _fit(
     seed: int,
     device: str,
     tick: Callable[[], None],
-) -> tuple[int | None, int | None]:
-    """Trains; returns ``first_step`` and ``diverged`` of ``Trained``."""
+) -> tuple[int | None, int | None, tuple[tuple[int, float], ...]]:
+    """Trains; returns ``first_step``, ``diverged`` and ``curve`` of ``Trained``."""
     module.train()
     generator = torch.Generator().manual_seed(seed)
     optimizers, solved = _optimizers(module, effort), None
+    curve: list[tuple[int, float]] = []
     for step in range(effort.steps):
         tick()
         for optimizer in optimizers:
@@ -244,10 +269,13 @@ def _fit(
             optimizer.param_groups[0]["lr"] = rate
         words, states = batch(automaton, effort.batch, effort.length, generator, device)
         logits, loss = passes(module, words, states, automaton.num_states)
-        if solved is None and float((logits.argmax(-1) == states).double().mean()) >= 0.99:
-            solved = step
+        shown = step * _POINTS // effort.steps != (step - 1) * _POINTS // effort.steps
+        if solved is None or shown:
+            right = float((logits.argmax(-1) == states).double().mean())
+            solved = step if solved is None and right >= 0.99 else solved
+            curve += [(step, round(right, 4))] if shown else []
         if not bool(loss.isfinite()):
-            return solved, step
+            return solved, step, tuple(curve)
         if step == 0:
             _check_gradients(module)
         torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -255,7 +283,7 @@ def _fit(
             warnings.filterwarnings("ignore", message="mkldnn_matmul")
             for optimizer in optimizers:
                 optimizer.step()
-    return solved, None
+    return solved, None, tuple(curve)
 
 
 def passes(module: nn.Module, words: Tensor, states: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -86,13 +87,14 @@ def described(name: str, factory: Factory) -> Layer:
 
 
 def _imported(name: str) -> Factory:
-    package, _, attribute = name.partition(":")
+    package, _, attribute = name.rpartition(":")
     if not package or not attribute:
-        raise InvalidInput(f"a layer of your own must be PKG:FACTORY; got {name[:60]!r}")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+        raise InvalidInput(f"a layer of your own must be PKG:FACTORY or FILE.py:FACTORY; got {name[:60]!r}")
+    folder = str(Path(package).parent.absolute()) if package.endswith(".py") else ""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        result = getattr(import_module(package), attribute, None)
+        result = getattr(import_module(Path(package).stem if folder else package), attribute, None)
     except RAISED as error:
         raise InvalidInput(
             f"the layer {name[:60]} must load; {type(error).__name__}: {str(error)[:120]}"
