@@ -204,7 +204,7 @@ CHANGES: dict[str, Change] = {
 def exported(spec: str, length: int, to: str) -> tuple[Net, Certificate]:
     """An export as it is written, and its certificate."""
     with tempfile.TemporaryDirectory() as place:
-        krohn.export(krohn.compile(spec, length=length, dtype="float32"), Path(place) / "net", to=to)
+        krohn.export(krohn.compile(spec, length=length, dtype="float32"), to, Path(place) / "net")
         return read_net(Path(place) / "net"), read_certificate(Path(place) / "net" / "certificate.json")
 
 
