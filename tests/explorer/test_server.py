@@ -202,6 +202,23 @@ def test_the_page_asks_the_server(browser: Chrome, address: str, tmp_path: Path)
     assert [e["message"] for e in browser.get_log("browser") if "422" not in e["message"]] == []
 
 
+def test_a_link_makes_the_server_compile_a_name_but_read_no_file(browser: Chrome, address: str) -> None:
+    def shown() -> list[object]:
+        return list(
+            browser.execute_script(
+                "return [krohn.find('name').textContent, krohn.current.word, krohn.current.cursor]"
+            )
+        )
+
+    browser.get("about:blank")
+    browser.get(f"http://{address}/#a=D6&w=toggle+drive+drive&t=2")
+    assert until(lambda: shown() == ["D6", [0, 1, 1], 2])
+    browser.get("about:blank")
+    browser.get(f"http://{address}/#a=/etc/hostname&w=a&t=1")
+    browser.execute_async_script("setTimeout(arguments[0], 500)")
+    assert browser.find_element(By.ID, "ask-status").text == ""
+
+
 def test_a_network_that_is_too_large_for_a_page_is_refused_before_it_is_proved(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,8 @@ krohn.Draw = class {
   /* The network: out of the table in this page, from the server behind it, or by a command. */
   async network() {
     const found = await krohn.lookUp(this);
-    if (!found && this.ask) return this.ask.send({ spec: "drawing", file: JSON.parse(this.json()), length: 32 });
+    const linked = () => (this.linked(krohn.current.machine), krohn.noteLink());
+    if (!found && this.ask) return this.ask.send({ spec: this.name, file: JSON.parse(this.json()), length: 32 }, linked);
     this.add(this.linked(found || krohn.build(this)));
     krohn.find("name").scrollIntoView({ block: "start" });
     this.tell("");
