@@ -120,6 +120,12 @@ class History:
         ]
         return better
 
+    def add_hints(self, judged: Mapping[int, int], shares: Tensor) -> None:
+        """Adds to the last row what each hint reads right, ``shares`` [rows, hints]; as in ``add``."""
+        before = self.rows[-2]["hints"] if len(self.rows) > 1 else [[]] * self.replicates
+        values = {replicate: shares[row].tolist() for replicate, row in judged.items()}
+        self.rows[-1]["hints"] = [values.get(replicate, before[replicate]) for replicate in self._all]
+
     @property
     def _all(self) -> range:
         return range(self.replicates)
