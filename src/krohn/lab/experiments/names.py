@@ -8,7 +8,7 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    *("networks", "expressivity", "sample"),
+    *("networks", "expressivity", "sample", "taught"),
 )
 # Experiments merged into another: their stored results are shown there.
 FORMER = {"uniform": "depth"}

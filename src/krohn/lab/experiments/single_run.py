@@ -27,13 +27,13 @@ from krohn.lab.training.trained_network import TrainedNetwork
 # Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
 PARTS = (
     "automata",
-    "models",
-    "tasks",
-    "training",
-    "study/evaluation.py",
-    "study/attention.py",
-    "study/harness.py",
-    "random_streams.py",
+    "lab/models",
+    "lab/tasks",
+    "lab/training",
+    "lab/interpret/evaluation.py",
+    "lab/interpret/attention.py",
+    "lab/cards/harness.py",
+    "lab/random_streams.py",
 )
 
 
