@@ -83,6 +83,16 @@ def check_kernels() -> list[dict[str, Any]]:
                 {"b": _random(rep, 16)},
             )
         )
+        wide = torch.randint(0, 1245, (rep, n), device="cuda", dtype=torch.int32)
+        rows.append(
+            compare(
+                f"cross_entropy {n}, 1,245 classes, no bias",
+                lambda a, _, t=wide, s=shown: fused.cross_entropy(a[0], None, t, s, 1245),
+                lambda a, _, t=wide, s=shown: plain.cross_entropy(a[0], None, t, s, 1245),
+                [_random(rep, n, 1248)],
+                {},
+            )
+        )
     rows += [compare_adamw(), *compare_muon()]
     return rows
 
