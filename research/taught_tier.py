@@ -2,8 +2,8 @@
 
 Run: python research/taught_tier.py OUT [TASK …]        # one GPU, about ten seconds a task
 
-Every block has a variable that is known beforehand: the product of the last 2^l letters. A folder is read like
-a run's: `config.json`, `weights.safetensors` with the one replicate, `hints.safetensors`, `result.json`.
+Every block has a variable that is known beforehand: the product of the last 2^l letters. A folder is read
+like a run's: `config.json`, `weights.safetensors` with the one replicate, `hints.safetensors`, `result.json`.
 """
 
 import argparse
@@ -71,8 +71,8 @@ def main() -> None:
             hints = [f"{hint['accuracy']:.4f}" for hint in entry["hints"]]
             test = entry["test"]
             print(
-                f"{task}: letters {test['accuracy']:.5f}, words {test['sequence_accuracy']:.4f}, hints {hints}, "
-                f"at step {entry['step']}, {time.time() - began:.0f} s",
+                f"{task}: letters {test['accuracy']:.5f}, words {test['sequence_accuracy']:.4f}, "
+                f"hints {hints}, at step {entry['step']}, {time.time() - began:.0f} s",
                 flush=True,
             )
 
