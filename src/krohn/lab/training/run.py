@@ -350,7 +350,8 @@ class Run:
         assert self.teaching is not None
         batch = words.batch
         few = Batch(batch.tokens[:, :count], batch.targets[:, :count], batch.shown[:, :count])
-        return self.teaching.accuracy(self.layout.views(flat.to(self.standing.state.compute.dtype)), few)
+        weights = self.layout.views(flat.to(self.standing.state.compute.dtype))
+        return self.teaching.accuracy(weights, few, min(64, words.at_once(len(flat))))
 
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""

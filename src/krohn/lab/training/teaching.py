@@ -126,7 +126,7 @@ class Teaching:
         return x
 
     @torch.no_grad()
-    def accuracy(self, weights: Weights, batch: Batch, per_pass: int = 64) -> Tensor:
+    def accuracy(self, weights: Weights, batch: Batch, per_pass: int) -> Tensor:
         """Share of the letters [R, hints] at which a hint reads its label, for a batch [1, sequences, T]."""
         replicates = len(next(iter(weights.values())))
         right = torch.zeros(replicates, len(self.hints), dtype=torch.float64, device=batch.tokens.device)
