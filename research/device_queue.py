@@ -14,6 +14,7 @@ and with --replicates 5 up to four others that solve it, in folders beside it.
 """
 
 import argparse
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from krohn.lab.experiments.summary import SOLVED, best_of
 from krohn.lab.experiments.sweep import is_done
 from krohn.lab.experiments.text_form import import_text
 
-KEPT = ("networks", "depth")
+KEPT = ("networks", "depth", "taught")
 LEAST_SECONDS = 45.0  # for a cell that may be stopped early
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 
@@ -138,9 +139,10 @@ def folder(name: str, run: PlannedRun) -> str:
     """Where the best replicate is kept: for example ``c2-gpt`` or ``depth-c2-2-layers-muon``."""
     if name == "networks":
         return folder_of(run)
-    rest = [str(value) for key, value in run.label.items() if key not in ("task", "depth")]
-    words = [name, str(run.label["task"]), f"{run.label['depth']}-layers", *rest]
-    return "-".join(words).lower().replace(",", "-").replace(" ", "-")
+    label = dict(run.label)
+    task, layers = label.pop("task"), label.pop("depth", None) or label.pop("layers")
+    words = [name, str(task), f"{layers}-layers", *map(str, label.values())]
+    return re.sub("[^a-z0-9]+", "-", "-".join(words).lower())
 
 
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:

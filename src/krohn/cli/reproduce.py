@@ -69,7 +69,7 @@ def command(
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
     length or positions. Others are not in the paper: networks (small ones to look inside), sample (random
-    automata by depth), expressivity (small recurrent networks).
+    automata by depth), expressivity (small recurrent networks), taught (hints after each block).
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4

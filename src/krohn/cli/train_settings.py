@@ -13,7 +13,7 @@ from krohn.lab.training.sections import SECTIONS
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Sections that are off unless this option is given.
-PARENTS = {"curriculum": "curriculum", "halving": "halving.every"}
+PARENTS = {"curriculum": "curriculum", "halving": "halving.every", "teach": "teach.hints"}
 
 
 def number_or_none(text: str) -> float | str:
@@ -22,6 +22,14 @@ def number_or_none(text: str) -> float | str:
         return text if text == "none" else float(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is neither a number nor none") from error
+
+
+def step_or_solved(text: str) -> int | str:
+    """A number of steps, or the word solved."""
+    try:
+        return text if text == "solved" else int(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} is neither a step nor solved") from error
 
 
 @dataclass(frozen=True)
@@ -76,14 +84,14 @@ class Setting:
         elif get_origin(kind) is Literal:
             kind = click.Choice(arguments)
         elif NoneType in arguments:
-            kind = number_or_none
+            kind = number_or_none if float in arguments else step_or_solved
         return click.option(
             *((self.flag, "-T") if self.flag == "--length" else (self.flag,)),
             self.name,
             type=kind,
             multiple=repeated,
             nargs=len(arguments) if kind is float and arguments and not repeated else 1,
-            metavar="FLOAT|none" if kind is number_or_none else None,
+            metavar={number_or_none: "FLOAT|none", step_or_solved: "STEP|solved"}.get(kind),
             help=self.help,
         )
 
@@ -155,6 +163,12 @@ SETTINGS = (
         "Steps after which the worse half of the replicates is given up, repeatedly.",
     ),
     Setting("--halving-least", "halving.least", "Replicates that are never given up."),
+    Setting(
+        "--teach",
+        "teach.hints",
+        "gpt: doubling (after block l the product of the last 2^l letters), doubling:2,4,8, cascade or none.",
+    ),
+    Setting("--teach-until", "teach.until", "When hints end; they are kept by default."),
     Setting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
     Setting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
     Setting("--eval-every", "evaluation.every", "Steps between evaluations."),
@@ -176,7 +190,8 @@ def setting_options(command: F) -> F:
 def typed_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Place -> value of the settings that were typed."""
     given = {setting.place: options[setting.name] for setting in SETTINGS}
-    return {place: value for place, value in given.items() if value is not None and value != ()}
+    given = {place: value for place, value in given.items() if value is not None and value != ()}
+    return {place: value for place, value in given.items() if (place, value) != ("teach.hints", "none")}
 
 
 def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from krohn.lab.tasks.batches import Task, task_reasons
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
-NAMES = [*PAPER_S, "networks", "expressivity", "sample"]
+NAMES = [*PAPER_S, "networks", "expressivity", "sample", "taught"]
 
 
 def paper(name: str) -> list[PlannedRun]:
@@ -139,9 +139,7 @@ def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
 
 def test_the_variants_are_what_they_are_called() -> None:
     runs = {run.label["model"]: run.config for run in paper("length") if run.label["task"] == "C2"}
-    assert set(runs) == set(generalization.VARIANTS) - {
-        generalization.DEEP
-    }  # at scale paper all have 8 layers
+    assert set(runs) == set(generalization.LENGTHENED) - {generalization.DEEP}  # all have 8 layers at paper
     models = {name: config.model for name, config in runs.items() if name != generalization.LSTM}
     positions = {name: model.positions for name, model in models.items() if isinstance(model, GptConfig)}
     assert positions[generalization.SHIFTED] == "shifted"
@@ -157,7 +155,10 @@ def test_the_variants_are_what_they_are_called() -> None:
 
 def test_out_of_distribution_and_length_share_their_c2_networks() -> None:
     lengths = {run.config.run_id for run in paper("length")}
-    assert {run.config.run_id for run in paper("ood")} <= lengths
+    coins = {run.label["model"]: run.config for run in paper("ood")}
+    control, gpt = coins.pop(generalization.GPT_BOS), coins[generalization.GPT]
+    assert {config.run_id for config in coins.values()} <= lengths
+    assert control == replace(gpt, task=replace(gpt.task, bos=True))
 
 
 def test_stability_changes_one_thing_at_a_time() -> None:

@@ -20,6 +20,7 @@ from krohn.lab.training.config import (
     OptimizerConfig,
     RunConfig,
     TaskConfig,
+    TeachConfig,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "training-options.md").read_text(encoding="utf-8")
@@ -65,6 +66,8 @@ TYPED: dict[str, tuple[str, Any, str]] = {
     "--curriculum-solved": ("0.5", 0.5, "--curriculum"),
     "--halving": ("20", 20, "--replicates 4"),
     "--halving-least": ("2", 2, "--halving 20 --replicates 4"),
+    "--teach": ("doubling:2,4", "doubling:2,4", ""),
+    "--teach-until": ("solved", "solved", "--teach doubling:2,4"),
     "--replicates": ("3", 3, ""),
     "--steps": ("70", 70, ""),
     "--eval-every": ("7", 7, ""),
@@ -109,7 +112,7 @@ def test_an_option_sets_its_field_when_what_it_belongs_to_is_on(setting: Setting
     words, value, parents = TYPED[setting.flag]
     config = run_of(f"{parents} {setting.flag} {words}")
     assert at(config, setting.place) == value
-    if setting.flag not in ("--halving", "--curriculum"):
+    if setting.flag not in ("--halving", "--curriculum", "--teach"):
         assert at(run_of(parents), setting.place) != value, (
             "the test must type something else than the default"
         )
@@ -188,6 +191,7 @@ def test_the_default_in_the_help_is_the_default(setting: Setting) -> None:
         owners = {
             "task": [TaskConfig], "model": [GptConfig, LstmConfig], "optimizer": [OptimizerConfig],
             "evaluation": [EvaluationConfig], "curriculum": [CurriculumConfig], "halving": [HalvingConfig],
+            "teach": [TeachConfig],
         }[section]  # fmt: skip
     if setting.place == "model.kind":
         default: Any = RunConfig(task=TaskConfig(spec="C2")).model.kind
@@ -197,7 +201,7 @@ def test_the_default_in_the_help_is_the_default(setting: Setting) -> None:
         ]
     named = re.findall(r"\[default: (.*)\]$", setting.help)
     if (
-        default is None or default is False or setting.place == "halving.every"
+        default is None or default is False or setting.place in ("halving.every", "teach.hints")
     ):  # nothing happens unless it is typed
         assert named == []
     else:

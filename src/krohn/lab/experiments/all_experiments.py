@@ -14,6 +14,7 @@ from krohn.lab.experiments.recipes import (
     positions,
     sample,
     stability,
+    taught,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -31,6 +32,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         networks.EXPERIMENT,
         expressivity.EXPERIMENT,
         sample.EXPERIMENT,
+        taught.EXPERIMENT,
     )
 }
 

@@ -14,6 +14,7 @@ from krohn.lab.training.config import (
     HalvingConfig,
     OptimizerConfig,
     RunConfig,
+    TeachConfig,
 )
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian
@@ -84,6 +85,8 @@ def run(
     evaluations: int | None = None,
     curriculum: CurriculumConfig | None = None,
     halving: HalvingConfig | None = None,
+    teach: TeachConfig | None = None,
+    judged: int | None = None,
     **optimizer: Any,
 ) -> RunConfig:
     """A complete config: the paper's optimiser for the architecture, ``sequences`` for each replicate."""
@@ -96,13 +99,14 @@ def run(
         optimizer=OptimizerConfig(**settings),
         evaluation=EvaluationConfig(
             every=max(1, steps // (evaluations or effort.evaluations)),
-            sequences=effort.judged,
+            sequences=judged or effort.judged,
             stop_at=stop_at,
         ),
         replicates=replicates,
         steps=steps,
         curriculum=curriculum,
         halving=halving,
+        teach=teach,
     )
 
 

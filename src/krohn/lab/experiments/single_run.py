@@ -16,7 +16,7 @@ from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.training.device import choose_device, choose_precision, environment
-from krohn.lab.training.directory import CONFIG, RESULT, write_weights
+from krohn.lab.training.directory import CONFIG, HINTS, RESULT, write_tensors, write_weights
 from krohn.lab.training.loop import Evaluate, TrainResult, train
 from krohn.lab.training.metrics import trained_steps
 from krohn.lab.training.trained_network import TrainedNetwork
@@ -27,13 +27,13 @@ from krohn.lab.training.trained_network import TrainedNetwork
 # Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
 PARTS = (
     "automata",
-    "models",
-    "tasks",
-    "training",
-    "study/evaluation.py",
-    "study/attention.py",
-    "study/harness.py",
-    "random_streams.py",
+    "lab/models",
+    "lab/tasks",
+    "lab/training",
+    "lab/interpret/evaluation.py",
+    "lab/interpret/attention.py",
+    "lab/cards/harness.py",
+    "lab/random_streams.py",
 )
 
 
@@ -81,6 +81,9 @@ def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     atomic.write_json(folder / CONFIG, result.config.to_dict())
     write_weights(folder, weights)
+    hints = {name: value[number : number + 1].to(torch.bfloat16) for name, value in result.hints.items()}
+    if hints:
+        write_tensors(folder / HINTS, hints)
     atomic.write_json(
         folder / RESULT,
         {
@@ -186,15 +189,30 @@ def _metrics(result: TrainResult, replicate: int) -> dict[str, Any]:
         "best_step": outcome.get("step", 0),
         "solved": outcome["status"] == "solved",
         "ended": outcome["status"],
+        **_hints(outcome),
         "test": _test(outcome["test"]),
         "by_position": [round(value, 3) for value in outcome.get("position_accuracy", [])],
         "curve": {
             "step": [row["step"] for row in rows],
             "accuracy": [round(row["accuracy"][replicate], 4) for row in rows],
             "loss": [_short(row["train_loss"][replicate]) for row in rows],
+            **_hint_curves(rows, replicate),
         },
         "seconds": round(result.seconds, 1),
     }
+
+
+def _hint_curves(rows: list[dict[str, Any]], replicate: int) -> dict[str, Any]:
+    if not rows or "hints" not in rows[0]:
+        return {}
+    return {"hints": [[round(share, 3) for share in row["hints"][replicate]] for row in rows]}
+
+
+def _hints(outcome: dict[str, Any]) -> dict[str, Any]:
+    """What each hint reads right; nothing without hints."""
+    if "hints" not in outcome:
+        return {}
+    return {"hints": [hint | {"accuracy": round(hint["accuracy"], 5)} for hint in outcome["hints"]]}
 
 
 def _test(scores: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from krohn.lab.training.sections import (
     EvaluationConfig,
     HalvingConfig,
     OptimizerConfig,
+    TeachConfig,
     read_section,
     shared_out,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "OptimizerConfig",
     "RunConfig",
     "TaskConfig",
+    "TeachConfig",
     "model_config",
 ]
 
@@ -40,7 +42,7 @@ __all__ = [
 # parameters alone would take minutes.
 MAX_MODEL_SIZE = 2**16
 
-_OPTIONAL = ("curriculum", "halving")
+_OPTIONAL = ("curriculum", "halving", "teach")
 # Settings added later are omitted while off, so that earlier runs keep their ids.
 _LATER: dict[str, dict[str, Any]] = {
     "task": {"bos": False},
@@ -65,6 +67,7 @@ class RunConfig:
         seed: replicate r draws its weights and data from (seed, r).
         curriculum: a loss window that grows with the solved prefix; ``None`` for whole words.
         halving: successive halving, in search of one solution; ``None`` to train all replicates to the end.
+        teach: hints after blocks; ``None`` for none.
     """
 
     task: TaskConfig
@@ -77,6 +80,7 @@ class RunConfig:
     seed: int = 0
     curriculum: CurriculumConfig | None = None
     halving: HalvingConfig | None = None
+    teach: TeachConfig | None = None
 
     def __post_init__(self) -> None:
         """Canonicalises the settings; reports all that is wrong with the run at once."""
@@ -205,7 +209,7 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
     result = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
         wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
-        result += wrong or _without_matrices(values)
+        result += wrong or [*_without_matrices(values), *_untaught(values)]
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
             result.append(f"{name} must be at least 1; got {values[name]}")
@@ -222,6 +226,27 @@ def _without_matrices(values: Mapping[str, Any]) -> list[str]:
     if any(parameter.matrices for parameter in model.build(2, 2).layout.parameters):
         return []
     return [f"optimizer muon needs a model with matrices of blocks, as gpt has; got {model.kind}: use adamw"]
+
+
+def _untaught(values: Mapping[str, Any]) -> list[str]:
+    """Why there can be no such hints in this model and task."""
+    teach, model, task = values.get("teach"), values["model"], values["task"]
+    if teach is None or teach.reasons():
+        return []
+    if not isinstance(model, GptConfig):
+        return [f"hints need a model with blocks, as gpt has; got {model.kind}: leave them out"]
+    if task.scratchpad:
+        return ["hints need words without a scratchpad: leave one of them out"]
+    if teach.kind == "cascade":
+        return []
+    places = teach.places(task.length)
+    last = max(block for block, _ in places)
+    if last <= model.layers:
+        return []
+    return [
+        f"hints {teach.hints} need a layer for each, {last} for words of {task.length} letters; got "
+        f"{model.layers}: give more layers or a part, as doubling:2,4"
+    ]
 
 
 def _too_large(model: ModelConfig) -> list[str]:

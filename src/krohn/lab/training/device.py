@@ -12,6 +12,7 @@ from krohn import __version__
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.tasks.batches import Task, task_reasons
 from krohn.lab.training.config import RunConfig
+from krohn.lab.training.teaching import Teaching, teach_reasons
 
 # Choice of device and precision, and a description of both.
 
@@ -101,13 +102,16 @@ BYTES_A_LETTER = 16
 def start_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
     """Every reason why the run cannot start with this automaton on this machine."""
     result = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
+    result = result or teach_reasons(config, automaton)
     return result or memory_reasons(config, automaton, device)
 
 
 def memory_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
     """An error if the buffers alone exceed memory: fail early, not halfway through allocation."""
     task = Task(config.task, automaton, torch.device("cpu"))
-    parameters = config.model.build(task.vocabulary, task.classes).layout.size
+    network = config.model.build(task.vocabulary, task.classes)
+    layout = network.layout if config.teach is None else Teaching(config, task, network).layout
+    parameters = layout.size
     letters = config.replicates * config.optimizer.batch + config.evaluation.sequences
     needed = config.replicates * parameters * BYTES_A_PARAMETER + letters * task.num_tokens * BYTES_A_LETTER
     there = _memory(device)

@@ -6,7 +6,7 @@ crash at any moment the run resumes bit for bit. The other files are derived fro
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,9 +58,14 @@ def sole_user(path: Path) -> Iterator[None]:
 
 
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
+HINTS = "hints.safetensors"
 CONFIG, ENVIRONMENT, RESULT = "config.json", "environment.json", "result.json"
 PART_BYTES = 15_000_000
 """Larger weights are continued in ``weights-2.safetensors``, ``weights-3.safetensors``, …"""
+
+
+# Splits the best weights of all replicates into those of the network and those of its hints, by name.
+Parts = Callable[[Tensor], tuple[dict[str, Tensor], dict[str, Tensor]]]
 
 
 class RunDirectory:
@@ -93,7 +98,7 @@ class RunDirectory:
 
     def _leftovers(self) -> list[Path]:
         """Temporary files of a crash, not yet renamed (`atomic.write_whole` prefixes them with a dot)."""
-        names = (STATE, WEIGHTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
+        names = (STATE, WEIGHTS, HINTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
         return [path for name in names for path in self.path.glob(f".{name}.*")]
 
     def enter(self, environment: dict[str, Any], step: int, *, training: bool) -> None:
@@ -140,17 +145,20 @@ class RunDirectory:
             raise InvalidFile(f"{path} must be a checkpoint of this version; {error}") from error
         return tensors, progress
 
-    def save(self, tensors: dict[str, Tensor], progress: dict[str, Any], layout: Layout) -> None:
+    def save(self, tensors: dict[str, Tensor], progress: dict[str, Any], parts: Parts) -> None:
         """Writes the checkpoint as one file, then the files derived from it."""
         text = json.dumps(progress, allow_nan=False)
-        _write(self.path / STATE, tensors, {"progress": text})
-        self.derive(tensors["best"], progress["history"]["rows"], layout)
+        write_tensors(self.path / STATE, tensors, {"progress": text})
+        self.derive(tensors["best"], progress["history"]["rows"], parts)
 
-    def derive(self, best: Tensor, rows: list[dict[str, Any]], layout: Layout) -> None:
+    def derive(self, best: Tensor, rows: list[dict[str, Any]], parts: Parts) -> None:
         """Writes the files derived from a checkpoint: best weights, and one JSON object per evaluation."""
+        weights, hints = parts(best.to(torch.float32))
         for part in weight_files(self.path)[1:]:  # leftover parts of the weights being replaced
             part.unlink()
-        _write(self.path / WEIGHTS, layout.views(best.to(torch.float32)), {"krohn": "1"})
+        write_tensors(self.path / WEIGHTS, weights)
+        if hints:
+            write_tensors(self.path / HINTS, hints)
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
         atomic.write_text(self.path / METRICS, text)
 
@@ -178,7 +186,7 @@ def write_weights(path: Path, weights: dict[str, Tensor], part_bytes: int = PART
         stale.unlink()
     files = [path / part_name(number) for number in range(1, len(parts) + 1)]
     for file, part in zip(files, parts, strict=True):
-        _write(file, part, {"krohn": "1"})
+        write_tensors(file, part)
     return files
 
 
@@ -236,6 +244,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     return result
 
 
-def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
-    data = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, metadata)
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:
+    """Tensors by name as one file, replaced whole."""
+    data = save(
+        {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
+        metadata or {"krohn": "1"},
+    )
     atomic.write_bytes(path, data)

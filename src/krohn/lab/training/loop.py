@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,12 +43,14 @@ class TrainResult:
         weights: best averaged weights [R, …] by name, fp32.
         replicates: one dictionary per replicate: status, learning rate, and the numbers of its best and of
             its last evaluation (accuracy, sequence_accuracy, position_accuracy, loss, step) on the
-            validation set; and ``test``, the numbers of the best weights on the test set.
+            validation set; ``test``, the numbers of the best weights on the test set; and with hints
+            ``hints``: block, what it is about, classes, and the share of the letters of the test set.
         curves: one row per evaluation, as in metrics.jsonl.
         seconds: time spent training, resumed parts included; start-up is not counted.
         sequences_per_second: of all replicates together.
         extra: what the caller's ``evaluate`` returned.
         finished: False if the deadline came first; the same call with the same directory continues.
+        hints: the heads of the hints [R, …] by name; none without ``teach``.
     """
 
     config: RunConfig
@@ -61,6 +63,7 @@ class TrainResult:
     sequences_per_second: float
     extra: dict[str, Any]
     finished: bool = True
+    hints: Weights = field(default_factory=dict)
 
     def __repr__(self) -> str:
         trained = (
@@ -105,9 +108,9 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
         task=run.task,
         network=run.network,
         weights=run.network.layout.views(best),
+        hints={} if run.teaching is None else run.teaching.heads(best),
         replicates=[
-            entry | {"test": test}
-            for entry, test in zip(_replicates(run), _test(run, best, count), strict=True)
+            entry | test for entry, test in zip(_replicates(run), _test(run, best, count), strict=True)
         ],
         curves=run.standing.history.rows,
         seconds=run.standing.seconds,
@@ -121,12 +124,17 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
 
 
 def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
-    """Scores of the best weights on the test set."""
-    scores = HeldOut(run.task, seed=TEST_SEED, count=count).judge(run.network, run.computed(best))
-    return [
+    """Scores of the best weights on the test set, and those of its hints."""
+    words = HeldOut(run.task, seed=TEST_SEED, count=count)
+    scores = words.judge(run.network, run.computed(best))
+    tests = [
         {"words": count, **scores.of(replicate), "error": float(scores.error[replicate])}
         for replicate in range(len(best))
     ]
+    if run.teaching is None:
+        return [{"test": test} for test in tests]
+    hints = run.teaching.report(run.hint_shares(best, words, count))
+    return [{"test": test, "hints": own} for test, own in zip(tests, hints, strict=True)]
 
 
 def _replicates(run: Run) -> list[dict[str, Any]]:

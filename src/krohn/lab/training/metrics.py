@@ -120,6 +120,12 @@ class History:
         ]
         return better
 
+    def add_hints(self, judged: Mapping[int, int], shares: Tensor) -> None:
+        """Adds to the last row what each hint reads right, ``shares`` [rows, hints]; as in ``add``."""
+        before = self.rows[-2]["hints"] if len(self.rows) > 1 else [[]] * self.replicates
+        values = {replicate: shares[row].tolist() for replicate, row in judged.items()}
+        self.rows[-1]["hints"] = [values.get(replicate, before[replicate]) for replicate in self._all]
+
     @property
     def _all(self) -> range:
         return range(self.replicates)
@@ -163,6 +169,7 @@ def _number(value: Tensor) -> float | None:
 # Evaluating replicates on held-out sequences, in one pass or, with a scratchpad, step by step.
 
 
+_MOST_ROWS = 65_535
 _CACHE_ROWS = 4096  # sequences × replicates read at once step by step: bounds the key–value cache
 
 
@@ -193,8 +200,11 @@ class HeldOut:
 
     def _right(self, network: Network, weights: Weights) -> tuple[Tensor, Tensor]:
         replicates = len(next(iter(weights.values())))
-        per_pass = max(1, min(256, 8192 // replicates))
-        return right_answers(network, weights, self.batch, per_pass=per_pass)
+        return right_answers(network, weights, self.batch, per_pass=self.at_once(replicates))
+
+    def at_once(self, replicates: int) -> int:
+        """Sequences in one pass: a bounded number of rows, since a grid of programs has fewer than 65,536."""
+        return max(1, min(256, 8192 // replicates, _MOST_ROWS // self.batch.tokens.shape[-1]))
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Interrupted, InvalidFile
 from krohn.lab.models.network import Layout, Weights
-from krohn.lab.tasks.batches import Task
+from krohn.lab.tasks.batches import Batch, Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import choose_precision, environment
 from krohn.lab.training.directory import RunDirectory
@@ -27,6 +27,7 @@ from krohn.lab.training.progress import Progress
 from krohn.lab.training.sections import tokens_read
 from krohn.lab.training.state import Interval, Plateau, Slots, TrainState
 from krohn.lab.training.step import Stepper
+from krohn.lab.training.teaching import JUDGED, Teaching, has_learned
 
 # When the next checkpoint is due.
 
@@ -245,8 +246,10 @@ class Run:
         self.directory = None if path is None else RunDirectory(path)
         self.task = Task(config.task, automaton, device)
         self.network = config.model.build(self.task.vocabulary, self.task.classes)
+        self.teaching = None if config.teach is None else Teaching(config, self.task, self.network)
+        self.layout = self.network.layout if self.teaching is None else self.teaching.layout
         self.config = config
-        self.standing = Standing(config, self.network.layout, device, precision)
+        self.standing = Standing(config, self.layout, device, precision)
         self._steppers: dict[int, Stepper] = {}
         self._piece = 1 if device.type == "cpu" else None
         if self.directory is not None:
@@ -291,9 +294,14 @@ class Run:
         working = self.standing.slots.working
         if tokens not in self._steppers:
             state = self.standing.state.part(slice(len(working)))
-            self._steppers[tokens] = Stepper(self.config, self.network, self.task, state, tokens, working)
+            self._steppers[tokens] = Stepper(
+                self.config, self.network, self.task, state, tokens, working, self.teaching
+            )
         stepper = self._steppers[tokens]
         stepper.windows.copy_(torch.tensor([windows[replicate] for replicate in working]))
+        if self.config.teach is not None and self.config.teach.until == "solved":
+            rows = self.standing.history.rows
+            stepper.taught.copy_(torch.tensor([not has_learned(rows, replicate) for replicate in working]))
         if self.standing.unfinished_losses is not None:
             stepper.loss_sum.copy_(self.standing.unfinished_losses[list(working)])
             self.standing.unfinished_losses = None
@@ -337,6 +345,14 @@ class Run:
         """Weights by name, in the precision of the matrix products."""
         return self.network.layout.views(flat.to(self.standing.state.compute.dtype))
 
+    def hint_shares(self, flat: Tensor, words: HeldOut, count: int) -> Tensor:
+        """The share of the letters of the first ``count`` words that each hint reads right [R, hints]."""
+        assert self.teaching is not None
+        batch = words.batch
+        few = Batch(batch.tokens[:, :count], batch.targets[:, :count], batch.shown[:, :count])
+        weights = self.layout.views(flat.to(self.standing.state.compute.dtype))
+        return self.teaching.accuracy(weights, few, min(64, words.at_once(len(flat))))
+
     def _note(self, train_loss: Tensor, scores: Scores) -> None:
         """Records an evaluation: best weights, plateau, and which replicates are done."""
         stop_at, before = self.config.evaluation.stop_at, self.standing.history.last_step
@@ -348,6 +364,9 @@ class Run:
             elif stop_at is not None and float(scores.token[row]) >= stop_at:
                 self.standing.freeze(replicate, "solved")
         better = self.standing.history.add(self.standing.step, live, train_loss, scores)
+        if self.teaching is not None:
+            average = self.standing.state.average[: self.standing.slots.width]
+            self.standing.history.add_hints(live, self.hint_shares(average, self.held_out, JUDGED))
         for replicate, row in live.items():
             if better[replicate]:
                 self.standing.state.best[row].copy_(self.standing.state.average[row])
@@ -375,10 +394,14 @@ class Run:
         """Writes a checkpoint, if there is a directory for it."""
         if self.directory is not None:
             losses = self._stepper().loss_sum if self.standing.between else None
-            self.directory.save(*self.standing.checkpoint(losses), self.network.layout)
+            self.directory.save(*self.standing.checkpoint(losses), self._parts)
 
     def derive(self) -> None:
         """Rewrites the files derived from the last checkpoint: a crash may have lost some."""
         if self.directory is not None:
             best = self.standing.by_replicate(self.standing.state.best)
-            self.directory.derive(best, self.standing.history.rows, self.network.layout)
+            self.directory.derive(best, self.standing.history.rows, self._parts)
+
+    def _parts(self, best: Tensor) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """The network's weights and those of its hints, by name."""
+        return self.network.layout.views(best), {} if self.teaching is None else self.teaching.heads(best)

@@ -1,6 +1,7 @@
 """The sections of a run, without torch: their settings, and what is wrong with them."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -193,6 +194,61 @@ def tokens_read(window: int, num_tokens: int) -> int:
     return min(length, num_tokens)
 
 
+# Hints: what a network must know after a block, asked by heads of their own.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeachConfig:
+    """Hints after blocks; see ``krohn.lab.tasks.lessons``.
+
+    Attributes:
+        hints: ``doubling``: after block l the product of the last 2^l letters; a part of them, as
+            ``doubling:2,4,8``, or after other blocks, as ``doubling:1=4,2=8``. ``cascade``: the levels of the
+            cascade, spread over the blocks.
+        until: step at which hints end; ``solved``: for each replicate once it reads all its hints; ``None``:
+            they are kept to the end.
+    """
+
+    hints: str = "doubling"
+    until: int | Literal["solved"] | None = None
+
+    @property
+    def kind(self) -> str:
+        """``doubling`` or ``cascade``."""
+        return self.hints.partition(":")[0]
+
+    def places(self, length: int) -> list[tuple[int, int]]:
+        """Doubling: blocks, from 1, and how many letters each is asked for, in words of ``length``."""
+        asked = self.hints.partition(":")[2]
+        if not asked:
+            return [(block, 2**block) for block in range(1, max(1, (length - 1).bit_length()) + 1)]
+        pairs = [part.rpartition("=") for part in asked.split(",")]
+        return [
+            (int(block) if sign else int(size).bit_length() - 1, int(size)) for block, sign, size in pairs
+        ]
+
+    def reasons(self) -> list[str]:
+        """Every error in these settings."""
+        result = []
+        if self.hints != "cascade" and not re.fullmatch(rf"doubling(:{_PLACE}(,{_PLACE})*)?", self.hints):
+            result.append(
+                "hints must be doubling, a part of it as doubling:2,4,8, cascade or none; got "
+                f"{shown(self.hints)}"
+            )
+        elif self.kind == "doubling":
+            places = self.places(2)
+            if any(size < 2 or size & (size - 1) or block < 1 for block, size in places):
+                result.append(f"doubling hints are asked for 2, 4, 8, … letters; got {self.hints}")
+            elif len({block for block, _ in places}) < len(places):
+                result.append(f"there must be one hint for each block at most; got {self.hints}")
+        if isinstance(self.until, int) and self.until < 1:
+            result.append(f"the step at which hints end must be at least 1; got {self.until}")
+        return result
+
+
+_PLACE = "([0-9]{1,3}=)?[0-9]{1,7}"
+
+
 # Parsing from plain values, as given by a file or the command line.
 
 
@@ -202,6 +258,7 @@ SECTIONS: dict[str, type[Any]] = {
     "evaluation": EvaluationConfig,
     "curriculum": CurriculumConfig,
     "halving": HalvingConfig,
+    "teach": TeachConfig,
 }
 
 

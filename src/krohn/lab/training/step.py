@@ -12,11 +12,12 @@ from torch import Tensor
 
 from krohn.lab import random_streams
 from krohn.lab.models.network import Network, Noise
-from krohn.lab.tasks.batches import Task
+from krohn.lab.tasks.batches import Batch, Task
 from krohn.lab.training.adamw import AdamW, at_least_float
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.muon import Muon
 from krohn.lab.training.state import DATA, NOISE, TrainState, rate_table, replicate_keys
+from krohn.lab.training.teaching import Teaching
 
 Action = Callable[[], None]
 
@@ -24,7 +25,8 @@ Action = Callable[[], None]
 class Stepper:
     """Training steps on one device, on the first ``tokens`` tokens of each sequence.
 
-    ``replicates`` are those whose rows the state holds: all of the run by default.
+    ``replicates`` are those whose rows the state holds: all of the run by default. With ``teaching`` the
+    state holds the hints' parameters too, and ``taught`` says which rows get hints.
     """
 
     def __init__(
@@ -35,14 +37,16 @@ class Stepper:
         state: TrainState,
         tokens: int | None = None,
         replicates: Sequence[int] | None = None,
+        teaching: Teaching | None = None,
     ) -> None:
         device, count = state.weight.device, len(state.weight)
         chosen = torch.tensor(range(count) if replicates is None else replicates)
         self.config, self.network, self.task, self.state = config, network, task, state
+        self.teaching, layout = teaching, network.layout if teaching is None else teaching.layout
         self.chunk = 64 if device.type == "cuda" else 16
-        self.leaves = network.layout.leaves(state.compute, state.gradient)
+        self.leaves = layout.leaves(state.compute, state.gradient)
         self.optimizer = (
-            Muon(config.optimizer, state, self.chunk, network.layout)
+            Muon(config.optimizer, state, self.chunk, layout)
             if config.optimizer.method == "muon"
             else AdamW(config.optimizer, state, self.chunk)
         )
@@ -61,6 +65,11 @@ class Stepper:
         shape = (self.chunk, count, config.optimizer.batch, self.tokens)
         self._step_noise = torch.zeros(self.chunk, count, dtype=torch.int64, device=device)
         self._buffers = torch.zeros(3, *shape, dtype=torch.int32, device=device)
+        self.taught = torch.ones(count, device=device)
+        self._hint_weights = torch.zeros(self.chunk, count, device=device)
+        if teaching is not None:
+            parts = teaching.hints[0].parts
+            self._labels = torch.zeros(len(teaching.hints), *shape, parts, dtype=torch.int32, device=device)
         self._actions = _captured(self) if device.type == "cuda" else _eager(self)
 
     def run(self, first: int, count: int, cuts: Tensor, *, average: bool) -> None:
@@ -71,10 +80,19 @@ class Stepper:
             self.optimizer.rates[:length].copy_(table)
             self.optimizer.position.zero_()
             self._first.fill_(start)
+            if self.teaching is not None:
+                self._hint_weights.copy_(self.taught.expand_as(self._hint_weights))
+                self._hint_weights[max(0, self._hints_end - start) :] = 0.0
             self._actions["draw"]()
             for _ in range(length):
                 self._actions["gradients"]()
                 self._actions["average" if average else "update"]()
+
+    @property
+    def _hints_end(self) -> int:
+        """The step from which no replicate gets hints."""
+        until = None if self.config.teach is None else self.config.teach.until
+        return until if isinstance(until, int) else self.config.steps
 
     def draw(self) -> None:
         """Fills the buffers with the batches of the next chunk of steps."""
@@ -83,6 +101,8 @@ class Stepper:
         self._step_noise.copy_(random_streams.derive(self._noise_keys, steps[:, None]))
         for buffer, tensor in zip(self._buffers, (batch.tokens, batch.targets, batch.shown), strict=True):
             buffer.copy_(tensor[..., : self.tokens])
+        if self.teaching is not None:
+            self._labels.copy_(self.teaching.labels(self._buffers[0]))
         self._buffers[2] *= torch.arange(self.tokens, device=steps.device) < self.windows[:, None, None]
 
     def gradients(self) -> None:
@@ -90,11 +110,18 @@ class Stepper:
         position = self.optimizer.position
         tokens, targets, shown = self._buffers.index_select(1, position).squeeze(1)
         noise = Noise(self._step_noise.index_select(0, position).squeeze(0))
-        loss = self.network.loss(self.leaves, tokens, targets, shown, noise)
-        if self.network.writes_gradients(self.leaves):
-            loss.sum().backward()  # type: ignore[no-untyped-call]
+        if self.teaching is None:
+            loss = total = self.network.loss(self.leaves, tokens, targets, shown, noise)
         else:
-            result = torch.autograd.grad(loss.sum(), list(self.leaves.values()))
+            labels = self._labels.index_select(1, position).squeeze(1)
+            batch = Batch(tokens, targets, shown)
+            loss, hints = self.teaching.losses(self.leaves, batch, labels, noise)
+            weights = self._hint_weights.index_select(0, position).squeeze(0)
+            total = loss + hints * weights.to(hints.dtype)
+        if self.network.writes_gradients(self.leaves):
+            total.sum().backward()  # type: ignore[no-untyped-call]
+        else:
+            result = torch.autograd.grad(total.sum(), list(self.leaves.values()))
             for leaf, gradient in zip(self.leaves.values(), result, strict=True):
                 assert leaf.grad is not None
                 leaf.grad.copy_(gradient)

@@ -19,9 +19,11 @@ from krohn.lab.tasks.task_config import TaskConfig
 
 GPT, DEEP, SHIFTED, NO_POSITIONS = "GPT", "GPT, 8 layers", "GPT, shifted positions", "GPT, no positions"
 SHIFTED_BOS, NO_POSITIONS_BOS = "GPT, shifted positions, BOS", "GPT, no positions, BOS"
-BEGUN = {SHIFTED_BOS: SHIFTED, NO_POSITIONS_BOS: NO_POSITIONS}
+GPT_BOS = "GPT, BOS"  # the control: sinusoidal positions, as GPT has
+BEGUN = {GPT_BOS: GPT, SHIFTED_BOS: SHIFTED, NO_POSITIONS_BOS: NO_POSITIONS}
 SCRATCHPAD, RECENCY, LSTM = "scratchpad", "scratchpad + recency", "LSTM"
-VARIANTS = (LSTM, RECENCY, GPT, DEEP, SHIFTED, SHIFTED_BOS, NO_POSITIONS, NO_POSITIONS_BOS, SCRATCHPAD)
+LENGTHENED = (LSTM, RECENCY, GPT, DEEP, SHIFTED, SHIFTED_BOS, NO_POSITIONS, NO_POSITIONS_BOS, SCRATCHPAD)
+VARIANTS = (*LENGTHENED, GPT_BOS)
 TRAINED_LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
 SEQUENCES = {Scale.SMOKE: 8 * 12, Scale.SMALL: 400_000, Scale.PAPER: 2_000_000}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
@@ -82,12 +84,12 @@ def _evaluations(scale: Scale, spec: str) -> tuple[Evaluation, ...]:
 
 
 LENGTH_TASKS = ("Dyck4,2", "C2")
-COINS = (LSTM, RECENCY, GPT, DEEP, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
+COINS = (LSTM, RECENCY, GPT, DEEP, GPT_BOS, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
 
 
 def plan_lengths(scale: Scale) -> list[PlannedRun]:
     """The networks on each task, the cheap ones first."""
-    return [variant(scale, task, name) for name in _at(scale, VARIANTS) for task in LENGTH_TASKS]
+    return [variant(scale, task, name) for name in _at(scale, LENGTHENED) for task in LENGTH_TASKS]
 
 
 def plan_coins(scale: Scale) -> list[PlannedRun]:

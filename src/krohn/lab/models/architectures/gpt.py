@@ -3,6 +3,7 @@
 Its decoder reads step by step, with a key–value cache, for scratchpad inference.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -19,6 +20,10 @@ from krohn.lab.models.kernels.plain import one_hot
 from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
 
 _INIT_STD = 0.02
+
+# Called with the number of a block, from 1, the residual stream after it and the operations in use; returns
+# the stream.
+After = Callable[[int, Tensor, Operations], Tensor]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +89,27 @@ class Gpt(Network):
         self.classes = classes
         self.layout = Layout.of(_parameters(config, vocabulary, classes))
 
-    def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
-        """See ``Network.logits``."""
+    def logits(
+        self, weights: Weights, tokens: Tensor, noise: Noise | None = None, after: After | None = None
+    ) -> Tensor:
+        """See ``Network.logits``; ``after`` is called after every block."""
         ops = operations.choose(weights["head.bias"])
-        scores = self._scores(weights, tokens, noise, ops) + weights["head.bias"][:, None]
+        scores = self._scores(weights, tokens, noise, ops, after) + weights["head.bias"][:, None]
         return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
 
     def loss(
-        self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
+        self,
+        weights: Weights,
+        tokens: Tensor,
+        targets: Tensor,
+        shown: Tensor,
+        noise: Noise | None = None,
+        after: After | None = None,
     ) -> Tensor:
-        """See ``Network.loss``."""
+        """See ``Network.loss``; ``after`` is called after every block."""
         bias = weights["head.bias"]
         ops = operations.choose(bias)
-        scores = self._scores(weights, tokens, noise, ops)
+        scores = self._scores(weights, tokens, noise, ops, after)
         return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
@@ -109,7 +122,14 @@ class Gpt(Network):
         """See ``Network.writes_gradients``."""
         return operations.choose(weights["head.bias"]) is not operations.PLAIN
 
-    def _scores(self, weights: Weights, tokens: Tensor, noise: Noise | None, ops: Operations) -> Tensor:
+    def _scores(
+        self,
+        weights: Weights,
+        tokens: Tensor,
+        noise: Noise | None,
+        ops: Operations,
+        after: After | None = None,
+    ) -> Tensor:
         config = self.config
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
@@ -121,6 +141,8 @@ class Gpt(Network):
             w = {name: weights[f"h.{layer}.{name}"] for name in _BLOCK}
             drop = self._dropout(noise, 2 * layer) if layer else None
             x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], drop)
+            if after is not None and layer:  # the norm has added the block before
+                x = after(layer, x, ops)
             thinned = self._thinned(heads, noise, layer)
             mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], thinned)
             y, bias = ops.linear(mixed, w["attn.c_proj.weight"]), w["attn.c_proj.bias"]
@@ -129,7 +151,9 @@ class Gpt(Network):
             hidden = ops.bias_gelu(ops.linear(h, w["mlp.c_fc.weight"]), w["mlp.c_fc.bias"])
             y, bias = ops.linear(hidden, w["mlp.c_proj.weight"]), w["mlp.c_proj.bias"]
         drop = self._dropout(noise, 2 * config.layers)
-        _, h = ops.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], drop)
+        x, h = ops.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], drop)
+        if after is not None:
+            after(config.layers, x, ops)
         return ops.linear(h, weights["head.weight"])
 
     def embed(

@@ -13,13 +13,13 @@ from triton import language as tl
 
 from krohn.lab.models.kernels import plain
 
-_ROWS = 32
+_ROWS, _TILE = 32, 4096  # rows of a program, fewer where a row is long
 
 
 @triton.jit
 def _cross_entropy_rows(
     logits, bias, targets, shown, count, loss, dlogits, rows, stride, classes,
-    WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, BIAS: tl.constexpr,
 ):  # fmt: skip
     replicate = tl.program_id(0)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
@@ -29,9 +29,9 @@ def _cross_entropy_rows(
     place = line[:, None] * WIDTH + column[None, :]
     exists = column < classes
     scores = tl.load(logits + place, mask=inside, other=0.0).to(tl.float32)
-    scores += tl.load(bias + replicate.to(tl.int64) * stride + column, mask=exists, other=0.0).to(tl.float32)[
-        None, :
-    ]
+    if BIAS:
+        shift = tl.load(bias + replicate.to(tl.int64) * stride + column, mask=exists, other=0.0)
+        scores += shift.to(tl.float32)[None, :]
     scores = tl.where(exists[None, :], scores, float("-inf"))
     highest = tl.max(scores, axis=1)
     exponentials = tl.exp(scores - highest[:, None])
@@ -48,15 +48,18 @@ def _cross_entropy_rows(
 class _CrossEntropy(Function):
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, bias: Tensor, targets: Tensor, shown: Tensor, classes: int
+        ctx: Any, logits: Tensor, bias: Tensor | None, targets: Tensor, shown: Tensor, classes: int
     ) -> Tensor:
         replicates, rows, width = logits.shape
         count = shown.sum(1, dtype=torch.float32).clamp(min=1.0)
         losses = torch.empty(replicates, rows, dtype=torch.float32, device=logits.device)
         dlogits = torch.empty_like(logits)
-        _cross_entropy_rows[(replicates, triton.cdiv(rows, _ROWS))](
-            logits, bias, targets, shown, count, losses, dlogits, rows, bias.stride(0), classes,
-            WIDTH=width, BLOCK=triton.next_power_of_2(width), ROWS=_ROWS,
+        block = triton.next_power_of_2(width)
+        at_once = max(1, min(_ROWS, _TILE // block))
+        given = logits if bias is None else bias
+        _cross_entropy_rows[(replicates, triton.cdiv(rows, at_once))](
+            logits, given, targets, shown, count, losses, dlogits, rows, given.stride(0), classes,
+            WIDTH=width, BLOCK=block, ROWS=at_once, BIAS=bias is not None,
         )  # fmt: skip
         ctx.save_for_backward(dlogits)
         ctx.bias = bias
@@ -67,11 +70,14 @@ class _CrossEntropy(Function):
         (dlogits,) = ctx.saved_tensors
         (dloss,) = gradients
         scaled = dlogits * dloss[:, None, None].to(dlogits.dtype)
-        ctx.bias.grad.copy_(scaled.sum(1, dtype=torch.float32))
+        if ctx.bias is not None:
+            ctx.bias.grad.copy_(scaled.sum(1, dtype=torch.float32))
         return scaled, None, None, None, None
 
 
-def cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, shown: Tensor, classes: int) -> Tensor:
+def cross_entropy(
+    logits: Tensor, bias: Tensor | None, targets: Tensor, shown: Tensor, classes: int
+) -> Tensor:
     """``plain.cross_entropy`` as one fused kernel."""
     if not torch.is_grad_enabled():
         return plain.cross_entropy(logits, bias, targets, shown, classes)

@@ -25,7 +25,7 @@ class Operations:
     ]
     attention: Callable[[Tensor, Tensor, Heads], Tensor]
     bias_gelu: Callable[[Tensor, Tensor], Tensor]
-    cross_entropy: Callable[[Tensor, Tensor, Tensor, Tensor, int], Tensor]
+    cross_entropy: Callable[[Tensor, Tensor | None, Tensor, Tensor, int], Tensor]
     add_positions: Callable[[Tensor, Tensor, int], Tensor]
     add_rows: Callable[[Tensor, Tensor], Tensor]
     drop: Callable[[Tensor, Dropout], Tensor]

@@ -106,12 +106,14 @@ def bias_gelu(u: Tensor, bias: Tensor) -> Tensor:
     return functional.gelu(u + bias[:, None], approximate="tanh")
 
 
-def cross_entropy(logits: Tensor, bias: Tensor, targets: Tensor, shown: Tensor, classes: int) -> Tensor:
+def cross_entropy(
+    logits: Tensor, bias: Tensor | None, targets: Tensor, shown: Tensor, classes: int
+) -> Tensor:
     """Mean over shown positions of −log softmax, per replicate.
 
     ``logits`` [R, N, C] may be padded: classes from ``classes`` on do not exist. ``shown`` [R, N] is 0 or 1.
     """
-    scores = (logits + bias[:, None])[..., :classes]
+    scores = (logits if bias is None else logits + bias[:, None])[..., :classes]
     wide = scores.to(torch.promote_types(scores.dtype, torch.float32))
     losses = functional.cross_entropy(wide.flatten(0, 1), targets.flatten().long(), reduction="none").view_as(
         targets
