@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
 _HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
-_HIDDEN |= {"reached_low", "reached_high"}  # shown in the column of those that reached 99%
+_HIDDEN |= {"reach", "reached_low", "reached_high"}  # shown in the column of those that reached 99%
 
 
 @click.command()
@@ -220,7 +220,9 @@ def _text(found: "Reproduction") -> str:
 def columns_of(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """Header and cells as people read them."""
     names = dict.fromkeys(column for row in rows for column in row)
-    columns = [column for column in names if column not in _HIDDEN]
+    lengths = {row.get("length") for row in rows}  # named in the caption if there is one
+    shown = {"length"} if len(lengths) > 1 else set()
+    columns = [column for column in names if column not in _HIDDEN - shown]
     cells = [[cell_text(column, row) for column in columns] for row in rows]
     return ["reach 99%" if column == "reached" else column.replace("_", " ") for column in columns], cells
 
@@ -281,6 +283,10 @@ def cell_text(column: str, row: dict[str, Any]) -> object:
     value = row.get(column, "")
     if column == "reached":
         return success_text(row)
+    if value is None:
+        return ""
+    if column == "words_read":
+        return f"{value:,}"
     if column == "sequences":
         return f"{value:,}{marks_of(row)}"
     if column in ("median_accuracy", "mean_accuracy") and row.get("halved"):

@@ -242,7 +242,7 @@ def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, i
 class Bar:
     """A share between 0 and 1 in one group and one series, with its standard error.
 
-    ``mark`` is a sign after its number, explained in the chart's note.
+    ``mark`` is a sign after its number, explained in the chart's note; ``text`` is printed for the number.
     """
 
     group: str
@@ -250,6 +250,7 @@ class Bar:
     value: float
     error: float = 0.0
     mark: str = ""
+    text: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.value <= 1:
@@ -279,7 +280,7 @@ def bar_chart(bars: Sequence[Bar], *, title: str, y_axis: str, note: str = "") -
             axes.errorbar(places, heights, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
             for place, bar in zip(places, own, strict=True):
                 height = min(bar.value + bar.error, 1) + 0.01
-                number = percent(bar.value) + bar.mark
+                number = (bar.text or percent(bar.value)) + bar.mark
                 axes.text(place, height, number, ha="center", va="bottom", fontsize=6, rotation=90)
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(0, 1.16)

@@ -10,10 +10,11 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
 from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.recipes.depth import NON_ABELIAN, by_muon
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import SOLVED_STOP, TASKS
-from krohn.lab.experiments.summary import SOLVED, summary
+from krohn.lab.experiments.summary import SOLVED, mean_series, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyByLength
@@ -25,7 +26,7 @@ LENGTH = {Scale.SMOKE: 4, Scale.SMALL: 100, Scale.PAPER: 100}
 STEPS = {Scale.SMOKE: 12, Scale.SMALL: 4_000, Scale.PAPER: 16_000}
 BATCH = {Scale.SMOKE: 8, Scale.SMALL: 64, Scale.PAPER: 64}
 REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6, Scale.PAPER: 20}
-EVALUATIONS = 32
+MAP_WORDS = depth.MUON_STEPS[Scale.SMALL] * depth.BATCH[Scale.SMALL]
 BEYOND = (1.0, 1.2, 1.5, 2.0)  # lengths of test words, in trained lengths
 
 # Longer words: layers, words of a step, steps and replicates for each length.
@@ -139,32 +140,30 @@ def words_to_pass(record: Record) -> int | None:
 
 
 def table(cells: Sequence[Cell]) -> list[Row]:
-    """One row a cell: how many replicates reach 99%, and the words that the median one of them had read."""
+    """One row a cell: how many replicates reach 99%, and the words that the median one of them had read.
+
+    ``hint_accuracy``: what the median replicate reads of the hint it reads worst. ``accuracy_at_2T``: the
+    mean on words of twice the length.
+    """
     rows = []
     for cell in cells:
         numbers = summary(cell)
         passed = [words for words in map(words_to_pass, cell.records) if words is not None]
         row = {key: cell.label[key] for key in ("task", "layers", "length", "hints")}
         row |= {"reach": numbers["reached"], "words_read": round(median(passed)) if passed else None}
-        row |= {**numbers, "hint_accuracy": _hint_accuracy(cell)}
-        rows.append(row | _beyond(cell))
+        rows.append(row | numbers | {"hint_accuracy": _weakest_hint(cell), "accuracy_at_2T": _at_twice(cell)})
     order = list(dict.fromkeys((DOUBLING, *(hints for _, hints, _ in ASKED), UNTAUGHT)))
     return sorted(rows, key=lambda row: (order.index(row["hints"]), row["length"], TASKS.index(row["task"])))
 
 
-def _hint_accuracy(cell: Cell) -> list[float]:
-    """What the hints of the median replicate read, by block; empty without hints."""
-    rows = [[hint["accuracy"] for hint in record.metrics.get("hints", ())] for record in cell.records]
-    return [round(median(values), 4) for values in zip(*rows, strict=True)]
+def _weakest_hint(cell: Cell) -> float | None:
+    hints = [[hint["accuracy"] for hint in record.metrics.get("hints", ())] for record in cell.records]
+    return round(median(map(min, hints)), 4) if all(hints) else None
 
 
-def _beyond(cell: Cell) -> Row:
-    """Mean accuracy on words of other lengths, where it was measured."""
-    series = [record.evaluations["length"] for record in cell.records if "length" in record.evaluations]
-    if not series:
-        return {}
-    means = [sum(values) / len(series) for values in zip(*(one["token"] for one in series), strict=True)]
-    return {"beyond": dict(zip(map(str, series[0]["at"]), (round(mean, 4) for mean in means), strict=True))}
+def _at_twice(cell: Cell) -> float | None:
+    places, means, _ = mean_series(cell, "length")
+    return round(means[-1], 4) if places else None
 
 
 def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
@@ -173,18 +172,22 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     bars = [
         Bar(
             group=row["task"],
-            series="taught" if row["hints"] == DOUBLING else "untaught (the depth map)",
-            value=(row["words_read"] or 0) / 1000,
-            error=0.0,
+            series="taught, 7 layers" if row["hints"] == DOUBLING else "untaught (the depth map)",
+            value=row["words_read"] / MAP_WORDS,
+            text=f"{row['words_read'] / 1000:.0f}k, {row['reach']} of {row['replicates']}",
         )
         for task in TASKS
         for row in rows
-        if row["task"] == task
+        if row["task"] == task and row["words_read"] is not None
     ]
     if not bars:
         return {}
-    title = "Words read until the median passing replicate has 99% of the letters right"
-    return {"taught": bar_chart(bars, title=title, y_axis="thousand words", note=caption)}
+    title = "Words read to 99% of the letters, by the median of the replicates that get there"
+    axis = f"of the map's {MAP_WORDS:,} words"
+    note = (
+        f"{caption.partition(',')[0]}, T = {rows[0]['length']}; beside each bar how many replicates get there"
+    )
+    return {"taught": bar_chart(bars, title=title, y_axis=axis, note=note)}
 
 
 EXPERIMENT = Experiment(
