@@ -137,9 +137,9 @@ def _prefix_text(report: "PrefixReport") -> str:
                 rows,
             ),
             *wrap(
-                "state from, class from: with so many of the last positions kept, or more, nine of ten "
-                "answers have the word's own state, or its class in the largest commutative quotient; first "
-                "letter: with so many of the first positions patched, nine of ten follow it",
+                "state from, class from: how many of the last positions must be kept for nine of ten answers "
+                "to have the word's own state, or its class in the largest commutative quotient; first "
+                "letter: how many of the first positions must be patched for nine of ten to follow it",
                 WIDTH,
             ),
         ]

@@ -202,7 +202,7 @@ def summary(verdict: Verification) -> str:
     lines.append(verdict.identity.sentence())
     opinion = verdict.second_opinion
     if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
-        ran = f"all {opinion.words:,} words of length {opinion.length} and their beginnings"
+        ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
         lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
         lines += [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)

@@ -325,7 +325,7 @@ def _second_opinion(certificate: Verification) -> list[str]:
     limit = f" ({opinion.limit})" if opinion.limit else ""
     return [
         f"Independently of this argument all {opinion.words:,} words of length {opinion.length} and their "
-        f"beginnings were run: {opinion.wrong:,} wrong{limit}.",
+        f"prefixes were run: {opinion.wrong:,} wrong{limit}.",
         "",
     ]
 
