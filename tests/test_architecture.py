@@ -29,9 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "coq": CORE | {"check", "recurrent"},
     "proving": CORE | {"check", "recurrent", "coq", "construct"},  # construct: `lowers_again` alone
     "exporting": CORE | {"check", "proving"},
-    "explorer": CORE | {"construct", "paper", "proving"},
+    "compilation": CORE | {"check", "construct", "recurrent", "proving"},
+    "explorer": CORE | {"construct", "paper", "proving", "compilation"},
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
-    "compilation": CORE | {"construct", "recurrent"},
     "installation": {"base"},
     "functions": CORE | {"construct", "paper", "recurrent", "explorer"},
     "cli": CORE

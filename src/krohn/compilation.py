@@ -1,16 +1,36 @@
-"""``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture."""
+"""``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture.
 
+Of a Transformer the constructions propose and the checker decides: the network is the first of them, in the
+order of the objective, that is proved right on every word in float32; if there is none, in float64.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import tee
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
-from krohn.construct.compiling import compile as compile_transformer
-from krohn.construct.request import TransformerOptions
-from krohn.errors import InvalidInput, UnknownName
+from krohn.check.verdict import Budget
+from krohn.construct.compiling import build, candidates, requested
+from krohn.construct.lowering.assembly import precision_faults
+from krohn.construct.request import Request, TransformerOptions
+from krohn.errors import InvalidInput, UnknownName, counted
 from krohn.network.compiled import CompiledNetwork
+from krohn.proving.proof import refusal
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
+
+FORMATS = ("float32", "float64")
+"""Where a proof is sought, in this order, unless a request names a format."""
+WORK, SHARE = 8e8, 2e8
+"""Array entries that all searches for proofs in one format may take at effort 1, and each of them.
+
+That is some twenty seconds, and five.
+"""
+REASON = 160
 
 
 @overload
@@ -19,6 +39,7 @@ def compile(
     length: int,
     *,
     architecture: Literal["transformer"] = ...,
+    unproved: bool = ...,
     **options: Unpack[TransformerOptions],
 ) -> CompiledNetwork: ...
 
@@ -29,15 +50,25 @@ def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) 
 
 @plainly
 def compile(
-    automaton: AutomatonLike, length: int | None = None, *, architecture: str = "transformer", **options: Any
+    automaton: AutomatonLike,
+    length: int | None = None,
+    *,
+    architecture: str = "transformer",
+    unproved: bool = False,
+    **options: Any,
 ) -> "CompiledNetwork | RecurrentNetwork":
     """A network that outputs the states of ``automaton``: ``compile("S4", 64)``.
+
+    Of the Transformers that the checker accepts in float32 it is the one of least depth, then of the fewest
+    blocks of a stock decoder, then of the fewest parameters; if none is accepted, the same in float64; else
+    the one most likely to be right, with ``proved`` left at ``None``.
 
     Args:
         automaton: what to simulate, from its own start state: an object, a name or a file.
         length: the longest word of a Transformer; recurrent networks read words of every length.
         architecture: ``transformer``, ``deltaproduct``, ``deltanet``, ``diagonal``, ``rankone``, ``lstm``
             or ``gru``.
+        unproved: take a Transformer of least depth without asking the checker.
         options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid), ``mask``,
             ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
             ``effort``, ``time_limit``, ``max_sets``, ``max_rows``; see ``krohn compile --help``.
@@ -45,15 +76,47 @@ def compile(
     if architecture == "transformer":
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
-        return compile_transformer(automaton, length, **options)
+        request = requested(automaton, length, **options)
+        return build(request) if unproved else accepted(request)
     from krohn.recurrent.recurrent_network import RecurrentNetwork
     from krohn.recurrent.recurrent_weights import WEIGHTS
 
     if architecture not in WEIGHTS:
         known = ", ".join(["transformer", *WEIGHTS])
         raise UnknownName(f"the architecture must be one of {known}; got {architecture!r:.40}")
-    given = [*(["length"] if length is not None else []), *options]
+    given = [*(["length"] if length is not None else []), *(["unproved"] if unproved else []), *options]
     if given:
         raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
     meant = as_automaton(automaton)
     return RecurrentNetwork(WEIGHTS[architecture](meant), meant)
+
+
+def accepted(request: Request) -> CompiledNetwork:
+    """The best network that the checker accepts; if it accepts none, the usual one."""
+    formats = FORMATS if request.dtype is None else (request.dtype,)
+    passed: list[str] = []
+    for dtype, networks in zip(formats, tee(candidates(request), len(formats)), strict=True):
+        left = WORK * request.effort
+        for network in networks:
+            budget = Budget(min(left, SHARE * request.effort))
+            left -= budget.left
+            reason = next(_doubts(network, dtype, budget), None)
+            left += budget.left
+            if reason is None:
+                return replace(network, proved=dtype, passed_over=tuple(passed))
+            passed.append(_passed_over(network, dtype, reason))
+    return replace(build(request), passed_over=tuple(passed))
+
+
+def _doubts(network: CompiledNetwork, dtype: str, budget: Budget) -> Iterator[str]:
+    """Why the network is not taken: what is known before the checker is asked, then what it says."""
+    if network.program is not None:
+        yield from precision_faults(network.program, network.length, dtype)
+    if why := refusal(network, dtype, budget):
+        yield why
+
+
+def _passed_over(network: CompiledNetwork, dtype: str, reason: str) -> str:
+    net = network.transformer
+    sizes = f"{counted(net.depth, 'layer')}, {counted(net.num_blocks, 'block')}"
+    return f"{network.method} of {sizes} is not proved in {dtype}: {shorten(reason, REASON)}"

@@ -6,14 +6,30 @@ import pytest
 import krohn
 from krohn.exporting.standard_blocks import standard_blocks
 
-BLOCKS = {"C2": 1, "S4": 5, "Grid4": 2, "Grid9": 2, "Dyck4,2": 4}
+DEPTH_AND_BLOCKS = {
+    "C2": (1, 1),
+    "D8": (1, 2),
+    "Q8": (2, 3),
+    "S4": (3, 5),
+    "Grid4": (2, 3),
+    "Dyck4,2": (3, 4),
+}
 
 
-@pytest.mark.parametrize("name", BLOCKS)
-def test_blocks_are_few_and_are_what_the_export_has(name: str) -> None:
-    network = krohn.compile(name, length=40, objective="blocks")
-    assert network.sizes()["blocks"] == len(standard_blocks(network.transformer).blocks) <= BLOCKS[name]
-    assert krohn.verify(network, second_opinion=False).certified
+@pytest.mark.parametrize("objective", ["depth", "blocks"])
+@pytest.mark.parametrize("name", DEPTH_AND_BLOCKS)
+def test_blocks_are_few_proved_in_float32_and_those_of_the_export(name: str, objective: str) -> None:
+    network = krohn.compile(name, length=40, objective=objective)  # type: ignore[call-overload]
+    sizes, (depth, blocks) = network.sizes(), DEPTH_AND_BLOCKS[name]
+    assert objective == "blocks" or sizes["depth"] == depth
+    assert sizes["blocks"] == len(standard_blocks(network.transformer).blocks) <= blocks
+    assert network.proved == "float32"
+    assert krohn.verify(network, dtype="float32", second_opinion=False).certified
+
+
+def test_in_float64_a_grid_takes_a_block_for_a_layer() -> None:
+    network = krohn.compile("Grid4", length=40, objective="blocks", dtype="float64")
+    assert (network.sizes()["blocks"], network.proved) == (2, "float64")
 
 
 def test_the_target_observation_minimises_first() -> None:

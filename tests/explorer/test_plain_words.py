@@ -76,8 +76,11 @@ def counted(text: str) -> Callable[[list[str]], int] | None:
         modulus = int(match[1] or 10**9)
         return lambda word: sum(map(int, word)) % modulus
     if match := re.fullmatch(r"what the letters so far add up to(?:, mod (\d+))?: (.+)", text):
-        values = {name: int(value) for value, name in (item.split(" for ") for item in match[2].split(", "))}
-        modulus = int(match[1] or 10**9)
+        pairs = (item.replace("−", "-").split(" for ") for item in match[2].split(", "))
+        values = {name: int(value) for value, name in pairs}
+        if not match[1]:
+            return lambda word: sum(values.get(letter, 0) for letter in word)
+        modulus = int(match[1])
         return lambda word: sum(values.get(letter, 0) for letter in word) % modulus
     if match := re.fullmatch(r"has (\w+) come yet\? 0 no, 1 yes", text):
         return lambda word: int(match[1] in word)

@@ -177,7 +177,7 @@ def change_kind(tensors: dict[str, np.ndarray]) -> None:
         (damage_meaning(lambda p: p.update(shape=[[1]])), "shape must be a list of 2"),
         (damage_meaning(lambda p: p.update(shape=[[2, 2]])), "missing layers.0.heads.1.W_C"),
         (damage_meaning(lambda p: p["layout"]["moments"].pop()), "moments"),
-        (damage_meaning(lambda p: p["program"].update(mask="strict")), "disagree on depth, padding or mask"),
+        (damage_meaning(lambda p: p["program"].update(mask="strict")), "disagree on layers, padding or mask"),
     ],
 )
 def test_a_damaged_directory_is_refused_in_one_line(damage, message: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

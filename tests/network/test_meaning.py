@@ -64,8 +64,8 @@ def test_meaning_has_codes_edges_and_words() -> None:
         "0": ["0,0", "0,1", "0,2"],
         "1": ["1,0", "1,1", "1,2"],
     }
-    assert (registers[steps]["layer"], registers[steps]["written_by"]) == (1, "map")
-    assert {"from": steps, "to": f"sum of {steps}", "layer": 2, "by": "head", "role": "value"} in about[
+    assert (registers[steps]["layer"], registers[steps]["written_by"]) == (2, "map")
+    assert {"from": steps, "to": f"sum of {steps}", "layer": 3, "by": "head", "role": "value"} in about[
         "edges"
     ]
     first = about["heads"][0]

@@ -32,7 +32,7 @@ def network() -> Transformer:
 
 def test_sizes_are_counted_from_the_matrices() -> None:
     net = network()
-    assert (net.dim, net.depth, net.num_padding, net.max_length) == (D, 2, 1, LENGTH)
+    assert (net.dim, net.depth, net.num_padding, net.max_length) == (D, 1, 1, LENGTH)
     assert (net.heads, net.head_dim, net.mlp_width, net.mlp_depth) == (2, 4, 8, 2)
     assert net.num_blocks == 1 + 2
     heads = 2 * D * 2 + 2 * D * 3 + 2 * D * 4 + 2 * D * 1

@@ -4,6 +4,7 @@ from functools import cache
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.compiling import compile
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import LookBack, PrefixSum
 from krohn.network.compiled import CompiledNetwork
@@ -80,4 +81,4 @@ def lowered_program(program: Program, automaton: Semiautomaton, length: int) -> 
 
 @cache
 def compiled(spec: str, length: int, method: str = "auto", dtype: str = "float64") -> CompiledNetwork:
-    return krohn.compile(krohn.zoo(spec), length, method=method, dtype=dtype)  # type: ignore[arg-type]
+    return compile(krohn.zoo(spec), length, method=method, dtype=dtype)  # type: ignore[arg-type]

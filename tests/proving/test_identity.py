@@ -143,4 +143,4 @@ def test_layers_are_numbered_from_one(tmp_path: Path, capsys: pytest.CaptureFixt
     save(network, tmp_path)
     assert run(["verify", str(tmp_path), "--explain"]) == 0
     headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Layer ")]
-    assert headings == [f"Layer {number}" for number in range(1, network.transformer.depth + 1)]
+    assert headings == [f"Layer {number}" for number in range(1, len(network.transformer.layers) + 1)]

@@ -8,6 +8,7 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.compiling import compile
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import PrefixSum
@@ -110,6 +111,7 @@ ELSEWHERE = {
     "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
     "paper.lemmas.validated": "the same",
     "lowering.attention_gadgets.lower_end_write": "no automaton of the zoo needs it: below",
+    "lowering.stages.in_blocks": "makes what is shown to the checker: below",
 }
 
 
@@ -128,7 +130,7 @@ def refused(network: CompiledNetwork) -> None:
 
 def network_of(network: Network) -> CompiledNetwork:
     spec, method, options = network
-    return krohn.compile(krohn.zoo(spec), 7, method=method, **options)  # type: ignore[arg-type]
+    return compile(krohn.zoo(spec), 7, method=method, **options)  # type: ignore[arg-type]
 
 
 @every("gadget", EFFECT)
@@ -149,8 +151,16 @@ def test_a_bug_in_the_end_of_a_word_is_caught() -> None:
     """State 0 up to the first letter 1; from there on the parity of the letters 0."""
     automaton = Semiautomaton.from_letters([(0, 2, 1), (1, 1, 2)])
     with planted(gadgets()["lowering.attention_gadgets.lower_end_write"]):
-        network = krohn.compile(automaton, 7)
+        network = compile(automaton, 7)
     refused(network)
+
+
+def test_a_bug_in_what_is_proposed_leaves_nothing_that_is_accepted() -> None:
+    assert krohn.compile("D6", 7).proved == "float32"
+    with planted(gadgets()["lowering.stages.in_blocks"]):
+        network = krohn.compile("D6", 7)
+    assert network.proved is None
+    assert network.passed_over
 
 
 def test_a_bug_in_a_residue_is_caught() -> None:

@@ -1,11 +1,12 @@
-"""``krohn.compile``: from an automaton and a length to a Transformer with explicit weights.
+"""From an automaton and a length to Transformers with explicit weights.
 
-``build`` is the pipeline: plans of the automaton, programs that say what the layers do, matrices, and the
-choice. ``SOURCES`` lists where plans come from.
+``candidates`` is the pipeline: plans of the automaton, programs that say what the layers do, matrices, and
+their order. ``SOURCES`` lists where plans come from. ``krohn.compile`` shows them to the checker.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from textwrap import shorten
 from typing import Unpack
 
@@ -23,6 +24,7 @@ from krohn.construct.features.source import (
     two_layer_proposals,
 )
 from krohn.construct.lowering.assembly import longest, lower, precision_faults
+from krohn.construct.lowering.stages import in_blocks
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import (
     Objective,
@@ -35,7 +37,7 @@ from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Table
+from krohn.network.position_maps import Clamp, Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
 
@@ -46,21 +48,26 @@ MAX_OBSERVATIONS = 4_096
 def compile(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> CompiledNetwork:
     """A network that outputs the states of ``automaton``, or what it shows, on words up to ``length``.
 
+    Nothing is proved here: ``krohn.compile`` proposes these networks to the checker and takes one it accepts.
+
     Args:
         automaton: what to simulate, from its own start state: an object, a name or a file.
         length: the longest word.
         options: see ``TransformerOptions``.
     """
+    return build(requested(automaton, length, **options))
+
+
+def requested(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:
+    """The request for the automaton that is built: minimised where only its observation matters."""
     unknown = sorted(set(options) - TransformerOptions.__annotations__.keys())
     if unknown:
         known = ", ".join(TransformerOptions.__annotations__)
         raise InvalidInput(f"options of a Transformer must be among {known}; got {unknown[0]}")
-    request = Request(as_automaton(automaton), length, **options)
-    return PRINTED.get(request.method, build)(_meant(request))
+    return _meant(Request(as_automaton(automaton), length, **options))
 
 
 def _meant(request: Request) -> Request:
-    """The request for the automaton that is built: minimised where only its observation matters."""
     if request.target == "state":
         return replace(request, automaton=with_target(request.automaton, "state"))
     automaton = with_target(minimize(with_target(request.automaton, "observation")), "observation")
@@ -71,20 +78,44 @@ def _meant(request: Request) -> Request:
 
 
 def build(request: Request) -> CompiledNetwork:
-    """Plans, their programs, the weights of the programs, and the network that serves the objective best."""
+    """The network that serves the objective best; MLPs are built so that they suit short floats too.
+
+    Of ways to build the same layers that is, if only depth matters, the one with the fewest units.
+    """
+    for networks in _networks(request, _usual_ways, lambda program: program):
+        return networks[0]
+    raise AssertionError("a search that finds nothing says why")
+
+
+def candidates(request: Request) -> Iterator[CompiledNetwork]:
+    """All networks that are found, the best by the objective first, whatever float format suits them."""
+    for networks in _networks(request, _all_ways, in_blocks):
+        yield from networks
+
+
+def _networks(
+    request: Request, ways: "Ways", shape: Callable[[Program], Program]
+) -> Iterator[list[CompiledNetwork]]:
+    """Round by round plans, their programs and the weights of the programs, in the objective's order."""
+    if request.method in PRINTED:
+        yield [PRINTED[request.method](request)]
+        return
     budget = request.budget()
-    networks: list[CompiledNetwork] = []
     reasons: list[str] = []
+    found = False
     for plans in _rounds(request, budget):
+        networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
-                networks += _lowered(request, plan, budget)
+                networks += _lowered(request, plan, budget, ways, shape)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
-            best = min(networks, key=lambda network: cost(network.transformer, request.objective))
-            return replace(best, notes=_notes(request, best, budget))
-    raise Unsupported(reasons[0])  # the reason of the first plan, verbatim: it names the limit and the option
+            found = True
+            networks.sort(key=lambda network: cost(network.transformer, request.objective))
+            yield [replace(network, notes=_notes(request, network, budget)) for network in networks]
+    if not found:
+        raise Unsupported(reasons[0])  # of the first plan, verbatim: it names the limit and the option
 
 
 def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
@@ -180,13 +211,19 @@ def last_resort(request: Request, budget: Budget) -> list[Proposal]:
 # Weights: a program becomes matrices, or the reasons why it cannot.
 
 
-def _lowered(request: Request, plan: Proposal, budget: Budget) -> Iterator[CompiledNetwork]:
-    """One network per way to build steps and count wraps; only one if only depth matters."""
-    program, length = plan.program(), request.length
+def _lowered(
+    request: Request,
+    plan: Proposal,
+    budget: Budget,
+    ways: "Ways",
+    shape: Callable[[Program], Program],
+) -> Iterator[CompiledNetwork]:
+    """One network per way to build steps and count wraps."""
+    program, length = shape(plan.program()), request.length
     reasons = list(_refusals(request, program))
     if reasons:
         raise Unsupported("; ".join(reasons))
-    for narrow, saturate in _ways(request):
+    for narrow, saturate in ways(request, program):
         budget.look()
         network, layout = lower(
             program,
@@ -219,14 +256,24 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
         yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 
 
-def _ways(request: Request) -> list[tuple[bool, bool]]:
-    """(narrow, saturate): whether wraps are counted in two rounds, and whether steps saturate."""
+Ways = Callable[[Request, Program], Iterable[tuple[bool, bool]]]
+"""Pairs (narrow, saturate): whether wraps are counted in two rounds, and whether steps saturate."""
+
+
+def _usual_ways(request: Request, program: Program) -> Iterable[tuple[bool, bool]]:
     if request.objective == "depth":
         return [(False, False) if request.dtype == "float64" else (True, True)]
-    free = request.dtype in (None, "float64")
-    return [
-        (narrow, saturate) for saturate in ((False, True) if free else (True,)) for narrow in (False, True)
-    ]
+    return _all_ways(request, program)
+
+
+def _all_ways(request: Request, program: Program) -> Iterable[tuple[bool, bool]]:
+    """Those that differ for this program; half types need steps that saturate."""
+    maps = [change for layer in program.layers for change in layer.maps]
+    narrow = any(isinstance(change, Modulo) for change in maps)
+    steps = any(isinstance(change, (Modulo, Table, Clamp)) for change in maps)
+    half = request.dtype is not None and FLOATS[request.dtype].half
+    saturate = (True,) if half else (False, True) if steps else (False,)
+    return product((False, True) if narrow else (False,), saturate)
 
 
 # The choice.
@@ -236,7 +283,7 @@ def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:
     """Sort key: the objective, then tie-breakers."""
     width = max(network.dim, network.mlp_width, network.heads * network.head_dim)
     return {
-        "depth": (network.depth, network.num_parameters),
+        "depth": (network.depth, network.num_blocks, network.num_parameters),
         "blocks": (network.num_blocks, network.depth, network.num_parameters),
         "parameters": (network.num_parameters, network.depth),
         "width": (width, network.num_parameters),

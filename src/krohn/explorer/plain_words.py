@@ -271,16 +271,23 @@ class _Words:
         elif set(values) == {0, 1}:
             one = _either(name for name, value in zip(names, values, strict=True) if value)
             step, added = f"1 if the letter is {one}", f"how often {one} has come"
-        elif names == tuple(map(str, values)):
-            step, added = "the number that the letter adds", "the sum of the letters so far"
         else:
-            step = f"what the letter adds: {self._values(values)}"
-            added, left = (
-                f"what the letters so far add up to{end}: {self._values(values)}"
-                for end in ("", f", mod {modulus}")
-            )
-            return step, added, left
+            return self._weighed(values, int(modulus))
         return step, added, f"{added}, mod {modulus}"
+
+    def _weighed(self, values: tuple[int, ...], modulus: int) -> tuple[str, str, str]:
+        """A counter by what each letter adds; the remainder does not depend on the sign of a step."""
+        residues = tuple(value % modulus for value in values)
+        numbers = self.automaton.letter_names == tuple(map(str, residues))
+        if numbers and values == residues:
+            added = "the sum of the letters so far"
+            return "the number that the letter adds", added, f"{added}, mod {modulus}"
+        left = f"what the letters so far add up to, mod {modulus}: {self._values(residues)}"
+        return (
+            f"what the letter adds: {self._values(values)}",
+            f"what the letters so far add up to: {self._values(values)}",
+            f"the sum of the letters so far, mod {modulus}" if numbers else left,
+        )
 
     def _wheel(self, prefix: str, section: int, modulus: int, number: str | None) -> tuple[str, str, str]:
         """A counter that the letter moves depending on the counters before: a coset, once all are known."""

@@ -35,6 +35,9 @@ class CompiledNetwork(Reader):
         program: the discrete meaning the weights realise; ``None`` where the construction has none.
         layout: what every channel holds after every block, and what every head does.
         notes: where the search was cut short, and the option that continues it; not stored.
+        proved: the float format in which the checker accepted it when it was compiled; ``None`` if it did
+            not, or was not asked. What is proved is for ``krohn verify`` to say.
+        passed_over: better networks that the checker did not accept, with the reasons; not stored.
     """
 
     transformer: Transformer
@@ -43,6 +46,8 @@ class CompiledNetwork(Reader):
     program: Program | None
     layout: Layout
     notes: tuple[str, ...] = ()
+    proved: str | None = None
+    passed_over: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = list(_mismatches(self))
@@ -91,9 +96,11 @@ class CompiledNetwork(Reader):
     def __repr__(self) -> str:
         net = self.transformer
         built = f"words up to {self.length:,} letters, method {self.method}"
-        layers, dims = counted(net.depth, "layer"), counted(net.dim, "dimension")
-        sizes = f"{layers}, {dims}, {net.num_parameters:,} parameters"
-        return f"<CompiledNetwork {self.automaton.name or 'of an automaton'}: {built}, {sizes}>"
+        layers, blocks = counted(net.depth, "layer"), counted(net.num_blocks, "block")
+        sizes = f"{layers} ({blocks} of GPT-2), {counted(net.dim, 'dimension')}"
+        proved = f", proved in {self.proved}" if self.proved else ""
+        name = self.automaton.name or "of an automaton"
+        return f"<CompiledNetwork {name}: {built}, {sizes}, {net.num_parameters:,} parameters{proved}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and what the heads of every layer do."""
@@ -103,7 +110,8 @@ class CompiledNetwork(Reader):
                 zip(self.layout.heads, self.transformer.layers, strict=True), start=1
             )
         ]
-        facts = {"words up to": self.length, "method": self.method, **self.sizes()}
+        proved = self.proved or "not shown to the checker"
+        facts = {"words up to": self.length, "method": self.method, **self.sizes(), "proved": proved}
         title = f"A Transformer for {self.automaton.name or 'an automaton'}"
         return html_table(title, facts, ("layer", "heads", "hidden units of the MLP"), rows)
 
@@ -111,7 +119,8 @@ class CompiledNetwork(Reader):
         """The quantities that the theorems bound."""
         net = self.transformer
         return {
-            "depth": net.depth,
+            # The paper counts layers whose attention is the identity; it has them so that no MLP is deep.
+            "depth": len(net.layers) if self.method == "paper" else net.depth,
             "blocks": net.num_blocks,
             "dim": net.dim,
             "heads": net.heads,
@@ -139,18 +148,18 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
     outputs = len(automaton.output_names)
     if matrices.readout.shape[1] != outputs:
         yield f"{matrices.readout.shape[1]} outputs for {outputs} {automaton.target}s"
-    if len(layout.heads) != matrices.depth or any(len(m) != matrices.dim for m in layout.moments):
+    if len(layout.heads) != len(matrices.layers) or any(len(m) != matrices.dim for m in layout.moments):
         yield "the layout describes other layers or channels than the matrices have"
     elif any(len(a) != len(b.heads) for a, b in zip(layout.heads, matrices.layers, strict=True)):
         yield "the layout describes other heads than the matrices have"
     if program is None:
         return
-    if (program.depth, program.num_padding, program.mask) != (
-        matrices.depth,
+    if (len(program.layers), program.num_padding, program.mask) != (
+        len(matrices.layers),
         matrices.num_padding,
         matrices.mask,
     ):
-        yield "program and matrices disagree on depth, padding or mask"
+        yield "program and matrices disagree on layers, padding or mask"
     if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, outputs):
         yield "program and automaton disagree on letters or outputs"
     known = set(program.register)

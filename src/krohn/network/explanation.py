@@ -222,7 +222,7 @@ def explain_word(
     words = np.array([word], dtype=np.int64).reshape(1, len(word))
     states = logits(network, words, observe=lambda name, value: seen.update({name: value[0]})).argmax(-1)[0]
     streams = [seen["embedding"]]
-    for layer in range(network.depth):
+    for layer in range(len(network.layers)):
         streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
     return Explanation(
         positions=(

@@ -20,7 +20,7 @@ def meaning(network: CompiledNetwork) -> Json:
         "method": network.method,
         "length": network.length,
         "prompt": network.transformer.num_padding,
-        "layers": network.transformer.depth,
+        "layers": len(network.transformer.layers),
         "registers": list(_registers(network)),
         "heads": list(_heads(network)),
         "maps": [] if program is None else list(_maps(program)),

@@ -162,8 +162,8 @@ class Program:
 
     @property
     def depth(self) -> int:
-        """Number of layers."""
-        return len(self.layers)
+        """Layers as the theorems count them: those without heads go on with the MLP of the one before."""
+        return sum(number == 0 or len(layer.attention) > 0 for number, layer in enumerate(self.layers))
 
 
 def validate_program(program: Program) -> None:

@@ -179,6 +179,7 @@ MODEL, MEANING = "model.safetensors", KEYS[COMPILED]
 VERSION = 1
 FIELDS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
+Format = Literal["float64", "float32", "bfloat16", "float16"]
 OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -211,8 +212,9 @@ def load(directory: str | Path) -> CompiledNetwork:
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
             given = shown(payload["length"])
             raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
-        layout = _layout(payload["layout"])
-        return CompiledNetwork(network, automaton, named("method", payload["method"], str), program, layout)
+        layout, method = _layout(payload["layout"]), named("method", payload["method"], str)
+        proved = named("proved", payload.get("proved"), Format | None)
+        return CompiledNetwork(network, automaton, method, program, layout, proved=proved)
     except InvalidFile as error:
         raise InvalidFile(f"{short(folder)}: {error}") from error
     except InvalidInput as error:
@@ -297,6 +299,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         "method": network.method,
         "length": network.length,
         "mask": network.mask,
+        "proved": network.proved,
         **({"target": "observation"} if network.automaton.target == "observation" else {}),
         "automaton": automaton_payload(network.automaton),
         "digest": network.automaton.digest,
@@ -342,7 +345,7 @@ def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
 def _read_meaning(path: Path) -> dict[str, Any]:
     """The file's content, with the right keys and version; the values are checked later, one by one."""
     _must_exist(path)
-    payload = require_keys(read_json(path), FIELDS, short(path), optional=("name", "target"))
+    payload = require_keys(read_json(path), FIELDS, short(path), optional=("name", "target", "proved"))
     if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
         raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
     return payload

@@ -155,8 +155,11 @@ class Transformer:
 
     @property
     def depth(self) -> int:
-        """Number of blocks."""
-        return len(self.layers)
+        """Layers as the theorems count them: attention and an MLP of any depth.
+
+        Blocks without heads go on with the MLP of the layer before them.
+        """
+        return sum(number == 0 or len(layer.heads) > 0 for number, layer in enumerate(self.layers))
 
     @property
     def heads(self) -> int:

@@ -167,7 +167,7 @@ def scan_layout(states: int, network: Transformer) -> Layout:
     count = network.dim - 2 * states
     code = tuple(Channel(position=f"{('cos', 'sin')[index % 2]} {index // 2}") for index in range(count))
     moments, heads = [(*free, *_channels("map", 0, states), *code)], []
-    for index in range(network.depth):
+    for index in range(len(network.layers)):
         now = _channels("map", index, states)
         moments.append((*_channels("back", index + 1, states), *now, *code))
         moments.append((*free, *_channels("map", index + 1, states), *code))

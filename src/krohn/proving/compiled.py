@@ -97,7 +97,9 @@ def _certificate(
     if failure is None:
         failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
     if result is not None and failure is None:
-        failure = Refuted("exhaustive run", matrices.depth + 1, "a short word is run wrong", result.word)
+        failure = Refuted(
+            "exhaustive run", len(matrices.layers) + 1, "a short word is run wrong", result.word
+        )
         record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
     if failure is not None and result is None:
         result = search(matrices, automaton, dtype, wanted, failure.word)
@@ -113,9 +115,9 @@ def _certificate(
         checks=tuple(record.checks),
         counterexample=result,
         largest=best,
-        reason="" if failure is None else refutation_text(failure, matrices.depth),
+        reason="" if failure is None else refutation_text(failure, len(matrices.layers)),
         second_opinion=opinion,
-        depth=matrices.depth,
+        depth=len(matrices.layers),
         identity=identity,
         certificate=shown if failure is None else None,
     )
@@ -153,7 +155,7 @@ def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Ver
         largest=0,
         reason=f"identity: {identity.mismatch}",
         second_opinion=None,
-        depth=compiled.transformer.depth,
+        depth=len(compiled.transformer.layers),
         identity=identity,
     )
 

@@ -98,7 +98,7 @@ def _check_channels(
     logits(network, words, observe=lambda name, value: seen.update({name: np.asarray(value, np.float64)}))
     _check_attention(compiled, values, seen, record)
     streams = [seen["embedding"]]
-    for layer in range(network.depth):
+    for layer in range(len(network.layers)):
         streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
     for moment, (channels, stream) in enumerate(zip(compiled.layout.moments, streams, strict=True)):
         for number, channel in enumerate(channels):

@@ -33,6 +33,7 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, Verdict, inside, refusal_of
 from krohn.errors import LimitExceeded, counted
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.outcome import Record, Refuted
@@ -195,6 +196,24 @@ SHORT = 4
 Outcome = tuple[Record, Refuted | None, float]
 
 
+def refusal(network: CompiledNetwork, dtype: str, budget: Budget) -> str:
+    """Why the checker does not accept a network on all words it is built for; empty if it does.
+
+    The search for a witness may spend the budget; a scan has none, and the work of the checker bounds it.
+    """
+    matrices, length = network.transformer, network.length
+    if length > SHORT and returns_positions(matrices):
+        return RUN_ONLY
+    checked, table = checkable(matrices, network.automaton)
+    reasons = []
+    with one_thread():
+        for _, failure, _ in _attempts(checked, checked, table, length, dtype, budget=budget):
+            if failure is None:
+                return ""
+            reasons.append(failure.reason)
+    return reasons[0] if reasons else "no form of proof fits the network"
+
+
 def attempt(
     network: Transformer, automaton: Semiautomaton, length: int, dtype: str, *, once: bool = False
 ) -> Outcome:
@@ -203,7 +222,7 @@ def attempt(
     ``once``: a wrong word is known, so no proof exists, and one attempt is enough to say where it fails.
     """
     if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
-        record = Record(layer=network.depth)
+        record = Record(layer=len(network.layers))
         return record, record.refuse("search", RUN_ONLY), 0.0
     return furthest(*checkable(network, automaton), length, dtype, once=once)
 
@@ -219,7 +238,7 @@ def returns_positions(network: Transformer) -> bool:
     One or two can be compared with each other, or with the current position, and a first layer may have
     several such pairs; with more the search finds nothing.
     """
-    if network.depth < 2:
+    if len(network.layers) < 2:
         return False
     codes = (network.positions != network.positions[-1:]).any(axis=0)
     returning = ((codes & (head.value != 0).any(axis=1)).any() for head in network.layers[-1].heads)
@@ -274,9 +293,16 @@ def checkable_table(automaton: Semiautomaton) -> Automaton:
 
 
 def _attempts(
-    checked: Network, searched: Network, table: Automaton, length: int, dtype: str, *, once: bool
+    checked: Network,
+    searched: Network,
+    table: Automaton,
+    length: int,
+    dtype: str,
+    *,
+    once: bool = False,
+    budget: Budget | None = None,
 ) -> Iterator[Outcome]:
-    """The small checker on every witness the search finds."""
+    """The small checker on every witness the search finds; with a budget, no wrong word is sought."""
     for scan in scans(searched):
         record, plain = Record(), witness_json(scan)
         verdict = check(checked, table, dtype, length, plain)
@@ -292,10 +318,8 @@ def _attempts(
             continue
         record, walk = Record(), None
         try:
-            work = LAYERED_WORK / 4 if once else LAYERED_WORK
-            walk = walk_through(
-                searched, dtype, length, choices=choices, work=work, joined=joined, clock=clock
-            )
+            own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)
+            walk = walk_through(searched, dtype, length, own, choices=choices, joined=joined, clock=clock)
             if not joined and fits(checked, table):  # refuses early: the walk has the checker's own boxes
                 read_off(walk, table, length)
             verdict = check(checked, table, dtype, length, witness_json(walk.witness))
@@ -304,7 +328,7 @@ def _attempts(
         except Exception as error:  # the search is not trusted: any error is a refusal
             verdict = refusal_of(error)
         if walk is not None:
-            yield _walked(record, walk, verdict, table, length)
+            yield _walked(record, walk, verdict, table, 0 if budget else length)
         else:
             yield record, _refuted(record, verdict, len(checked.layers)), 0.0
         guessed = walk is None or walk.guessed
@@ -319,7 +343,7 @@ def read_off(walk: Walk, table: Automaton, length: int) -> None:
 
 
 def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:
-    """The outcome for a complete witness, by the checker's verdict."""
+    """The outcome for a complete witness, by the checker's verdict; a wrong word has at most ``length``."""
     depth = len(walk.network.layers)
     word = None if verdict.certified else differing_word(walk, table, length)
     if verdict.certified:

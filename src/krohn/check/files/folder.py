@@ -38,7 +38,7 @@ def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any
 def _compiled(folder: Path, replicate: int) -> Net:
     """What krohn compile writes; the description of channels and registers is not read."""
     fields = {"krohn": ..., "length": ..., "mask": ..., "shape": ..., "automaton": ..., "target": "state"}
-    passed = frozenset({"name", "method", "digest", "layout", "program"})
+    passed = frozenset({"name", "method", "digest", "proved", "layout", "program"})
     found = listed(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
     need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
     names, tensors = names_of(found["automaton"], found["target"]), read_tensors(folder / MODEL)

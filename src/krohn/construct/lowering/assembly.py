@@ -154,7 +154,7 @@ def lower(
         [_adding(symbolic_head(op, codes, program), added) for op in layer.attention]
         for layer in program.layers
     ]
-    moments = allocate(_lifetimes(program, heads, added), 2 * program.depth + 1)
+    moments = allocate(_lifetimes(program, heads, added), 2 * len(program.layers) + 1)
     require_positions(codes.count, len(moments[0]))
     layers = []
     for index, layer in enumerate(program.layers):
@@ -239,7 +239,7 @@ def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSum
         for name in inside:
             born(name, 2 * index + 2)
     for name in program.readout.registers:
-        deaths.update(dict.fromkeys(_channels(program, name), 2 * program.depth))
+        deaths.update(dict.fromkeys(_channels(program, name), 2 * len(program.layers)))
     return [
         Lifetime(channel, birth, deaths[channel]) for channel, birth in births.items() if channel in deaths
     ]

@@ -39,15 +39,21 @@ class TableCode:
         return int((np.diff(self.values, axis=0) != 0).any(axis=1).sum())
 
 
-def best_code(given: Integers, results: Integers) -> TableCode:
+def best_code(given: Integers, results: Integers, inexact: Sequence[bool] = ()) -> TableCode:
     """The code with the fewest steps for rows ``given[row, input] → results[row, output]``.
 
-    Tie-breaker: the smallest coefficients, which amplify errors least.
+    Tie-breaker: the smallest coefficients, which amplify errors least. Where some inputs are ``inexact``, the
+    code that amplifies their errors least comes first.
     """
     candidates = _candidates(given)[: max(1, MAX_ENTRIES // len(given))]
     steps = _steps(candidates, given, results)
-    sizes = np.abs(candidates).max(axis=1)
-    best = candidates[np.lexsort((sizes, steps))[0]]
+    sizes = np.abs(candidates)
+    amplified = np.where(
+        steps < np.iinfo(np.int64).max,
+        sizes @ np.array(inexact or [False] * sizes.shape[1]),
+        np.iinfo(np.int64).max,
+    )
+    best = candidates[np.lexsort((sizes.max(axis=1), steps, amplified))[0]]
     codes = given @ best
     points, first = np.unique(codes, return_index=True)
     return TableCode(tuple(best.tolist()), points, results[first])
@@ -96,8 +102,9 @@ def lower_table(operation: Table, context: MapContext) -> None:
     """Outputs share one code, or take one each where that needs fewer units."""
     given = np.array([row for row, _ in operation.rows], dtype=np.int64)
     results = np.array([row for _, row in operation.rows], dtype=np.int64)
-    joint = best_code(given, results)
-    single = [best_code(given, results[:, [column]]) for column in range(results.shape[1])]
+    inexact = [not context.builder.saturate and context.read(name).layer > 0 for name in operation.inputs]
+    joint = best_code(given, results, inexact)
+    single = [best_code(given, results[:, [column]], inexact) for column in range(results.shape[1])]
     if sum(code.steps for code in single) < joint.steps:
         for name, code in zip(operation.outputs, single, strict=True):
             _emit(operation.inputs, (name,), code, context)

@@ -274,8 +274,10 @@ class RunningCounters:
         return (self.letter, *self.steps)
 
     def values(self, element: Permutation) -> tuple[int, ...]:
-        """What it must write for a group element."""
-        return (self.letters.index(element), *self.tower.sections[self.section].residues[element])
+        """What it must write for a group element; steps are as near to 0 as can be, and so are their sums."""
+        residues = self.tower.sections[self.section].residues[element]
+        steps = (r - n if 2 * r > n else r for r, n in zip(residues, self._moduli, strict=True))
+        return (self.letters.index(element), *steps)
 
 
 def running(name: str, tower: CounterTower, elements: set[Permutation]) -> RunningCounters:

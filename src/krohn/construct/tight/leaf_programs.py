@@ -89,8 +89,9 @@ class _Counter:
         self.now = ""
 
     def value(self, terms: list[tuple[str, int]], name: str) -> str:
-        """v = z mod (S + 1)²."""
-        return self.draft.modulo(terms, self.modulus, self.draft.fresh(f"{self.name}{name}"))
+        """v = z mod (S + 1)², with z = 0 in the middle: short walks do not wrap; only differences count."""
+        target = self.draft.fresh(f"{self.name}{name}")
+        return self.draft.modulo(terms, self.modulus, target, offset=self.modulus // 2)
 
     def circle(self, value: str, terms: list[tuple[str, int]], name: str) -> str:
         """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""

@@ -5,7 +5,7 @@ Each kind of node of a plan is a few operations around the programs of its parts
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
@@ -197,11 +197,19 @@ def _padding(plan: Plan) -> Iterator[int]:
 
 
 def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Programs of different plans, only the best if only depth matters; raises if there is none."""
+    """Programs of different plans, only those of the best if only depth matters; raises if there is none."""
     built = list(built_plans(request, budget))
     for plan, program in [shallowest(built)] if request.objective == "depth" else built:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
-        yield Proposal("cascade", program.depth, lambda program=program: program, lines)  # type: ignore[misc]
+        yield Proposal("cascade", program.depth, partial(_same, program), lines)
+        if request.objective == "blocks" or request.dtype == "float64":  # too fine for shorter formats
+            flat = plan_program(plan, request.mask, flat=True)
+            if flat != program and flat.depth == program.depth:
+                yield Proposal("cascade", flat.depth, partial(_same, flat), lines)
+
+
+def _same(program: Program) -> Program:
+    return program
 
 
 def built_plans(
@@ -217,7 +225,7 @@ def built_plans(
             faults = [f"{plan.layers} layers are needed"]
         if not faults:
             try:
-                programs = _programs(plan, request.mask, request.objective == "blocks")
+                programs = _programs(plan, request.mask)
             except LimitExceeded as error:
                 faults = [str(error)]
         if faults:
@@ -245,12 +253,12 @@ def program_size(program: Program) -> int:
     return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
 
 
-def _programs(plan: Plan, mask: Mask, flat: bool) -> list[Program]:
+def _programs(plan: Plan, mask: Mask) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
-    plain = plan_program(plan, mask, flat=flat)
+    plain = plan_program(plan, mask)
     if mask == "strict" or not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
-    lagged = plan_program(plan, mask, lagged=True, flat=flat)
+    lagged = plan_program(plan, mask, lagged=True)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
 
 

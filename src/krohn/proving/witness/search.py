@@ -38,9 +38,9 @@ def walk_through(
     network: Network,
     dtype: str,
     length: int,
+    budget: Budget | None = None,
     *,
     choices: bool = True,
-    work: float = LAYERED_WORK,
     live: list[Flags] | None = None,
     joined: bool = False,
     clock: bool = True,
@@ -50,7 +50,11 @@ def walk_through(
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
-        walk = Walk(Setting(fmt, network.strict, Budget(work)), held, embed(held, length, fmt, clock=clock))
+        walk = Walk(
+            Setting(fmt, network.strict, budget or Budget(LAYERED_WORK)),
+            held,
+            embed(held, length, fmt, clock=clock),
+        )
         walk.clock, walk.rough = clock, joined
         live = live or live_channels(held)
         walk.take(merged(walk.moment, live[0]))
