@@ -46,29 +46,38 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+PAPER = "the paper's best"
+
+
 def sizes() -> str:
-    """For some automata: the size built, the size by the paper's recipe, and the proof (results/tables)."""
+    """For some automata: the size built, that of the paper's best, and the proof (results/tables)."""
     built = first_rows("results/tables/sizes.md", "automaton")
-    proved = first_rows("results/tables/certified.md", "small checker")
     rows = []
     for name in SHOWN:
-        own, proof = built[name], proved[name]
-        recipe = own["paper's recipe: depth / dim / heads"].split(" / ")
+        own = built[name]
         rows.append(
             [
                 name,
-                f"{layers(own['layers'])}, {blocks_of(own)}, {own['dim']} dimensions",
-                f"{layers(recipe[0])}, {recipe[1]} dimensions" if len(recipe) > 1 else "none: " + recipe[0],
-                f"{proof['dtype']}, {proof['T']} letters, {proof['CPU s']} s"
-                if proof["small checker"] == "yes"
-                else proof["refusal"],
+                own["blocks"],
+                own["width"],
+                own["parameters"],
+                own["layers"],
+                own["proved"],
+                theirs(own),
             ]
         )
-    return markdown(["automaton", "krohn", "the paper's recipe", "proof"], rows)
+    ours = ["blocks of GPT-2", "width", "parameters", "layers", "proved in"]
+    return markdown(["automaton", *ours, "the paper's best"], rows)
 
 
 def layers(number: str) -> str:
     return f"{number} layer" + "s" * (number != "1")
+
+
+def theirs(row: dict[str, str]) -> str:
+    """The paper's best construction in words."""
+    blocks = f"{row['its blocks']} block" + "s" * (row["its blocks"] != "1")
+    return f"{blocks}, width {row['its width']}, {layers(row['its layers'])}: {row[PAPER]}"
 
 
 def blocks_of(row: dict[str, str]) -> str:
@@ -78,7 +87,7 @@ def blocks_of(row: dict[str, str]) -> str:
 def size_of_s4() -> str:
     """The network of the first example, in words."""
     row = first_rows("results/tables/sizes.md", "automaton")["S4"]
-    return f"{layers(row['layers'])} ({blocks_of(row)}) and {row['dim']} dimensions"
+    return f"{layers(row['layers'])} ({blocks_of(row)}) and {row['width']} dimensions"
 
 
 def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:

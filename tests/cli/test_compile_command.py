@@ -28,8 +28,9 @@ def test_the_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
         1,
         2,
     )
-    assert payload["bound"]["depth"] == 8091
-    assert payload["recipe"]["depth"] == 12
+    paper = payload["bound"]
+    assert (payload["theorem"], paper["depth"], paper["blocks"]) == ("Theorem 1", 6, 12)
+    assert payload["proved"] == "float32"
     for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
         assert key in payload
         assert key in payload["bound"]
@@ -56,10 +57,15 @@ def test_every_method_is_reachable(
     assert payload["bound"]["depth"] >= 1
 
 
-def test_the_text_shows_built_recipe_bound_and_what_heads_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["compile", "D8", "--length", "20", "--method", "cascade"]) == 0
+def test_the_text_shows_built_paper_proof_and_what_heads_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compile", "D8", "--length", "17", "--method", "cascade"]) == 0
     text = capsys.readouterr().out
-    for part in ("paper's recipe", "Theorem 2", "prefix sum of", "mlp_width"):
+    for part in (
+        "the paper's best (lemmas on groups)",
+        "blocks of GPT-2",
+        "prefix sum of",
+        "proved: right on",
+    ):
         assert part in text
 
 
@@ -69,10 +75,11 @@ def test_heads_that_differ_in_numbers_only_are_printed_once(capsys: pytest.Captu
 
 
 def test_hidden_layers_are_counted_honestly(capsys: pytest.CaptureFixture[str]) -> None:
-    deep = compiled(capsys, "S4", "--length", "100")
-    wide = compiled(capsys, "S4", "--length", "100", "--dtype", "float64")
-    assert (deep["mlp_depth"], wide["mlp_depth"]) == (6, 2)
-    assert deep["mlp_width"] < wide["mlp_width"]
+    proved = compiled(capsys, "S4", "--length", "100")
+    narrow = compiled(capsys, "S4", "--length", "100", "--unproved")
+    assert (proved["depth"], proved["blocks"], proved["mlp_depth"], proved["proved"]) == (3, 5, 1, "float32")
+    assert (narrow["depth"], narrow["blocks"], narrow["mlp_depth"], narrow["proved"]) == (3, 16, 6, None)
+    assert narrow["mlp_width"] < proved["mlp_width"]
 
 
 def test_a_network_in_the_way_is_replaced_and_other_files_stay(
@@ -96,10 +103,10 @@ def test_options_of_the_paper_s_methods_are_passed_on(capsys: pytest.CaptureFixt
     assert binary["dim"] == 4 + 2 * 5
 
 
-def test_thousands_of_states_have_a_bound_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_hundreds_of_states_are_beside_the_papers_best_too(capsys: pytest.CaptureFixture[str]) -> None:
     payload = compiled(capsys, "Dyck7,2", "--length", "8")
-    assert (payload["depth"], payload["bound"]["depth"]) == (3, (3 * 256**2 * 8 + 7 * 256))
-    assert payload["bound"]["dim"] == "> 1e77"
+    assert (payload["depth"], payload["theorem"], payload["bound"]["depth"]) == (3, "Theorem 1", 3)
+    assert payload["bound"]["dim"] == 2 * 256 + 2
 
 
 def test_run_answers_like_simulate(

@@ -3,16 +3,12 @@
 import math
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import pytest
 
 from every import every
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.skeleton import Skeleton, skeleton
-from krohn.construct.compiling import compile
 from krohn.errors import LimitExceeded
 from krohn.paper.bounds import (
     RecipeSize,
@@ -21,7 +17,6 @@ from krohn.paper.bounds import (
     component_recipe,
     paper_recipe_size,
     scan_bounds,
-    size_report,
     solvable_group_bounds,
 )
 
@@ -118,18 +113,3 @@ def prime_factors(number: int) -> list[int]:
             number //= prime
         prime += 1
     return result
-
-
-def test_a_report_takes_the_cascade_that_the_network_was_built_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    decomposed = []
-
-    def counted(automaton: Semiautomaton, **limits: Any) -> Skeleton:
-        decomposed.append(automaton)
-        return skeleton(automaton, **limits)
-
-    monkeypatch.setattr("krohn.cascade.holonomy.skeleton", counted)
-    automaton = Semiautomaton.from_letters([(1, 2, 3, 0), (1, 0, 2, 3)], name="S4 in this test alone")
-    network = compile(automaton, 20, method="cascade")
-    before = decomposed.count(automaton)
-    assert size_report(network).recipe["depth"] == 12
-    assert decomposed.count(automaton) == before == 1

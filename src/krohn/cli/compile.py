@@ -1,6 +1,8 @@
 """``krohn compile``: an automaton as a Transformer with explicit weights."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,15 @@ from krohn.base.folder import COMPILED, RECURRENT, Folder
 from krohn.base.nearest_float import FLOATS
 from krohn.cli.output import emit, json_option, note, table
 from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, limit, max_sets
-from krohn.construct.compiling import compile
+from krohn.compilation import compile
 from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.request import DEFAULT_MAX_ROWS, DEFAULT_MAX_SETS
 from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MEANING, MODEL, save
-from krohn.network.transformer import HeadMeaning
-from krohn.paper.bounds import SizeReport, size_report
+from krohn.network.transformer import HeadMeaning, Layer
+from krohn.paper.best import PaperSize, paper_best
 from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
@@ -30,6 +32,18 @@ WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""
 
 DIGITS = re.compile(r"\d+")
+SIZES = {
+    "depth": "layers, as the theorems count",
+    "blocks": "blocks of GPT-2",
+    "dim": "width",
+    "heads": "heads",
+    "head_dim": "width of a head",
+    "mlp_width": "widest hidden layer",
+    "mlp_depth": "most hidden layers of an MLP",
+    "max_weight": "largest weight",
+    "num_parameters": "parameters",
+}
+"""What sizes are called in print; ``--json`` has the short names."""
 
 
 @click.command()
@@ -44,9 +58,7 @@ DIGITS = re.compile(r"\d+")
     show_default=True,
     help="Recurrent ones read words of every length; deltanet is deltaproduct with one step for each letter.",
 )
-@choice(
-    "method", "How to build it; auto: the shallowest that scan, cascade and features find.", default="auto"
-)
+@choice("method", "How to build it; auto: the best of scan, cascade and features.", default="auto")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -56,13 +68,21 @@ DIGITS = re.compile(r"\d+")
     "mask", "Whether a head sees its own position (causal) or only earlier ones (strict).", default="causal"
 )
 @choice("activation", "Activation of the counters.", default="relu")
-@choice("objective", "What to keep small, among the networks that are found.", default="depth")
+@choice(
+    "objective",
+    "What to keep small, among the networks that are proved: layers, then blocks of GPT-2, then parameters; "
+    "or blocks at any depth, or parameters, or width.",
+    default="depth",
+)
+@click.option(
+    "--unproved", is_flag=True, help="Take a network without a proof: quicker, and perhaps not right."
+)
 @choice(
     "target",
     "What the network outputs: the state, or what the automaton shows, such as whether a regex matches.",
     default="state",
 )
-@choice("dtype", "Float format to support; float64 gives wide MLPs of one or two hidden layers.")
+@choice("dtype", "Float format to be proved in.  [default: float32, else float64]")
 @choice("gadget", "For method scan: how maps are composed.  [default: direct]")
 @choice(
     "positions", "For methods scan and paper: how positions are encoded.  [default: circle, if not too fine]"
@@ -76,7 +96,11 @@ DIGITS = re.compile(r"\d+")
 def command(
     spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Build the weights, print their sizes beside the paper's, and write them to --out.
+    """Build the weights, prove them, print their sizes beside the paper's, and write them to --out.
+
+    Of the networks that the checker accepts in float32 it takes the one of least depth, then of the fewest
+    blocks of GPT-2 (attention and an MLP of one hidden layer), then of the fewest parameters; if it accepts
+    none, the same in float64.
 
     \b
     Example:  krohn compile S4 --length 128 --out nets/s4
@@ -96,13 +120,13 @@ def command(
     if out is not None:
         save(network, out)
         note(f"written: {out / 'model.safetensors'}, {out / 'krohn.json'}")
-    for text in network.notes:
+    for text in (*_passed_over(network), *network.notes):
         note(text)
-    report = size_report(network)
+    paper = paper_best(network.automaton, network.length)
     depth = _bounds(network, options["dtype"], observed=options["target"] == "observation")
     known = depth.to_json(network.automaton.letter_names, network.length)
-    payload = {**_payload(network, report, out), "depth_bounds": known}
-    emit(payload, as_json=as_json, text=lambda: _text(network, report, depth))
+    payload = {**_payload(network, paper, out), "depth_bounds": known}
+    emit(payload, as_json=as_json, text=lambda: _text(network, paper, depth))
 
 
 def _bounds(network: CompiledNetwork, dtype: str | None, *, observed: bool) -> DepthBounds:
@@ -151,39 +175,65 @@ def _refuse_options() -> None:
         )
 
 
-def _payload(network: CompiledNetwork, report: SizeReport, out: Path | None) -> dict[str, Any]:
+def _payload(network: CompiledNetwork, paper: PaperSize, out: Path | None) -> dict[str, Any]:
     return {
         "automaton": network.automaton.name,
         "method": network.method,
         "length": network.length,
         "mask": network.mask,
         **network.sizes(),
-        "bound": report.bound,
-        "corrected_bound": report.corrected,
-        "theorem": report.theorem,
-        "recipe": report.recipe,
+        "proved": network.proved,
+        "bound": {key: value for key, value in asdict(paper).items() if key != "source"},
+        "theorem": paper.source,
         "layers": [[head.text for head in layer] for layer in network.layout.heads],
         "given_up": list(network.notes),
+        "passed_over": list(network.passed_over),
         "out": None if out is None else str(out),
     }
 
 
-def _text(network: CompiledNetwork, report: SizeReport, depth: DepthBounds) -> str:
+def _text(network: CompiledNetwork, paper: PaperSize, depth: DepthBounds) -> str:
     name = network.automaton.name or "the automaton"
     letters = counted(network.length, "letter")
     title = f"{name}, words up to {letters}: method {network.method}, mask {network.mask}"
+    theirs = asdict(paper)
     rows = [
-        (key, number_text(value), *(number_text(column.get(key, "")) for column in report.columns))
+        (SIZES[key], number_text(value), number_text(theirs.get(key, "")))
         for key, value in network.sizes().items()
     ]
-    sizes = table(("", "built", "paper's recipe", f"bound ({report.theorem})", "corrected bound"), rows)
+    sizes = table(("", "built", f"the paper's best ({paper.source})"), rows)
     layers = [
-        (number, _per_head(layer), " → ".join(map(str, block.mlp.hidden_widths)) or "linear")
-        for number, (layer, block) in enumerate(
-            zip(network.layout.heads, network.transformer.layers, strict=True), start=1
-        )
+        (number or "", _per_head(heads), " → ".join(map(str, block.mlp.hidden_widths)) or "linear")
+        for number, heads, block in _numbered(network)
     ]
-    return "\n\n".join([title, sizes, _depth(network, depth), table(("layer", "heads", "MLP"), layers)])
+    lines = f"{_proof(network)}\n{_depth(network, depth)}"
+    return "\n\n".join([title, sizes, lines, table(("layer", "heads", "MLP"), layers)])
+
+
+def _passed_over(network: CompiledNetwork) -> Iterator[str]:
+    """One line on the networks that the checker did not accept."""
+    if network.passed_over:
+        first, *more = (text.partition(": ") for text in network.passed_over)
+        others = f" (and {len(more)} more)" if more else ""
+        yield f"passed over: {first[0]}{others}; --json lists the reasons"
+
+
+def _proof(network: CompiledNetwork) -> str:
+    """The line on what the checker said."""
+    words = f"every word of up to {counted(network.length, 'letter')}"
+    if network.proved:
+        return f"proved: right on {words} in {network.proved}"
+    asked = "not proved right" if network.passed_over else "not shown to the checker"
+    return f"proved: no, it is {asked}; krohn verify says more"
+
+
+def _numbered(network: CompiledNetwork) -> Iterator[tuple[int, tuple[HeadMeaning, ...], Layer]]:
+    """Layers as the theorems count them; a block that goes on with the MLP of the one before has number 0."""
+    count = 0
+    for heads, block in zip(network.layout.heads, network.transformer.layers, strict=True):
+        begins = bool(heads) or count == 0
+        count += begins
+        yield count if begins else 0, heads, block
 
 
 def _per_head(layer: tuple[HeadMeaning, ...]) -> str:

@@ -19,13 +19,13 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.atomic import check_output, write_text
-from krohn.construct.compiling import compile
+from krohn.compilation import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.explorer.plain_words import about, head_words, register_words
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
-from krohn.paper.bounds import size_report
+from krohn.paper.best import paper_best
 from krohn.proving.outcome import Verification
 from krohn.proving.verification import verify
 
@@ -134,7 +134,7 @@ def build_machine(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, A
             f"a page holds networks of at most {MAX_PARAMETERS:,} parameters; {name:.60} at "
             f"--length {length} has {count:,}: choose a smaller --length or automaton, or use krohn compile"
         )
-    return describe(network, verify(network))
+    return describe(network, verify(network, dtype=network.proved or "float64"))
 
 
 def describe(network: CompiledNetwork, certificate: Verification | None) -> dict[str, Any]:
@@ -258,18 +258,17 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
 
 
 def _sizes(network: CompiledNetwork) -> dict[str, Any]:
-    """The built quantities beside the paper's recipe and the theorem's bounds; ``None`` if unknown."""
-    report = size_report(network)
+    """The built quantities beside those of the paper's best construction; ``None`` if it states none."""
+    paper = paper_best(network.automaton, network.length)
     built = network.sizes()
     return {
-        "theorem": report.theorem,
+        "theorem": paper.source,
         "rows": [
             {
                 "name": key,
                 "built": _plain(built[key]),
-                "recipe": _plain(report.recipe.get(key)),
-                "bound": _plain(report.bound.get(key)),
-                "corrected": _plain(report.corrected.get(key)),
+                "recipe": getattr(paper, key, None),
+                "bound": None,
             }
             for key in QUANTITIES
         ],
