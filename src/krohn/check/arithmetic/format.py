@@ -61,7 +61,12 @@ ASSUMPTIONS = {
     "loaded": "the network is loaded in the claim's float type; config.json names another one, or none",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
     "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly",
-    "delta": "a key of length 0 or 1 is kept; exp(log sigmoid) is 0 or 1 where the sigmoid is, else as near",
+    "delta": "a key of length 0 or 1 is kept; exp(log sigmoid) is 0 or 1 where the sigmoid is, else as near; "
+    "a step adds k·(rate·(v − k·S)) or k·(rate·v − (rate·k)·S), without a rate k·(v − w·S)",
+    "letters": "a word is read one letter after the other, and each letter step by step: forms that compute "
+    "several letters or steps at once, as in training, are not covered",
+    "chunks": "a word is read one letter after the other, or in chunks of at most 64 steps: several letters "
+    "at once, as in training",
     "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
     f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
 }
@@ -345,12 +350,16 @@ class Format:
         return self.stored(whole(products.total(1).widened(off))).part
 
     def any_sum(self, size: Array, terms: Array | float, unit: Array | float = 0.0) -> Array:
-        """Error of a sum of ``terms`` products of this total size, bias included, and of storing it twice.
+        """Error of a sum of ``terms`` products of this total size, bias and stream included.
 
-        0 where all terms are known multiples of ``unit`` and every partial sum fits the format.
+        The product is stored, then with the bias, then with the stream: three roundings of numbers that the
+        roundings before may have enlarged. 0 where all terms are known multiples of ``unit`` and every
+        partial sum fits the format.
         """
-        off = self.inner.error(ample(size), terms, terms)
-        return np.where(self.outer.holds(unit, size), 0.0, off + 2 * self.rounding(size + off))
+        first = self.inner.error(ample(size), terms, terms)
+        grown = size + 3 * first + 3 * self.rounding(size + first)
+        off = self.inner.error(ample(grown), terms, terms)
+        return np.where(self.outer.holds(unit, size), 0.0, off + 3 * self.rounding(grown))
 
     def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
         """Error of y @ matrix where y is computed up to ``off`` from a number of this size, and stored."""

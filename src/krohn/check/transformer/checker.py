@@ -16,7 +16,17 @@ from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, 
 from krohn.check.files.reader import Automaton, Head, Layer, Network, stored
 from krohn.check.transformer.head_rules import Look, Part, add_up, look_back, remember
 from krohn.check.transformer.layer_norm import Norm, normed
-from krohn.check.transformer.machine import Lifted, Machine, Moment, Setting, counted_anew, lifted, merge
+from krohn.check.transformer.machine import (
+    Lifted,
+    Machine,
+    Moment,
+    Note,
+    Setting,
+    counted_anew,
+    lifted,
+    merge,
+    unheard,
+)
 from krohn.check.transformer.mlp import Block, tabulate
 from krohn.check.transformer.readout import decode, simulate
 from krohn.check.transformer.witness import (
@@ -44,13 +54,19 @@ proof on the witness, which is not trusted: at most about twenty seconds of CPU 
 
 
 def check(
-    network: Network, automaton: Automaton, dtype: str, length: int, witness: object, work: float = WORK
+    network: Network,
+    automaton: Automaton,
+    dtype: str,
+    length: int,
+    witness: object,
+    work: float = WORK,
+    note: Note = unheard,
 ) -> Verdict:
     """Whether the witness proves the network right; it is JSON data, as a certificate file holds it."""
     try:
         with np.errstate(all="ignore"):
             proof = witness_from(witness)
-            return Verdict(True, margin_of(network, automaton, dtype, length, proof, work), "")
+            return Verdict(True, margin_of(network, automaton, dtype, length, proof, work, note), "")
     except LimitExceeded:  # no verdict: the witness exceeds the size limit
         raise
     except Exception as error:  # whatever a witness provokes is a refusal
@@ -58,7 +74,13 @@ def check(
 
 
 def margin_of(
-    network: Network, automaton: Automaton, dtype: str, length: int, witness: Witness, work: float = WORK
+    network: Network,
+    automaton: Automaton,
+    dtype: str,
+    length: int,
+    witness: Witness,
+    work: float = WORK,
+    note: Note = unheard,
 ) -> float:
     """The certified logit margin; raises ``Refused``."""
     require(dtype in FORMATS, "the dtype must be float64, float32, bfloat16 or float16")
@@ -69,7 +91,7 @@ def margin_of(
     if isinstance(witness, Layered):
         assert_moderate(witness.steps, network.embedding.shape[1])
         work = min(work, LAYERED_WORK)
-    setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon)
+    setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon, note)
     held = stored(network, fmt)
     with inside("embedding"):
         setting.budget.spend(EMBEDDED * network.embedding.size * float(length), "letters at positions")
@@ -78,6 +100,7 @@ def margin_of(
         from krohn.check.transformer.scan import check_scan  # lazy import: only needed for scans
 
         return check_scan(setting, held, automaton, moment, witness)
+    note("embedding", moment)
     moment = follow_steps(setting, held, moment, witness.steps)
     with inside("read-out", len(network.layers) + 1):
         states, margin = decode(setting, moment, held)
@@ -125,8 +148,14 @@ def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tupl
     done = 0
     for step in steps:
         moment, done = follow_step(setting, network, moment, step, done)
+        setting.note(block_name(done), moment)
     require(done == 2 * len(network.layers), "witness: blocks are missing")
     return moment
+
+
+def block_name(done: int) -> str:
+    """The tensor that so many blocks leave in the stream."""
+    return f"layer.{(done - 1) // 2}.{'mixed' if done % 2 else 'stream'}" if done else "embedding"
 
 
 def follow_step(

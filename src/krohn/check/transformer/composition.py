@@ -83,7 +83,9 @@ def _kinds(chain: Chain, sources: dict[int, Source], again: list[int]) -> list[K
     """Units grouped by the points they see; kept channels ``again`` count as units that copy them."""
     units: dict[tuple[Source, ...], list[int]] = {}
     kept: dict[tuple[Source, ...], list[int]] = {}
-    for number, column in enumerate(reaches(chain, len(chain) - 1)[0].T if len(chain) > 1 else ()):
+    # Of a single matrix the "units" are the channels that it reads; a LayerNorm before it is not followed.
+    require(len(chain) > 1 or chain[0].norm is None, "an MLP of one matrix after a LayerNorm")
+    for number, column in enumerate(reaches(chain, len(chain) - 1)[0].T):
         seen = sorted({sources[int(c)] for c in np.flatnonzero(column) if int(c) in sources})
         units.setdefault(tuple(seen), []).append(number)
     for channel in again:

@@ -1,5 +1,6 @@
 """Finite machines over letters, claims about the stream at one moment, and what states know of counters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,15 +27,27 @@ LARGEST = 2.0**50
 """Upper bound on counters: integers up to it stay exact in every operation."""
 
 
+Note = Callable[[str, object], None]
+
+
+def unheard(name: str, claim: object) -> None:
+    """Nobody listens to the claims that a proof makes on its way."""
+
+
 @dataclass(frozen=True)
 class Setting:
-    """What every step needs: the arithmetic, the mask, and how much work is left."""
+    """What every step needs: the arithmetic, the mask, and how much work is left.
+
+    ``note`` hears what is claimed of each tensor, by name, before the next one: the tests compare these
+    claims with runs, whatever becomes of the proof.
+    """
 
     fmt: Format
     strict: bool
     budget: Budget
     root: float = 1.0  # scores are divided by it
     epsilon: float = 0.0  # of LayerNorm
+    note: Note = unheard
 
 
 @dataclass(frozen=True)

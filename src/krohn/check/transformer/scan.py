@@ -10,7 +10,7 @@ some hidden units hold the maps as channels do, and nothing else of that layer i
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,32 @@ Held = dict[int, tuple[int, int]]
 """Columns that hold a map: its window (0 ends here, 1 is the one before it, ...) and its point."""
 
 
+@dataclass(frozen=True)
+class Holding:
+    """Columns of a tensor hold maps: at every letter column c is in row m(p) of ``box`` plus its code, where
+    ``held[c]`` names the point p and the window of ``size`` positions whose map is m; after ``rounds`` rounds
+    it is a window of 2^rounds of these, of which there are ``windows``. Other columns are in every row.
+    """
+
+    box: Real
+    places: Array
+    pads: Real
+    held: Held
+    size: int
+    windows: int = 1
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The row of the boxes for the images of the points ``read`` and a state of the automaton."""
+
+    box: Real
+    places: Array
+    read: list[int]
+    rows: dict[tuple[tuple[int, ...], int], int]
+
+
 def check_scan(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
     """The certified logit margin; raises ``Refused``."""
     letters, points = scan.letters.shape
@@ -46,13 +72,21 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
     require(moment.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
     moment, window = replace(moment, box=_by_value(moment.box, scan)), 1
+    setting.note("embedding", _holding(moment, scan.channels[0], 1))
     for number, layer in enumerate(network.layers, 1):
         with inside(f"layer {number}", number):
             moment, windows = compose(setting, moment, layer, scan, number, window)
             window *= windows
+            setting.note(f"layer.{number - 1}.stream", _holding(moment, scan.channels[number], window))
     with inside("read-out", len(network.layers) + 1):
         require(window >= moment.length, "the windows do not reach back to the first letter", "add a layer")
         return _decoded(setting, network, automaton, moment, scan)
+
+
+def _holding(moment: Moment, channels: Integers, window: int) -> Holding:
+    """What the stream holds between two layers."""
+    held = {int(channel): (0, point) for point, channel in enumerate(channels)}
+    return Holding(moment.box, moment.places, moment.pads, held, window)
 
 
 def _by_value(box: Real, scan: Scan) -> Real:
@@ -100,7 +134,9 @@ def compose(
         pads=setting.fmt.gathered(pads).part,
     )
     windows = 1 + max((back for back, _ in held.values()), default=0)
-    return _in_rounds(setting, there, layer, held, windows, scan, number), windows
+    mixed = Holding(there.box, there.places, there.pads, held, window, windows)
+    setting.note(f"layer.{number - 1}.mixed", mixed)
+    return _in_rounds(setting, there, layer, mixed, scan, number), windows
 
 
 def _windows_back(look: Look, window: int, taken: set[int]) -> int:
@@ -121,9 +157,10 @@ def _windows_back(look: Look, window: int, taken: set[int]) -> int:
 
 
 def _in_rounds(
-    setting: Setting, moment: Moment, layer: Layer, held: Held, windows: int, scan: Scan, number: int
+    setting: Setting, moment: Moment, layer: Layer, mixed: Holding, scan: Scan, number: int
 ) -> Moment:
     """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
+    held, windows, rounds = mixed.held, mixed.windows, 0
     norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
     finite_mlp(setting, moment.anywhere, layer, norm)
     chain, channels, quiet = chain_of((layer,), [norm]), scan.channels[number], untouched((layer,))
@@ -137,7 +174,9 @@ def _in_rounds(
         width = len(chain[stage - 1].bias)
         coded, pads = (_side_by_side([both[side] for both in made], units, width) for side in (0, 1))
         held = {int(unit): (i, p) for i, row in enumerate(units) for p, unit in enumerate(row)}
-        first, windows = stage, len(units)
+        first, windows, rounds = stage, len(units), rounds + 1
+        after = replace(mixed, box=coded, places=0 * coded.lo[:1], pads=pads, held=held, rounds=rounds)
+        setting.note(f"layer.{number - 1}.mlp.{stage - 1}", after)
     require(windows <= 2, f"{windows} windows are composed at once")
     sources = _named(held, range(len(coded.lo[0])), 0, windows)
     rest = chain
@@ -180,9 +219,9 @@ def _one_window(
     sources = _named(held, columns, *own)
     parts = [*numbers_of(strand), coded.lo[:, columns], coded.hi[:, columns], pads.lo[:, columns]]
     parts += [pads.hi[:, columns], places]
-    key = (tuple(sorted(sources.items())), *((part.shape, part.tobytes()) for part in parts))
+    alone = own[0] + 1 == own[1]
+    key = (alone, tuple(sorted(sources.items())), *((part.shape, part.tobytes()) for part in parts))
     if key not in known:
-        alone = own[0] + 1 == own[1]
         box = composed(setting, coded[:, columns], strand.stages, places, sources, alone=alone)
         padding = run_strand(setting, strand, pads[:, columns])
         known[key] = box[:, places].positive(), padding[:, places].positive()
@@ -239,12 +278,12 @@ def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: M
                 pairs[pair] = None
                 frontier.append(pair)
     rows = np.array([values for values, _ in pairs], dtype=np.int64).reshape(len(pairs), len(read))
-    index = np.zeros((len(pairs), moment.box.lo.shape[1]), dtype=np.int64)
-    index[:, scan.channels[-1][read]] = rows
-    box = Real(
-        np.take_along_axis(moment.box.lo, index, axis=0), np.take_along_axis(moment.box.hi, index, axis=0)
-    )
-    states, margin = decode(setting, replace(moment, box=box), network)
+    channels = scan.channels[-1][read]
+    every = moment.box.over(0).spread(len(pairs), moment.box.lo.shape[1])  # points that are not read
+    lo, hi = every.lo.copy(), every.hi.copy()
+    lo[:, channels], hi[:, channels] = moment.box.lo[rows, channels], moment.box.hi[rows, channels]
+    setting.note("read-out", Reading(Real(lo, hi), moment.places, read, {pair: row for row, pair in enumerate(pairs)}))
+    states, margin = decode(setting, replace(moment, box=Real(lo, hi)), network)
     wanted = automaton.shows[np.array([state for _, state in pairs], dtype=np.int64)]
     require(states == wanted, "a composition of letters decodes to another state than the automaton is in")
     return margin
