@@ -48,7 +48,7 @@ def chunks(letters: int = 20_000, compared: int = 5_000) -> None:
     for name in CHUNKED:
         automaton = parse_spec(name)
         cell = WEIGHTS["diagonal"](automaton)
-        network, weights = in_training(cell)
+        network, weights = in_training(cell, chunks=True)
         word = np.random.default_rng(0).integers(automaton.num_letters, size=letters)
         with torch.no_grad():
             logits = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()

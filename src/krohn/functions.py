@@ -67,16 +67,19 @@ def run(
     words: Words,
     dtype: Any = "float64",
     device: str = "numpy",
+    *,
+    chunks: bool = False,
 ) -> npt.NDArray[np.int64]:
     """The number of the state after each letter, by a network or that of a directory, as ``krohn run``.
 
     A string or a list of letters is one word, a list of lists several. ``network(words)`` gives the names.
+    With ``chunks`` a recurrent network on a torch device reads many letters at once, as in training.
     """
     reader = runnable(network)
     letters = np.asarray(checked_words(reader.automaton, words), dtype=np.int64)
     if not letters.size:
         return letters
-    return forward_of(reader, dtype, device)(np.atleast_2d(letters)).reshape(letters.shape)
+    return forward_of(reader, dtype, device, chunks=chunks)(np.atleast_2d(letters)).reshape(letters.shape)
 
 
 def runnable(network: CompiledNetwork | RecurrentNetwork | str | Path) -> CompiledNetwork | RecurrentNetwork:
@@ -87,17 +90,22 @@ def runnable(network: CompiledNetwork | RecurrentNetwork | str | Path) -> Compil
     return recurrent_network.load(network) if kind == RECURRENT else storage.load(network)
 
 
-def forward_of(network: CompiledNetwork | RecurrentNetwork, dtype: Any, device: str) -> Forward:
+def forward_of(
+    network: CompiledNetwork | RecurrentNetwork, dtype: Any, device: str, *, chunks: bool = False
+) -> Forward:
     """From words ``[batch, length]`` to states: the pass in numpy, or the module on a torch device.
 
-    A recurrent network runs in float32; on a torch device it is the network that krohn train trains.
+    A recurrent network runs in float32, one letter after the other; on a torch device it is the network that
+    krohn train trains, which can also read in ``chunks``.
     """
+    if chunks and (device == "numpy" or not isinstance(network, RecurrentNetwork)):
+        raise InvalidInput("chunks are for a recurrent network on a torch device: --device cpu")
     if device == "numpy":
         return lambda words: network.forward(words, dtype)
     if isinstance(network, RecurrentNetwork):
         from krohn.lab.cards.recurrent_modules import states_in_training
 
-        return states_in_training(network.cell, device)
+        return states_in_training(network.cell, device, chunks=chunks)
     from krohn.lab.bridge import states_on_device
 
     return states_on_device(network, float_name(dtype), device)

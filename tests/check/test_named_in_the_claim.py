@@ -189,7 +189,7 @@ def test_a_letter_of_more_steps_than_a_chunk_has_none(steps: int, order: str) ->
         patch.setattr(
             torch.linalg, "solve_triangular", lambda a, b, **k: used.append(a.shape[-1]) or solve(a, b, **k)
         )
-        stack_logits(replace(network.cell, tensors=tensors), [0, 1, 1])
+        stack_logits(replace(network.cell, tensors=tensors), [0, 1, 1], chunks=True)
     assert (max(used) <= CHUNK) == (order == CHUNKS)
 
 

@@ -126,10 +126,12 @@ def in_lens(net: Net) -> np.ndarray:
 
 @pytest.mark.parametrize(("heads", "right"), [(1, True), (2, False)])
 def test_an_export_adds_up_its_heads_in_one_matrix(heads: int, right: bool) -> None:
+    """In a half type readers compute otherwise than compiled networks: no export is proved there."""
     net = export(heads)
     assert bool((in_lens(net) == simulate(LAST_LETTER, WORDS)).all()) == right
     claim = claim_about(net, LAST_LETTER, LENGTH, "bfloat16")
     checked, table = transformer_of(net, claim.automaton)
     record, _, _ = furthest(checked, table, LENGTH, "bfloat16")
+    assert (record.witness is not None) == right
     certificate = Certificate(claim, "transformer", RULES["transformer"].version, record.witness)
-    assert check_certificate(net, certificate).certified == right
+    assert "exports are proved in float32 and float64 only" in check_certificate(net, certificate).reason

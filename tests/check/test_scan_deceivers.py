@@ -131,7 +131,7 @@ def test_the_last_layer_norm_reads_channels_that_no_logit_reads(tmp_path: Path) 
     """An export whose last MLP writes the image of the second point a million times too large: nothing reads
     it but the last LayerNorm, which then sees nothing else.
     """
-    krohn.export(krohn.compile("FlipFlop", length=6, method="scan"), tmp_path / "net", to="hf")
+    krohn.export(krohn.compile("FlipFlop", length=6, method="scan"), "hf", tmp_path / "net")
     witness = json.loads((tmp_path / "net" / "certificate.json").read_text())["witness"]
     held = {name: part.copy() for name, part in load_file(tmp_path / "net" / "model.safetensors").items()}
     (channel,) = (c for c in witness["channels"][-1] if not held["lm_head.weight"][:, c].any())

@@ -3,7 +3,10 @@
 Each of these was answered with *certified* by an earlier version, about something else.
 """
 
+import json
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,10 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import krohn
+from krohn.check.__main__ import main
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.files.folder import read_net
+from krohn.check.rules import check_certificate
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable import trained as proving
@@ -37,7 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("all", ["--length", "5"], 0),
         ("all", ["--dtype", "float32"], 1),
         ("all", ["--dtype", "bfloat16"], 1),
-        ("short", [], 0),
+        ("short", [], 1),
+        ("short", ["--as-claimed"], 0),
         ("short", ["--length", "5"], 0),
         ("short", ["--length", "6"], 1),
     ],
@@ -49,6 +56,8 @@ def test_a_certificate_about_another_question_is_no_answer(
     file = str(folder / f"{certificate}.json")
     assert run(["verify", str(folder / "net"), "--recheck", file, *options]) == status
     assert ("not certified: question: the certificate is about" in capsys.readouterr().out) == (status == 1)
+    if set(options) <= {"--as-claimed"}:  # the small program has no other option
+        assert main([str(folder / "net"), file, *options]) == status
 
 
 def test_the_network_is_wrong_in_the_type_that_was_asked_for(folder: Path) -> None:
@@ -122,3 +131,51 @@ def test_an_order_of_sums_is_in_the_verdict(tmp_path: Path, capsys: pytest.Captu
         capsys.readouterr()
         assert run(["verify", str(tmp_path / "net"), *options]) == 0
         assert "sums added from left to right, not fused" in capsys.readouterr().out.splitlines()[0]
+
+
+def of_no_words(certificate: Certificate) -> Certificate:
+    few = ((),) * len(certificate.claim.states)
+    return replace(certificate, claim=replace(certificate.claim, allowed=few))
+
+
+def of_some_words(certificate: Certificate) -> Certificate:
+    """The second letter is never read."""
+    few = ((0,),) * len(certificate.claim.states)
+    return replace(certificate, claim=replace(certificate.claim, allowed=few))
+
+
+@pytest.mark.parametrize(("narrowed", "as_claimed"), [(of_no_words, 1), (of_some_words, 0)])
+def test_a_certificate_about_fewer_words_or_none_is_not_a_yes(
+    narrowed: Callable[[Certificate], Certificate], as_claimed: int, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(PROVED, tmp_path / "run"))
+    whole = read_certificate(folder / "certificate.json")
+    assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json")]) == 0
+    (tmp_path / "few.json").write_text(json.dumps(narrowed(whole).to_json()))
+    asked = ["verify", str(folder), "--recheck", str(tmp_path / "few.json")]
+    assert run(asked) == main([str(folder), str(tmp_path / "few.json")]) == 1
+    assert run([*asked, "--as-claimed"]) == as_claimed
+    assert main([str(folder), str(tmp_path / "few.json"), "--as-claimed"]) == as_claimed
+
+
+def test_a_network_that_is_wrong_everywhere_is_not_certified_on_no_words(tmp_path: Path) -> None:
+    """Its logits are negated: no answer is right, and a claim about no words held of it."""
+    folder = Path(shutil.copytree(PROVED, tmp_path / "run"))
+    held = load_file(folder / "weights.safetensors")
+    save_file({n: -t if n.startswith("head") else t for n, t in held.items()}, folder / "weights.safetensors")
+    net, whole = read_net(folder), read_certificate(folder / "certificate.json")
+    wrong = of_no_words(replace(whole, claim=replace(whole.claim, network=net.digest)))
+    assert not krohn.verify(folder, certificate=wrong)
+    assert not krohn.verify(folder, certificate=wrong, as_claimed=True)
+    assert not check_certificate(net, wrong).certified
+
+
+def test_a_run_says_its_own_float_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run beside a proof of an export is in float32, whatever the claim is about."""
+    krohn.export(krohn.compile("C2", length=4), "hf", tmp_path / "net")
+    capsys.readouterr()
+    assert run(["verify", str(tmp_path / "net"), "--dtype", "float64"]) == 0
+    text = capsys.readouterr().out
+    assert "float64" in text.splitlines()[0]
+    assert "independently run in float32: all" in text
+    assert krohn.verify(tmp_path / "net", "float64").to_json()["exhaustive"]["dtype"] == "float32"

@@ -21,7 +21,7 @@ import krohn
 from krohn.check.__main__ import main
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.rules import RULES
+from krohn.check.rules import RULES, check_certificate
 from krohn.cli.app import run
 from krohn.errors import KrohnError
 from krohn.proving.word_search import all_words
@@ -45,6 +45,14 @@ def configured(**fields: Any) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, **fields}))
+
+    return change
+
+
+def generating(**fields: Any) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        file = folder / "generation_config.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
     return change
 
@@ -86,6 +94,9 @@ CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "tie_word_embeddings": (configured(tie_word_embeddings=True), False),
     "a field that is not known": (configured(rope_theta=10_000), False),
     "dtype": (configured(dtype="float16"), False),
+    "do_sample": (generating(do_sample=True), False),
+    "max_new_tokens": (generating(max_new_tokens=3), False),
+    "temperature": (generating(temperature=0.1), False),
     "one more tensor": (tensors(lambda held: held.update(extra=np.zeros(3, np.float32))), False),
     "one number of a tensor": (tensors(nudged), False),
     "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}") and None, False),
@@ -178,3 +189,41 @@ def test_a_configuration_that_transformers_answers_wrongly_is_refused(
     WRONG[name](folder)
     assert wrong_in_transformers(folder, facts, spec)
     assert refused(folder, read_certificate(export / "certificate.json"))
+
+
+@pytest.mark.parametrize("name", ["suppress_tokens", "pad_token_id"])
+def test_what_generate_is_told_decides_its_answer(
+    name: str, exports: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Its card recommends ``generate``, which was told not to say a state, or to skip a letter as padding."""
+    folder = Path(shutil.copytree(exports("FlipFlop"), tmp_path / "net"))
+    facts, automaton = json.loads((folder / "export.json").read_text())["tokens"], krohn.zoo("FlipFlop")
+    own = str(folder / "certificate.json")
+    words = all_words(automaton.num_letters, LENGTH)[::7]
+    prompt = np.tile(np.array(facts["prompt"], dtype=np.int64), (len(words), 1))
+    ids = torch.from_numpy(np.concatenate([prompt, np.array(facts["letters"])[words]], axis=1))
+    wanted = np.array(facts["states"])[krohn.simulate(automaton, words)[:, -1]]
+
+    def wrong() -> bool:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+        said = torch.cat([model.generate(word[None])[0, -1:] for word in ids])
+        return bool((said.numpy() != wanted).any())
+
+    assert not wrong()
+    assert main([str(folder), own]) == run(["verify", str(folder)]) == 0
+    generating(**{name: [facts["states"][1]] if name == "suppress_tokens" else facts["letters"][1]})(folder)
+    assert wrong()
+    assert main([str(folder), own]) == run(["verify", str(folder)]) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_no_half_type_is_claimed_for_a_reader_that_computes_it_otherwise(dtype: str, tmp_path: Path) -> None:
+    """TransformerLens multiplies queries and keys in the half type itself, where scores can overflow."""
+    krohn.export(krohn.compile("FlipFlop", length=4), "transformer-lens", tmp_path / "net")
+    assert krohn.verify(tmp_path / "net").certified
+    verdict = krohn.verify(tmp_path / "net", dtype)
+    assert "exports are proved in float32 and float64 only" in verdict.reason
+    own = read_certificate(tmp_path / "net" / "certificate.json")
+    half = replace(own.claim, dtype=dtype)
+    half = replace(half, assumptions=RULES["transformer"].assumptions(read_net(tmp_path / "net"), half))
+    assert not check_certificate(read_net(tmp_path / "net"), replace(own, claim=half)).certified

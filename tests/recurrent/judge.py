@@ -33,9 +33,11 @@ def gated_logits(kind: str, tensors: Tensors, word: list[int], dtype: str = "flo
     return np.array(result)
 
 
-def stack_logits(cell: object, word: list[int], dtype: str = "float32") -> np.ndarray:
+def stack_logits(
+    cell: object, word: list[int], dtype: str = "float32", *, chunks: bool = False
+) -> np.ndarray:
     """Logits after each letter, by the training architecture."""
-    network, weights = in_training(cell)  # type: ignore[arg-type]
+    network, weights = in_training(cell, chunks=chunks)  # type: ignore[arg-type]
     there = {name: value.to(getattr(torch, dtype)) for name, value in weights.items()}
     with torch.no_grad():
         logits = network.logits(there, torch.tensor(word)[None, None])[0, 0]

@@ -112,7 +112,7 @@ def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monke
     assert close(cell, automaton).chunked
     plain = delta_scan._chunked
     monkeypatch.setattr(delta_scan, "_chunked", lambda *given: plain(*given[:-1], chunk))
-    network, weights = in_training(cell)
+    network, weights = in_training(cell, chunks=True)
     word = np.random.default_rng(0).integers(automaton.num_letters, size=150)
     with torch.no_grad():
         logits = network.logits(weights, torch.from_numpy(word)[None, None])[0, 0].numpy()

@@ -120,7 +120,7 @@ def memory_beyond_eight_bits() -> DiagonalStack:
 
 
 def in_half(gate: torch.Tensor, write: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-    """``linear_scan`` with a memory that is stored in bfloat16 after each letter."""
+    """``states_in_order`` with a memory that is stored in bfloat16 after each letter."""
     states = []
     for t in range(gate.shape[2]):
         memory = (gate[:, :, t] * memory + write[:, :, t]).to(HALF).to(gate.dtype)
@@ -133,7 +133,7 @@ def test_a_claim_in_a_half_type_says_where_memories_are_kept(monkeypatch: pytest
     cell = memory_beyond_eight_bits()
     word = [2, 0, 0]
     assert right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
-    monkeypatch.setattr(diagonal, "linear_scan", in_half)
+    monkeypatch.setattr(diagonal, "states_in_order", in_half)
     assert right(stack_logits(cell, word[:2], "bfloat16"), FLIPFLOP, word[:2])
     assert not right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
     network = RecurrentNetwork(cell, FLIPFLOP)

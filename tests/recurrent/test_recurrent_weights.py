@@ -84,7 +84,7 @@ def test_few_vectors_are_reached() -> None:
 )
 def test_the_training_architecture_computes_the_witness(kind, name) -> None:
     automaton = automaton_of(name)
-    network, weights = in_training(WEIGHTS[kind](automaton))
+    network, weights = in_training(WEIGHTS[kind](automaton), chunks=True)
     length = 400 if kind in ("lstm", "gru") else 4096  # a loop over positions, or a scan
     words = np.random.default_rng(2).integers(0, automaton.num_letters, (2, length))
     with torch.no_grad():
@@ -97,7 +97,7 @@ def test_exact_stacks_are_the_same_bits_in_both_forms_and_in_bfloat16(kind, name
     automaton = automaton_of(name)
     cell = WEIGHTS[kind](automaton)
     assert close(cell, automaton, dtype="bfloat16").every_length
-    network, weights = in_training(cell)
+    network, weights = in_training(cell, chunks=True)
     word = long_words(automaton)[0]
     logits = logits_of(cell, word[None])[0]
     for dtype in (torch.float32, torch.bfloat16):

@@ -1,6 +1,8 @@
 """``python -I -m krohn.check NET CERTIFICATE``: checks a certificate again, with the trusted part alone.
 
-Exit status 0: the certificate proves its claim. 1: it does not. 2: the files are not what they must be.
+Exit status 0: the certificate proves that the network is right on all words that it reads. 1: it does not.
+2: the files are not what they must be. With ``--as-claimed`` the question is the claim's own: perhaps it is
+about fewer words, or shorter ones.
 """
 
 import os
@@ -12,20 +14,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads co
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, unanswered
 from krohn.check.verdict import Verdict
 from krohn.errors import KrohnError
 
-USAGE = "usage: python -I -m krohn.check NET CERTIFICATE"
+AS_CLAIMED = "--as-claimed"
+USAGE = "usage: python -I -m krohn.check NET CERTIFICATE [--as-claimed]"
 
 
-def rechecked(net: str, file: str) -> tuple[Certificate, Verdict]:
-    """The certificate, and the verdict of its rule set on the network."""
+def rechecked(net: str, file: str, *, as_claimed: bool = False) -> tuple[Certificate, Verdict]:
+    """The certificate, and whether its rule set proves what is asked of the network."""
     certificate = read_certificate(file)
     about = certificate.claim.configuration
     replicate, tokens = about.get("replicate", 0), about.get("tokens")
     held = read_net(net, replicate if type(replicate) is int else 0, tokens)
-    return certificate, check_certificate(held, certificate)
+    missing = unanswered(held, certificate.claim, as_claimed=as_claimed)
+    return certificate, Verdict(False, 0.0, missing) if missing else check_certificate(held, certificate)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,11 +37,12 @@ def main(arguments: Sequence[str]) -> int:
     if list(arguments) in (["-h"], ["--help"]):
         sys.stdout.write(f"{__doc__}\n{USAGE}\n")
         return 0
-    if len(arguments) != 2:
+    files = [argument for argument in arguments if argument != AS_CLAIMED]
+    if len(files) != 2 or len(arguments) > 3:
         sys.stderr.write(f"error: {USAGE}\n")
         return 2
     try:
-        certificate, verdict = rechecked(*arguments)
+        certificate, verdict = rechecked(*files, as_claimed=AS_CLAIMED in arguments)
     except (KrohnError, MemoryError, RecursionError) as error:
         sys.stderr.write(f"error: {' '.join(str(error).split())[:290] or type(error).__name__}\n")
         return 2

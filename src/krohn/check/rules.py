@@ -57,6 +57,8 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
         f"the witness is for version {certificate.version} of the rules, which are {rules.version} now",
         RENEW,
     )
+    some = claim.allowed is None or len(claim.allowed[claim.automaton.start]) > 0
+    require(some, "the claim is about no words: it allows no letter in the start state")
     require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
     require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
     mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
@@ -80,16 +82,63 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
     return rules
 
 
+def unanswered(
+    net: Net,
+    claim: Claim,
+    dtype: str | None = None,
+    length: int | None = None,
+    *,
+    chunks: bool = False,
+    as_claimed: bool = False,
+) -> str:
+    """What was asked and is not claimed; empty if the claim answers the question.
+
+    Asked are all words, up to ``length`` or as long as the network reads, one letter after the other or,
+    with ``chunks``, in chunks too. ``as_claimed`` asks for the words that the claim names.
+    """
+    if dtype not in (None, claim.dtype):
+        return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
+    if chunks and "chunks" not in claim.assumptions:
+        return "question: the certificate is about one letter after the other; chunks were asked for"
+    if as_claimed:
+        return ""
+    if claim.allowed is not None:
+        some, every = sum(map(len, claim.allowed)), claim.automaton.table.size
+        return (
+            f"question: the certificate is about words with {some} of {every} transitions; all were asked for"
+        )
+    wanted = length or longest(net)
+    if claim.up_to is not None and (wanted is None or claim.up_to < wanted):
+        which = "words of every length" if wanted is None else f"{wanted:,}"
+        return (
+            f"question: the certificate is about words of at most {claim.up_to:,} letters; {which} were "
+            f"asked for; --length {claim.up_to} asks for these"
+        )
+    return ""
+
+
+def longest(net: Net) -> int | None:
+    """The length of the longest words that the network reads; ``None`` if it reads words of every length."""
+    if net.kind in (RECURRENT, TRAINED):
+        return None
+    if net.kind == STOCK:  # built for no length: its words are listed as far as the claim says
+        return 1
+    names = {COMPILED: "positions", "gpt2": "transformer.wpe.weight"}
+    held = net.tensors.get(names.get(net.kind, "pos_embed.weight"), np.zeros(0))
+    start = net.tensors.get("padding", ()) if net.kind == COMPILED else net.configuration["tokens"]["prompt"]
+    return max(1, len(held) - len(start))
+
+
 def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     from krohn.check.transformer.checker import WORK, check
 
     require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
     require(claim.allowed is None, "these rules are for all words")
     require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
+    # transformers and TransformerLens compute half types in their own ways: the latter's scores are a product
+    # in the half type, which can overflow.
+    require(net.kind == COMPILED or claim.dtype not in HALF, WIDE_ONLY)
     network, automaton = transformer_of(net, claim.automaton)
-    if net.kind != COMPILED and claim.dtype in HALF:  # one matrix adds up all heads before its sum is stored
-        writers = [sum((head.output != 0).any(axis=0) for head in layer.heads) for layer in network.layers]
-        require(np.array(writers) <= 1, "in half types one head of an export may write to a channel")
     return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
 
 
@@ -112,6 +161,7 @@ def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
 
 
 HALF = ("bfloat16", "float16")
+WIDE_ONLY = "exports are proved in float32 and float64 only: their readers compute half types otherwise"
 
 
 def loaded_in(net: Net) -> str | None:

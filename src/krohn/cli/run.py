@@ -32,12 +32,20 @@ BATCH_LETTERS = 1 << 16
     help="Float format of weights and activations.",
 )
 @click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
+@click.option(
+    "--chunks",
+    is_flag=True,
+    help="On a torch device: a recurrent network reads many letters at once, as in training.",
+)
 @json_option
-def command(directory: Path, word: tuple[str, ...], dtype: str, device: str, as_json: bool) -> None:
+def command(
+    directory: Path, word: tuple[str, ...], dtype: str, device: str, chunks: bool, as_json: bool
+) -> None:
     """Print the state after each letter of a word, or of words from standard input, one on each line.
 
     Letters are separated by spaces, or written together if each is one character (abb). A recurrent network
-    runs in float32; on a torch device it is the network that krohn train trains.
+    runs in float32, one letter after the other; on a torch device it is the network that krohn train trains.
+    Chunks round elsewhere: krohn verify --chunks says whether they are proved too.
 
     \b
     Example:  krohn compile abab --length 16 --out nets/abab
@@ -45,7 +53,8 @@ def command(directory: Path, word: tuple[str, ...], dtype: str, device: str, as_
               echo "a b a b" | krohn run nets/abab
     """
     network = runnable(directory)
-    forward, letters = forward_of(network, dtype, device), network.automaton.letter_names
+    forward = forward_of(network, dtype, device, chunks=chunks)
+    letters = network.automaton.letter_names
     longest = network.length if isinstance(network, CompiledNetwork) else math.inf
     given = [[letter_numbers(" ".join(word), letters)]] if word else read_words(letters)
     batches = _fitting(given, longest)

@@ -94,6 +94,10 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     help="Check this certificate against the network again.",
 )
 @click.option(
+    "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
+)
+@click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
+@click.option(
     "--effort",
     type=Finite(min=0, min_open=True),
     default=1.0,
@@ -123,6 +127,8 @@ def command(
     as_argument: bool,
     out: Path | None,
     claim: Path | None,
+    as_claimed: bool,
+    chunks: bool,
     effort: float,
     device: str,
     tokens: Path | None,
@@ -145,6 +151,8 @@ def command(
     """
     if renamed and spec is None:
         raise click.UsageError("--renamed needs --automaton SPEC")
+    if as_claimed and claim is None:
+        raise click.UsageError("--as-claimed needs --recheck CERTIFICATE")
     own = [*(directory / name for name in OWN_FILES + RUN_FILES), *weight_files(directory)]
     if out is not None and any(_is_same(out, file) for file in own):
         raise click.UsageError("--out must not be a file of the network itself")
@@ -161,6 +169,8 @@ def command(
         automaton=spec,
         renamed=renamed,
         certificate=claim,
+        chunks=chunks,
+        as_claimed=as_claimed,
         effort=effort,
         device=device,
         tokens=tokens,
@@ -203,7 +213,7 @@ def summary(verdict: Verification) -> str:
     opinion = verdict.second_opinion
     if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
         ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
-        lines.append(f"independently run: {ran}, {opinion.wrong:,} wrong")
+        lines.append(f"independently run in {opinion.dtype}: {ran}, {opinion.wrong:,} wrong")
         lines += [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
     return "\n".join(lines)
 
@@ -230,7 +240,7 @@ def _ordered(verdict: Verification) -> str:
     return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
 
 
-OTHERS = ("dtype", "length", "as_argument", "claim", "effort", "device", "tokens")
+OTHERS = ("dtype", "length", "as_argument", "claim", "as_claimed", "chunks", "effort", "device", "tokens")
 """Options of ``krohn verify`` that mean nothing to Coq: it proves float32 for all words of the network."""
 
 
@@ -241,7 +251,7 @@ def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | N
     if typed and not (typed == ["dtype"] and context.params["dtype"] == "float32"):
         raise click.UsageError(
             "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
-            "--explain, --recheck, --effort and --device"
+            "--explain, --recheck, --as-claimed, --chunks, --effort and --device"
         )
     from krohn.proving.kernel import kernel_verdict
 

@@ -21,7 +21,7 @@ from krohn.check.claim import Certificate, Claim, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
-from krohn.check.rules import HALF, RULES, check_certificate, loaded_in, transformer_of
+from krohn.check.rules import HALF, RULES, WIDE_ONLY, check_certificate, loaded_in, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
@@ -201,8 +201,8 @@ def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verific
         network, table = transformer_of(net, claim.automaton)
     except KrohnError as error:
         return _outcome(net, certificate, identity, str(error))
-    if network.gain is not None and claim.dtype in HALF:
-        return _outcome(net, certificate, identity, "LayerNorm is proved in float32 and float64 only")
+    if claim.dtype in HALF:
+        return _outcome(net, certificate, identity, WIDE_ONLY)
     record, failure, _ = furthest(network, table, claim.up_to or 1, claim.dtype, without_norms(network))
     if failure is not None:
         return _outcome(
@@ -277,4 +277,4 @@ def _run(
     result = first or next(
         (one for words in longer if (one := first_wrong(states, automaton, words)[0])), None
     )
-    return SecondOpinion(short, letters**short, wrong), result
+    return SecondOpinion(short, letters**short, wrong, DTYPE), result

@@ -116,17 +116,19 @@ class Counterexample:
 class SecondOpinion:
     """Every word of one length, run on the real network: independent of the proof.
 
-    ``limit`` says why longer words were not run; empty if these are the longest there are.
+    ``dtype`` is the float format of the run, which need not be that of the claim; ``limit`` says why longer
+    words were not run; empty if these are the longest there are.
     """
 
     length: int
     words: int
     wrong: int
+    dtype: str
     limit: str = ""
 
     def to_json(self) -> dict[str, int | str]:
         """Plain values."""
-        return {"length": self.length, "words": self.words, "wrong": self.wrong, "limit": self.limit}
+        return {**self.exact(), "dtype": self.dtype, "limit": self.limit}
 
     def exact(self) -> dict[str, int]:
         """The numbers alone."""
@@ -325,7 +327,7 @@ def _second_opinion(certificate: Verification) -> list[str]:
     limit = f" ({opinion.limit})" if opinion.limit else ""
     return [
         f"Independently of this argument all {opinion.words:,} words of length {opinion.length} and their "
-        f"prefixes were run: {opinion.wrong:,} wrong{limit}.",
+        f"prefixes were run in {opinion.dtype}: {opinion.wrong:,} wrong{limit}.",
         "",
     ]
 

@@ -12,10 +12,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
-from krohn.check.claim import Certificate, Claim, read_certificate
+from krohn.check.claim import Certificate, read_certificate
 from krohn.check.files.bounded import shown
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import float_name
@@ -38,6 +39,7 @@ class Question:
         length: the longest words; by default as long as the network was built for, or of every length.
         automaton: the automaton to verify against; by default the one that the files name.
         renamed: allow its names of states and letters to differ from the network's.
+        chunks: whether the chunked form of a recurrent network must be proved, too.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run.
@@ -49,6 +51,7 @@ class Question:
     length: int | None = None
     automaton: Semiautomaton | None = None
     renamed: bool = False
+    chunks: bool = False
     second_opinion: bool = True
     largest: bool = True
     effort: float = 1.0
@@ -66,6 +69,8 @@ def verify(
     automaton: AutomatonLike | None = None,
     renamed: bool = False,
     certificate: Certificate | str | Path | None = None,
+    chunks: bool = False,
+    as_claimed: bool = False,
     second_opinion: bool = True,
     largest: bool = True,
     effort: float = 1.0,
@@ -94,6 +99,8 @@ def verify(
     automaton: AutomatonLike | None = None,
     renamed: bool = False,
     certificate: Certificate | str | Path | None = None,
+    chunks: bool = False,
+    as_claimed: bool = False,
     second_opinion: bool = True,
     largest: bool = True,
     effort: float = 1.0,
@@ -115,8 +122,10 @@ def verify(
         automaton: the automaton to verify against (object, name or file); by default the one that the files
             name, which is then taken on trust.
         renamed: allow the network's names of states and letters to differ from those of ``automaton``.
-        certificate: recheck this certificate instead of searching for a proof; where ``dtype`` or ``length``
-            are given, it must be about this type and words of at least this length.
+        certificate: recheck this certificate instead of searching for a proof; it must be about all words, as
+            long as the network was built for or as ``length`` says, and about ``dtype`` if that is given.
+        chunks: ask for the form that reads many letters at once, too, as ``krohn run --chunks`` does.
+        as_claimed: ask of a certificate no more than it claims: perhaps fewer or shorter words.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved.
         effort: for a trained network: how many words to run; 1 is a few seconds.
@@ -128,21 +137,27 @@ def verify(
     """
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
-        from krohn.proving.kernel import kernel_verdict
-
         if dtype not in (None, "float32") or length is not None or certificate is not None:
             raise InvalidInput(
                 "kernel proves float32, for all words a network was built for; "
                 "omit dtype, length and certificate"
             )
-        if callable(network) and not isinstance(network, CompiledNetwork):
-            raise InvalidInput("kernel proves compiled networks; got a callable")
-        return kernel_verdict(network, meant, renamed=renamed)
+        return _by_kernel(network, meant, renamed=renamed)
     length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
-        return _rechecked(network, certificate, named, length, meant, renamed=renamed)
-    question = Question(named, length, meant, renamed, second_opinion, largest, effort, device, tokens)
-    return VERIFIERS[kind_of(network)](network, question)
+        return _rechecked(
+            network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
+        )
+    asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
+    return VERIFIERS[kind_of(network)](network, Question(*asked))
+
+
+def _by_kernel(network: Any, meant: Semiautomaton | None, *, renamed: bool) -> "KernelVerdict":
+    from krohn.proving.kernel import kernel_verdict
+
+    if callable(network) and not isinstance(network, CompiledNetwork):
+        raise InvalidInput("kernel proves compiled networks; got a callable")
+    return kernel_verdict(network, meant, renamed=renamed)
 
 
 def _whole(length: Any) -> int | None:
@@ -209,21 +224,14 @@ def _rechecked(
     meant: Semiautomaton | None,
     *,
     renamed: bool,
+    chunks: bool,
+    as_claimed: bool,
 ) -> Verification:
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
     net, named = _net_and_automaton(network, certificate)
-    beyond = _beyond(certificate.claim, None if dtype is None else arithmetic(dtype), length)
+    asked = None if dtype is None else arithmetic(dtype)
+    beyond = unanswered(net, certificate.claim, asked, length, chunks=chunks, as_claimed=as_claimed)
     return recheck_net(net, named, certificate, meant, renamed=renamed, beyond=beyond)
-
-
-def _beyond(claim: Claim, dtype: str | None, length: int | None) -> str:
-    """What was asked that the claim does not say: another float type, or longer words; else nothing."""
-    if dtype not in (None, claim.dtype):
-        return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
-    if length is not None and claim.up_to is not None and claim.up_to < length:
-        which = f"words of at most {claim.up_to:,} letters"
-        return f"question: the certificate is about {which}; {length:,} were asked for"
-    return ""
 
 
 def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
@@ -270,7 +278,12 @@ def _recurrent(network: Any, question: Question) -> Verification:
 
     recurrent = network if isinstance(network, RecurrentNetwork) else load(network)
     return verify_recurrent(
-        recurrent, question.dtype, question.length, question.automaton, renamed=question.renamed
+        recurrent,
+        question.dtype,
+        question.length,
+        question.automaton,
+        renamed=question.renamed,
+        chunks=question.chunks,
     )
 
 

@@ -200,7 +200,7 @@ def exhaustive(
     """Runs all words of the largest length that fits the budget; shorter words are their prefixes."""
     longest, why = _longest(network, automaton.num_letters, dtype, length, max_work)
     if longest == 0:
-        return SecondOpinion(0, 0, 0, why), None
+        return SecondOpinion(0, 0, 0, dtype, why), None
     with np.errstate(all="ignore"):
         parts = [
             _errors(automaton, outputs_below(network, prefix, below, dtype))
@@ -209,7 +209,7 @@ def exhaustive(
     result = [part.earliest for part in parts if part.earliest is not None]
     first = min(result, key=lambda item: (len(item.word), item.word), default=None)
     words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
-    return SecondOpinion(longest, words, wrong, why), first
+    return SecondOpinion(longest, words, wrong, dtype, why), first
 
 
 def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:

@@ -62,6 +62,10 @@ class PlainSums(Sums):
         """See ``Sums``."""
         return _one(_float(x.lo) + _float(y.lo))
 
+    def either(self, first: Real, second: Real) -> Real:
+        """See ``Sums``: the formula of a loop over letters."""
+        return first
+
     def sigmoid(self, x: Real) -> Real:
         """See ``Sums``."""
         with np.errstate(over="ignore", under="ignore"):

@@ -51,12 +51,14 @@ class Notes:
     sizes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def take(self, name: str, memory: Real, rows: Sequence[Real]) -> None:
-        """Notes the steps in ``rows``, columns side by side, from these memories."""
-        whole = beside(rows)
-        self.exact &= bool(whole.known.all() and memory.known.all())
-        known = self.steps.setdefault(name, {})
-        if len(known) <= MAX_STEPS:
-            known.update((row.tobytes(), row) for row in distinct(whole.lo + 0.0)[0])
+        """Notes these memories, which steps begin or end with, and the steps in ``rows``, side by side."""
+        self.exact &= bool(memory.known.all())
+        if rows:
+            whole = beside(rows)
+            self.exact &= bool(whole.known.all())
+            known = self.steps.setdefault(name, {})
+            if len(known) <= MAX_STEPS:
+                known.update((row.tobytes(), row) for row in distinct(whole.lo + 0.0)[0])
         top, unit = self.sizes.get(name, (0.0, np.inf))
         units = lowest_bit(memory.lo).min(initial=np.inf)
         self.sizes[name] = float(np.fmax(top, memory.size.max(initial=0))), float(np.fmin(unit, units))
@@ -187,6 +189,10 @@ class Sums:
         if self.ordered:
             made = point(self.fmt.inner.cast(x.lo + y.lo)).where(x.known & y.known, made)
         return made
+
+    def either(self, first: Real, second: Real) -> Real:
+        """A number that is computed by one of two formulas."""
+        return first.or_in(second)
 
     def sigmoid(self, x: Real) -> Real:
         """1 / (1 + exp(−x)) by a library."""

@@ -53,6 +53,8 @@ def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
     bent = any(name in ("sigmoid", "tanh") for name in cell.assumptions)
     own = (*(("saturation",) if bent else ()), *cell.assumptions)
     half = ("half",) if isinstance(cell, Gated) else ("half", "memory")
+    if CHUNKS in cell.orders:  # there is another schedule: the claim says which one is proved
+        own = (*own, "chunks" if claim.order == CHUNKS else "letters")
     return (
         "rounding",
         "sum" if claim.order in (ANY, CHUNKS) else "left",

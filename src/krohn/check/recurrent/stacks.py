@@ -157,6 +157,7 @@ class DeltaStack(StackCell):
     """Gated DeltaProduct with keys of length one and β in [0, 2]; with one step it is DeltaNet."""
 
     kind, reader = "deltaproduct", "query"
+    scaled: ClassVar[bool] = True  # whether a step multiplies by a rate what it reads and what it writes
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -211,7 +212,10 @@ class DeltaStack(StackCell):
     def mix(
         self, sums: Sums, name: str, w: Mapping[str, Array], window: Real, memory: Real
     ) -> tuple[Real, Real]:
-        """See ``StackCell``: the gate, then one step after the other, then the query."""
+        """See ``StackCell``: the gate, then one step after the other, then the query.
+
+        A step writes rate·(v − k·S), as a loop over letters does, or rate·v − (rate·k)·S, as chunks do.
+        """
         heads, steps, keys, values = self.sizes_of_heads
         wide, count = sums.wide, len(memory)
         if (window.lo == window.lo[:1]).all() and (window.hi == window.hi[:1]).all():
@@ -223,14 +227,19 @@ class DeltaStack(StackCell):
 
         key = wide.normed(projected("key", steps, keys))
         gate, look, rate = self.rates(sums, w, window, key)
-        value = wide.total((rate, projected("value", steps, values)))
+        given = projected("value", steps, values)
+        value = wide.total((rate, given))
         query = projected("query", keys)
         sums.note(name, memory, *(part.shaped(rows * heads, -1) for part in (gate, query, key, look, value)))
         state = wide.total((gate.shaped(rows, heads, 1, 1), memory.shaped(count, heads, keys, values)))
         for s in range(steps):
-            seen = wide.dot(look[:, :, s, :, None], state, 2)
-            write = wide.plus(value[:, :, s], -seen)
+            sums.note(name, state.shaped(count, -1))
+            write = wide.plus(value[:, :, s], -wide.dot(look[:, :, s, :, None], state, 2))
+            if self.scaled:
+                missing = wide.plus(given[:, :, s], -wide.dot(key[:, :, s, :, None], state, 2))
+                write = wide.either(wide.total((rate[:, :, s], missing)), write)
             state = wide.total((state, point(1.0)), (key[:, :, s, :, None], write[:, :, None, :]))
+        sums.note(name, state.shaped(count, -1))
         read = wide.dot(query[:, :, :, None], state, 2).shaped(count, -1)
         return sums.cast(read), state.shaped(count, -1)
 
@@ -240,6 +249,7 @@ class RankOneStack(DeltaStack):
     """Steps S ← S + k (v − (a ⊙ k)ᵀS) with keys of length one and rates a between 0 and 2."""
 
     kind = "rankone"
+    scaled: ClassVar[bool] = False
     heads: int = 2
 
     @classmethod

@@ -65,6 +65,10 @@ EXACTLY: dict[str, dict[str, Any]] = {
 }
 """The values for which this module computes as the library does."""
 DROPOUT = ("attn_pdrop", "embd_pdrop", "resid_pdrop")
+GENERATES = "generation_config.json"
+GREEDY = {"do_sample": False, "max_new_tokens": 1}
+"""What this file must say if it is there: ``generate`` appends the one token with the largest logit."""
+OF_TOKENS = frozenset({"bos_token_id", "eos_token_id", "pad_token_id", "transformers_version"})
 BESIDE = ("adapter_config.json", "model.safetensors.index.json")
 """Files that make ``from_pretrained`` load other weights too."""
 
@@ -176,7 +180,22 @@ def read_export(folder: Path) -> Net:
     facts, config = read_json(folder / "export.json"), read_json(folder / "config.json")
     need(isinstance(facts, dict) and isinstance(facts.get("tokens"), dict), "export.json must have tokens")
     automaton, tensors = read_json(folder / "automaton.json"), read_tensors(folder / MODEL)
-    return export_net(config, facts["tokens"], automaton, facts.get("target"), tensors)
+    net = export_net(config, facts["tokens"], automaton, facts.get("target"), tensors)
+    read = {*net.configuration["tokens"]["prompt"], *net.configuration["tokens"]["letters"]}
+    unhidden(config, "config.json", read)
+    if (folder / GENERATES).exists():
+        found = read_json(folder / GENERATES)
+        held = listed(found, GENERATES, GREEDY, OF_TOKENS)
+        other = next((key for key in GREEDY if held[key] != GREEDY[key]), "")
+        need(not other, f"{GENERATES} must have {other} {GREEDY.get(other)}; it has {held.get(other)!r:.40}")
+        unhidden(found, GENERATES, read)
+    return net
+
+
+def unhidden(found: Mapping[str, Any], name: str, read: set[int]) -> None:
+    """Refuses a padding token that is read: without a mask ``generate`` takes such tokens for padding."""
+    hidden = isinstance(found.get("pad_token_id"), int) and found["pad_token_id"] in read
+    need(not hidden, f"{name}: pad_token_id must not be the token of a letter or of the prompt")
 
 
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:

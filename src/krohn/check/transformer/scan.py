@@ -282,7 +282,9 @@ def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: M
     every = moment.box.over(0).spread(len(pairs), moment.box.lo.shape[1])  # points that are not read
     lo, hi = every.lo.copy(), every.hi.copy()
     lo[:, channels], hi[:, channels] = moment.box.lo[rows, channels], moment.box.hi[rows, channels]
-    setting.note("read-out", Reading(Real(lo, hi), moment.places, read, {pair: row for row, pair in enumerate(pairs)}))
+    setting.note(
+        "read-out", Reading(Real(lo, hi), moment.places, read, {pair: row for row, pair in enumerate(pairs)})
+    )
     states, margin = decode(setting, replace(moment, box=Real(lo, hi)), network)
     wanted = automaton.shows[np.array([state for _, state in pairs], dtype=np.int64)]
     require(states == wanted, "a composition of letters decodes to another state than the automaton is in")

@@ -10,15 +10,22 @@ from torch import Tensor
 from krohn.check.recurrent.cells import Cell
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.models.network import Network
+from krohn.lab.models.recurrent_stack import Stack
 from krohn.lab.models.registry import kinds, model_config
 from krohn.lab.training.device import choose_device
 
 
-def in_training(cell: Cell) -> tuple[Network, dict[str, Tensor]]:
-    """The training architecture of the cell's kind, and its weights for one replicate."""
+def in_training(cell: Cell, *, chunks: bool = False) -> tuple[Network, dict[str, Tensor]]:
+    """The training architecture of the cell's kind, and its weights for one replicate.
+
+    It reads one letter after the other, which is what a proof is about; in ``chunks``, as in training, sums
+    are rounded elsewhere: only a claim that names chunks covers them.
+    """
     if cell.kind not in kinds():
         raise Unsupported(f"{cell.kind} has no training architecture; those are {', '.join(kinds())}")
     network = model_config(cell.kind, **cell.options).build(cell.num_letters, cell.num_states)
+    if isinstance(network, Stack):
+        network.letters_in_order = not chunks
     weights = {}
     for parameter in network.layout.parameters:
         given = torch.from_numpy(cell.tensors[parameter.name].copy())
@@ -28,9 +35,11 @@ def in_training(cell: Cell) -> tuple[Network, dict[str, Tensor]]:
     return network, weights
 
 
-def states_in_training(cell: Cell, device: str) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+def states_in_training(
+    cell: Cell, device: str, *, chunks: bool = False
+) -> Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
     """A function from words [batch, length] to states, by the training architecture's own forward pass."""
-    network, weights = in_training(cell)
+    network, weights = in_training(cell, chunks=chunks)
     try:
         place = choose_device(device)
         there = {name: weight.to(place) for name, weight in weights.items()}

@@ -59,7 +59,13 @@ class Carry(NamedTuple):
 
 
 class Stack(Network):
-    """The network around the mixers; the recurrent state starts at zero."""
+    """The network around the mixers; the recurrent state starts at zero.
+
+    A mixer reads many letters at once where that is faster: chunks, which round elsewhere than one letter
+    after the other. With ``letters_in_order`` it takes each step by itself, as proofs do.
+    """
+
+    letters_in_order = False
 
     def __init__(self, config: StackConfig, vocabulary: int, classes: int) -> None:
         self._config, self.classes = config, classes

@@ -296,7 +296,9 @@ def _outcome(
         counterexample=result,
         largest=0,
         reason="" if done else _reason(identity, proofs, report),
-        second_opinion=None if exact is None else SecondOpinion(exact.length, exact.words, exact.wrong),
+        second_opinion=None
+        if exact is None
+        else SecondOpinion(exact.length, exact.words, exact.wrong, DTYPE),
         depth=1,
         identity=identity,
         certificate=certificate,

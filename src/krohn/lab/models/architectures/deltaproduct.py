@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.lab.models.kernels.delta_scan import by_fla, delta_scan
+from krohn.lab.models.kernels.delta_scan import by_fla, delta_scan, in_order
 from krohn.lab.models.network import Network, Parameter, Weights
 from krohn.lab.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
@@ -91,9 +91,12 @@ class DeltaProduct(MatrixStack):
             key = functional.normalize(key, dim=-1)
         beta = rows(window, weights[f"{prefix}mix.beta.weight"], weights[f"{prefix}mix.beta.bias"])
         beta = config.beta_max * beta.to(memory.dtype).sigmoid().reshape(key.shape[:-1])
-        parts = query, key, value, beta, self._log_gate(weights, prefix, window, memory)
+        log_gate = self._log_gate(weights, prefix, window, memory)
+        if self.letters_in_order:
+            steps = query, key, key, value, beta, log_gate
+            return self.scanned(weights, prefix, window, memory, in_order, steps)
         scan = by_fla if config.kernel == "fla" else delta_scan
-        return self.scanned(weights, prefix, window, memory, scan, parts)
+        return self.scanned(weights, prefix, window, memory, scan, (query, key, value, beta, log_gate))
 
     def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """log α [R, B, T, heads]: 0 without a gate."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from krohn.lab.models.kernels.linear_scan import linear_scan
+from krohn.lab.models.kernels.linear_scan import linear_scan, states_in_order
 from krohn.lab.models.network import Network, Parameter, Weights
 from krohn.lab.models.recurrent_stack import Stack, StackConfig, rows
 
@@ -72,7 +72,8 @@ class Diagonal(Stack):
         """See ``Stack``; the memory and its updates are at least float32."""
         gate = rows(window, weights[f"{prefix}mix.gate.weight"], weights[f"{prefix}mix.gate.bias"])
         write = rows(window, weights[f"{prefix}mix.write"])
-        states = linear_scan(gates_of(gate, self.config.gate), _numbers(write, self.config.gate), memory)
+        scan = states_in_order if self.letters_in_order else linear_scan
+        states = scan(gates_of(gate, self.config.gate), _numbers(write, self.config.gate), memory)
         seen = torch.cat([states.real, states.imag], -1) if states.is_complex() else states
         return rows(seen.to(window.dtype), weights[f"{prefix}mix.out"]), states[:, :, -1]
 

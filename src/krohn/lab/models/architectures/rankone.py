@@ -8,10 +8,11 @@ and leave the rest: every automaton in one layer. Rates up to 1 give no swaps, s
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.lab.models.kernels.delta_scan import rank_one_scan
+from krohn.lab.models.kernels.delta_scan import in_order, rank_one_scan
 from krohn.lab.models.network import Network, Parameter, Weights
 from krohn.lab.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
@@ -73,6 +74,9 @@ class RankOne(MatrixStack):
         key = functional.normalize(key.to(memory.dtype), dim=-1)
         rate = rows(window, weights[f"{prefix}mix.rate.weight"], weights[f"{prefix}mix.rate.bias"])
         look = self.config.rate_max * rate.to(memory.dtype).sigmoid().reshape(key.shape) * key
+        if self.letters_in_order:
+            parts = query, key, look, value, torch.ones_like(key[..., 0]), torch.zeros_like(query[..., 0])
+            return self.scanned(weights, prefix, window, memory, in_order, parts)
         return self.scanned(weights, prefix, window, memory, rank_one_scan, (query, key, look, value))
 
 

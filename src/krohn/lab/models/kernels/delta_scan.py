@@ -76,6 +76,23 @@ def chunked(
     return _chunked(query, key, rate * key, rate * value, log_gate, memory, chunk)
 
 
+def in_order(
+    query: Tensor, key: Tensor, look: Tensor, value: Tensor, rate: Tensor, log_gate: Tensor, memory: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Steps S ← S + k (rate (v − wᵀS)), w being ``look``, one after the other: the formula of the GPU kernel.
+
+    For ``delta_scan`` look is the key and rate is β; rank-one steps have a rate of 1.
+    """
+    reads = []
+    for t in range(query.shape[1]):
+        memory = log_gate[:, t, None, None].exp() * memory
+        for s in range(key.shape[2]):
+            missing = value[:, t, s] - (look[:, t, s, :, None] * memory).sum(1)
+            memory = memory + key[:, t, s, :, None] * (rate[:, t, s, None] * missing)[:, None]
+        reads.append((query[:, t, :, None] * memory).sum(1))
+    return torch.stack(reads, 1), memory
+
+
 def rank_one_scan(
     query: Tensor, key: Tensor, look: Tensor, value: Tensor, memory: Tensor, chunk: int = CHUNK
 ) -> tuple[Tensor, Tensor]:
