@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import atan, comb, cos, gamma, pi, sqrt
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Cell, Row, cells_of
@@ -66,9 +67,14 @@ class Records:
         return Gain(task, mean, error, sum(one > 0 for one in points), len(points), best)
 
 
+# Gains that verdicts are drawn from: twice two of dropout, three for each decay of EMA, three of patience.
+COMPARISONS = 2 + 2 + 3 * len(stability.EMA) + 3
+LEVEL = 0.05
+
+
 @dataclass(frozen=True)
 class Gain:
-    """A paired difference; it is significant if more than two standard errors from zero.
+    """A paired difference; it is shown if Student's test, corrected for all comparisons, rejects zero.
 
     ``best`` is the highest accuracy of a replicate, with or without the factor: below 99% the task was not
     learned.
@@ -92,12 +98,40 @@ class Gain:
         return self.best >= SOLVED
 
     @property
-    def helps(self) -> bool:
-        return self.mean > 2 * self.error
+    def chance(self) -> float:
+        """How often the mean of a paired difference without effect is this far from zero (Student)."""
+        if self.error == 0.0:
+            return 0.0 if self.mean else 1.0
+        return student(abs(self.mean) / self.error, self.count - 1)
 
     @property
-    def hurts(self) -> bool:
-        return -self.mean > 2 * self.error
+    def helps(self) -> bool | None:
+        """Shown to help; False if shown to hurt, None if neither or if the task was not learned."""
+        if not self.learned or self.chance > LEVEL / COMPARISONS:
+            return None
+        return self.mean > 0
+
+    @property
+    def hurts(self) -> bool | None:
+        """The same the other way round."""
+        return None if self.helps is None else not self.helps
+
+
+def student(t: float, freedom: int) -> float:
+    """Two-sided tail of Student's distribution beyond t, by Simpson's rule in the angle: t = √ν·tan θ."""
+    begin, steps = atan(t / sqrt(freedom)), 2000
+    width = (pi / 2 - begin) / steps
+    values = [cos(begin + index * width) ** (freedom - 1) for index in range(steps + 1)]
+    area = width / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
+    return 2 * area * gamma((freedom + 1) / 2) / (sqrt(pi) * gamma(freedom / 2))
+
+
+def fisher(passed: tuple[int, int], failed: tuple[int, int]) -> float:
+    """One-sided exact test: how often the first of two groups (passing, all) would do so well by luck."""
+    (one, many), (other, rest) = passed, failed
+    total = one + other
+    ways = comb(many + rest, total)
+    return sum(comb(many, k) * comb(rest, total - k) for k in range(one, min(many, total) + 1)) / ways
 
 
 def per_cent(share: float) -> str:
@@ -144,6 +178,22 @@ def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
     if here.deepest is not None and there.deepest is not None and here.deepest <= there.shallowest:
         return False
     return None
+
+
+def clearly_needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
+    """As ``needs_more``, but open where the replicates that pass at the depth that decides may be luck."""
+    answer = needs_more(rows, one, other)
+    if answer is None:
+        return None
+    winner, loser = (other, one) if answer else (one, other)
+    depth = least(rows, winner).deepest
+    by_task = {row["task"]: row for row in rows if row["depth"] == depth}
+    if loser in by_task and by_task[loser]["solved"]:
+        return answer  # as many layers are enough for both
+    if loser not in by_task:
+        return answer  # it was not tried there, and fails with more layers
+    counts = [(int(by_task[task]["reached"]), int(by_task[task]["replicates"])) for task in (winner, loser)]
+    return answer if fisher(*counts) <= LEVEL else None
 
 
 def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:

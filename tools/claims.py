@@ -10,6 +10,7 @@ is "partly" if some part holds, and "contradicted" only if every part was tested
 from collections.abc import Callable
 
 from claim_evidence import (
+    COMPARISONS,
     CONTRADICTED,
     MEMORIES,
     NOT_REACHED,
@@ -32,16 +33,18 @@ from depth_claims import (
 )
 
 from krohn.lab.experiments.experiment import Row
+from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import stability
 from krohn.lab.experiments.recipes.generalization import (
     GPT,
+    GPT_BOS,
     LSTM,
     NO_POSITIONS_BOS,
     RECENCY,
     SCRATCHPAD,
     SHIFTED_BOS,
 )
-from krohn.lab.experiments.recipes.incomplete import MUON
+from krohn.lab.experiments.recipes.incomplete import LAYERS, MUON
 from krohn.lab.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED
@@ -81,19 +84,19 @@ def dropout_helps_groups(records: Records) -> Verdict:
     without = records.gain("D8", "long training", "residual .1")
     text = f"GPT-2's dropout, attention included, after 1,000,000 words at T = 40: {gains[0]}, {gains[1]}; "
     text += f"on the residual stream alone {without}"
-    return weigh(gain.helps if gain.learned else None for gain in gains), text
+    return weigh(gain.helps for gain in gains), text
 
 
 def dropout_hurts_memories(records: Records) -> Verdict:
     gains = [records.gain(task, "dropout", 0.1) for task in MEMORIES]
-    return weigh(gain.hurts if gain.learned else None for gain in gains), ", ".join(map(str, gains))
+    return weigh(gain.hurts for gain in gains), ", ".join(map(str, gains))
 
 
 def averaging_helps(records: Records) -> Verdict:
     tasks = ("D8", "Q8", "Grid9")
     gains = {decay: [records.gain(task, "EMA", decay) for task in tasks] for decay in stability.EMA}
     text = "; ".join(f"decay {decay}: {', '.join(map(str, own))}" for decay, own in gains.items())
-    return weigh(gain.helps if gain.learned else None for own in gains.values() for gain in own), text
+    return weigh(gain.helps for own in gains.values() for gain in own), text
 
 
 def patience_helps(records: Records) -> Verdict:
@@ -140,9 +143,16 @@ def observations_suffice(records: Records) -> Verdict:
     for way, names in (("curriculum", HARD), ("Muon", BY_MUON)):
         text += f". By {way}: {among(own)}" if (own := [name for name in reached if name in names]) else ""
     text += f". Not measured on test words: {among(missing)}" if missing else ""
-    # A column below 99.6% counts as not reached: it was trained on fewer words than in the paper.
-    parts = [True if name in good else None for name in gpt] + [True if lstm >= 0.9995 else None]
-    return weigh(parts), text
+    # GPT can fail a column that the LSTM learns. From 99 to 99.6% it is open: fewer words than the paper's.
+    parts = [
+        True
+        if name in good
+        else False
+        if row is not None and row["max_accuracy"] < SOLVED <= rows[name, LSTM]["max_accuracy"]
+        else None
+        for name, row in gpt.items()
+    ]
+    return weigh([*parts, lstm >= 0.9995 if lstm >= SOLVED else None]), text
 
 
 def labels_may_be_few(records: Records) -> Verdict:
@@ -152,22 +162,29 @@ def labels_may_be_few(records: Records) -> Verdict:
     def summary(rows: list[Row]) -> str:
         return ", ".join(f"{per_cent(row['max_accuracy'])} from {row['reveal']:g}" for row in rows)
 
-    s5, c2, lstm_s5, lstm_c2 = of("S5", GPT), of("C2", GPT), of("S5", LSTM), of("C2", LSTM)
-    if len(s5) < 2 or len(c2) < 2:
+    s5, c2, lstm_s5, lstm_c2 = four = of("S5", GPT), of("C2", GPT), of("S5", LSTM), of("C2", LSTM)
+    if min(map(len, four)) < 2:
         raise Missing("incomplete")
-    lstm = [*lstm_s5, *lstm_c2]
-    # With few labels and few words training may just be slow: failure counts as not reached.
-    parts: list[bool | None] = [
-        s5[-1]["max_accuracy"] < s5[0]["max_accuracy"] - 0.1 if s5[0]["max_accuracy"] >= SOLVED else None,
-        c2[-1]["max_accuracy"] >= SOLVED or None,
-        (bool(lstm) and min(row["max_accuracy"] for row in lstm) >= SOLVED) or None,
-    ]
+    # One measure for all four; the paper has the first degrade, and the others not.
+    worse = [degrades(rows) for rows in four]
+    parts = [worse[0], *(None if one is None else not one for one in worse[1:])]
     words = [weigh([part]) for part in parts]
-    text = f"share of labels shown; GPT on S5 (T = 40, by curriculum): {summary(s5)}: {words[0]}. "
+    text = f"share of labels shown; GPT on S5 (T = 40, 8 layers, by curriculum): {summary(s5)}: {words[0]}. "
     text += f"At T = 100 by Muon: {summary(longer)}. " if (longer := of("S5", MUON)) else ""
-    text += f"GPT on C2 (T = 100): {summary(c2)}: {words[1]} after {c2[-1]['sequences']:,} words. "
-    text += f"LSTM on C2: {summary(lstm_c2)}; on S5: {summary(lstm_s5)}: {words[2]}"
-    return weigh(parts), text
+    text += f"GPT on C2 (T = 100, {LAYERS['C2'][Scale.SMALL]} layers): {summary(c2)}: {words[1]} after "
+    text += f"{c2[-1]['sequences']:,} words. LSTM on S5: {summary(lstm_s5)}: {words[2]}; on C2: "
+    return weigh(parts), text + f"{summary(lstm_c2)}: {words[3]}"
+
+
+def degrades(rows: list[Row]) -> bool | None:
+    """Whether the fewest labels cost ten points or more of a task that all of them teach.
+
+    False if it is still learned; None between, and if it was not learned from all labels.
+    """
+    first, last = rows[0]["max_accuracy"], rows[-1]["max_accuracy"]
+    if first < SOLVED:
+        return None
+    return True if last < first - 0.1 else False if last >= SOLVED else None
 
 
 def other_coins_break_it(records: Records) -> Verdict:
@@ -191,12 +208,13 @@ def few_ones_are_harder(records: Records) -> Verdict:
 
 
 def shifted_positions_help(records: Records) -> Verdict:
-    shifted, gpt = (records.row("ood", model=name) for name in (SHIFTED_BOS, GPT))
+    """Against sinusoidal positions with the same BOS token, not against GPT without one."""
+    shifted, gpt = (records.row("ood", model=name) for name in (SHIFTED_BOS, GPT_BOS))
     if not (shifted["reached"] and gpt["reached"]):
         raise Missing("C2")
     pairs = [(place, shifted[f"solved_at_{place}"], gpt[f"solved_at_{place}"]) for place in (2, 4, 8)]
     text = f"with a BOS token: the {shifted['reached']} of {shifted['replicates']} replicates that solve C2, "
-    text += f"against GPT's {gpt['reached']}: "
+    text += f"against {gpt['reached']} of {gpt['replicates']} with sinusoidal positions and the same token: "
     text += ", ".join(
         f"{per_cent(one)} against {per_cent(other)} at {place} ones" for place, one, other in pairs
     )
@@ -303,6 +321,18 @@ def judged(store: Store) -> dict[str, Verdict]:
     return verdicts
 
 
+# Rules that were changed on 17 November with all results known; in the first the control was run for it.
+CHANGED = (
+    shifted_positions_help,
+    labels_may_be_few,
+    observations_suffice,
+    q8_is_harder_than_d8,
+    a4_needs_more_than_a5,
+    dropout_helps_groups,
+    dropout_hurts_memories,
+    averaging_helps,
+    patience_helps,
+)
 VERDICTS = (REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED)
 
 
@@ -320,7 +350,19 @@ def claims_table(store: Store) -> str:
     """The table of the claims, and the number of each verdict."""
     verdicts = judged(store)
     lines = ["| claim of the paper | verdict | what was measured here |", "| --- | --- | --- |"]
-    lines += [f"| {claim} | **{word}** | {text} |" for claim, (word, text) in verdicts.items()]
+    changed = {claim for claim, rule in CLAIMS.items() if rule in CHANGED}
+    lines += [
+        f"| {claim}{'*' if claim in changed else ''} | **{word}** | {text} |"
+        for claim, (word, text) in verdicts.items()
+    ]
     counts = [f"{sum(verdict == word for verdict, _ in verdicts.values())} {word}" for word in VERDICTS]
     lines += ["", f"Of the {len(verdicts)} claims: {', '.join(counts)}."]
+    lines += [
+        "",
+        "Every rule was written after the first runs of its experiment had been seen (those of 15 November; "
+        "the rules are of the 16th), so no verdict is the test of a prediction. Rules with * were changed on "
+        f"the 17th, with the outcome known: one measure for all models, {COMPARISONS} comparisons corrected "
+        "for (Bonferroni, Student's paired test), an exact test of replicates where two depths are compared, "
+        "and a control with the same BOS token.",
+    ]
     return "\n".join(lines)

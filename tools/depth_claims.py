@@ -13,6 +13,7 @@ from claim_evidence import (
     Verdict,
     among,
     by_recipe,
+    clearly_needs_more,
     depths_of,
     needs_more,
     per_cent,
@@ -113,10 +114,10 @@ def memories_are_easiest(records: Records) -> Verdict:
 
 
 def q8_is_harder_than_d8(records: Records) -> Verdict:
-    part = by_recipe(records, lambda rows: needs_more(rows, "Q8", "D8"))
+    part = by_recipe(records, lambda rows: clearly_needs_more(rows, "Q8", "D8"))
     return weigh([part]), depths_of(records, ("D8", "Q8"))
 
 
 def a4_needs_more_than_a5(records: Records) -> Verdict:
-    part = by_recipe(records, lambda rows: needs_more(rows, "A4", "A5"))
+    part = by_recipe(records, lambda rows: clearly_needs_more(rows, "A4", "A5"))
     return weigh([part]), depths_of(records, ("A4", "A5"))

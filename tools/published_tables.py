@@ -29,10 +29,10 @@ from krohn.cli.reproduce import command as reproduce
 from krohn.explorer.plain_words import head_words, register_words
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Row, cells_of
-from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.names import EXPERIMENT_NAMES, Scale
 from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import TASKS
+from krohn.lab.experiments.settings import DEPARTURES, TASKS
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
 from krohn.lab.experiments.text_form import import_text
@@ -325,6 +325,7 @@ def findings() -> Mapping[str, str]:
     return {
         "claims": claims_table(store),
         "flattered": how_flattered(store),
+        "departures": departures(),
         "cells": cells(),
         "depths": depths(),
         "ways": ways(),
@@ -333,6 +334,30 @@ def findings() -> Mapping[str, str]:
         "take-offs": take_offs(),
         **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
     }
+
+
+def departures() -> str:
+    """How each of the paper's nine experiments here differs from the paper's scale, in one table."""
+    rows = []
+    for name in EXPERIMENT_NAMES[:9]:
+        plans = [
+            [run.config for run in EXPERIMENTS[name].plan(scale)] for scale in (Scale.SMALL, Scale.PAPER)
+        ]
+        cells = [
+            [span(getattr(config.model, "layers", 1) for config in plan) for plan in plans],
+            [span(config.task.length for config in plan) for plan in plans],
+            [span(config.replicates for config in plan) for plan in plans],
+            [span(config.steps * config.optimizer.batch for config in plan) for plan in plans],
+        ]
+        same = [here if here == there else f"{here} / {there}" for here, there in cells]
+        rows.append([name, *same, EXPERIMENTS[name].departures.get(Scale.SMALL, "")])
+    header = ["experiment", "layers", "letters", "replicates", "words of a replicate", "what else differs"]
+    return f"{markdown(header, rows)}\n\nHere / in the paper. In all: {DEPARTURES[Scale.SMALL]}."
+
+
+def span(values: Iterable[int]) -> str:
+    low, *_, high = sorted([*(seen := list(values)), max(seen)])
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 ELSEWHERE = ("expressivity", "sample")  # experiments whose tables are on other pages

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_evidence import Gain, needs_more
+from claim_evidence import Gain, fisher, needs_more, student
 
-from krohn.lab.experiments.recipes.generalization import NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
+from krohn.lab.experiments.recipes.generalization import GPT_BOS, NO_POSITIONS_BOS, RECENCY, SHIFTED_BOS
 from krohn.lab.experiments.recipes.indirect import COLUMNS
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import Store
@@ -70,6 +70,7 @@ def verdict(claims: dict[str, Any]) -> Judge:
 def cell(task: str, depth: int, accuracy: float, sheet: str = "whole words", **more: Any) -> Row:
     row = {"task": task, "depth": depth, "sheet": sheet, "max_accuracy": accuracy, "solved": accuracy >= 0.99}
     row |= {"word_accuracy": 0.5, "sequences": 64, "replicates": 6, "median_accuracy": accuracy}
+    row |= {"reached": 6 if accuracy >= 0.99 else 0}
     return row | {"halved": False, "partial": False, "length": 100, **more}
 
 
@@ -98,7 +99,7 @@ def untrained(claims: dict[str, Any]) -> Told:
     low |= {f"mean_at_{place}": 0.1 for place in (40, 80, 128)} | {"mean_at_T": 0.2, "mean_at_2T": 0.1}
     low |= {"uniform_score": 0.9, "uniform": "1.1", "left_score": 0.9, "right_score": 0.9, "both_heads": 0}
     low |= {"before_the_wall": "0.1–0.2"}
-    models = ("GPT", "LSTM", RECENCY, SHIFTED_BOS, NO_POSITIONS_BOS, "scratchpad")
+    models = ("GPT", GPT_BOS, "LSTM", RECENCY, SHIFTED_BOS, NO_POSITIONS_BOS, "scratchpad")
     gain = Gain
     values = {"EMA": claims["stability"].EMA, "dropout": (0.1,), "patience": (2,)}
     values["long training"] = ("residual and attention .1", "residual .1")
@@ -178,6 +179,24 @@ def test_pairs_of_groups(verdict: Judge, rule: str, deep: str, shallow: str) -> 
     assert verdict(rule, depth=[*at([deep], 8), *at([shallow], 4), *opposite]) == NOT_REACHED, "they disagree"
 
 
+def test_one_replicate_more_decides_nothing(verdict: Judge) -> None:
+    """One of six against none of six is luck as often as not."""
+    few = [cell("D8", 4, 0.995, reached=1), cell("D8", 2, 0.5)]
+    hard = [cell("Q8", 4, 0.97), cell("Q8", 8, 0.995)]
+    assert verdict("q8_is_harder_than_d8", depth=[*few, *hard]) == NOT_REACHED
+    assert verdict("q8_is_harder_than_d8", depth=[{**few[0], "reached": 5}, few[1], *hard]) == REPRODUCED
+
+
+def test_the_tests_of_significance_have_known_values() -> None:
+    assert fisher((1, 6), (0, 6)) == pytest.approx(0.5)
+    assert fisher((5, 6), (0, 6)) == pytest.approx(6 / 792)
+    assert student(2.262157, 9) == pytest.approx(0.05, abs=1e-6)
+    assert student(4.032143, 5) == pytest.approx(0.01, abs=1e-6)
+    assert Gain("Dyck4,2", -0.05, 0.02, 3, 10, 0.999).hurts is None, "2.5 standard errors, of 16 comparisons"
+    assert Gain("Dyck4,2", -0.5, 0.05, 0, 10, 0.999).hurts is True
+    assert Gain("Dyck4,2", -0.5, 0.05, 0, 10, 0.9).hurts is None, "not learned"
+
+
 def test_non_abelian_groups_need_more_layers_or_do_not(verdict: Judge) -> None:
     rule = "non_abelian_groups_need_more"
     assert verdict(rule, depth=[*at(ABELIAN, 2), *at(OTHERS, 8)]) == REPRODUCED
@@ -252,7 +271,8 @@ def test_gains_count_where_the_task_is_learned(claims: dict[str, Any], verdict: 
     for expected, pairs in (
         (REPRODUCED, ((1.0, 0.999),) * 3),
         (PARTLY, ((1.0, 0.6), (1.0, 0.6), (1.0, 0.999))),
-        (CONTRADICTED, ((0.0, 0.999),) * 3),
+        (CONTRADICTED, ((-1.0, 0.999),) * 3),
+        (NOT_REACHED, ((0.0, 0.999),) * 3),
         (NOT_REACHED, ((1.0, 0.6),) * 3),
     ):
         own = dict(zip(("D8", "Q8", "Grid9"), pairs, strict=True))
@@ -289,6 +309,9 @@ def test_observations(verdict: Judge) -> None:
 
     assert verdict("observations_suffice", indirect=rows(0.999, 1.0)) == REPRODUCED
     assert verdict("observations_suffice", indirect=rows(0.999, 1.0, 6)) == PARTLY
+    assert verdict("observations_suffice", indirect=rows(0.9, 1.0)) == PARTLY
+    assert verdict("observations_suffice", indirect=rows(0.9, 0.995)) == CONTRADICTED
+    assert verdict("observations_suffice", indirect=rows(0.993, 0.993)) == NOT_REACHED
     assert verdict("observations_suffice", indirect=rows(0.9, 0.9)) == NOT_REACHED
     assert verdict("observations_suffice", indirect=rows(0.999, 1.0)[7:]) == NOT_REACHED
 
@@ -304,7 +327,8 @@ def test_labels(verdict: Judge) -> None:
 
     assert verdict("labels_may_be_few", incomplete=rows(0.3, 0.995, 0.995)) == REPRODUCED
     assert verdict("labels_may_be_few", incomplete=rows(0.3, 0.6, 0.6)) == PARTLY
-    assert verdict("labels_may_be_few", incomplete=rows(0.995, 0.6, 0.6)) == NOT_REACHED
+    assert verdict("labels_may_be_few", incomplete=rows(0.995, 0.6, 0.6)) == CONTRADICTED
+    assert verdict("labels_may_be_few", incomplete=rows(0.95, 0.95, 0.95)) == NOT_REACHED
     assert verdict("labels_may_be_few", incomplete=rows(0.1, 0.6, 0.6, 0.7)) == NOT_REACHED
 
 
@@ -328,7 +352,7 @@ def test_counts_of_ones(verdict: Judge) -> None:
     assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.4)]) == REPRODUCED
     assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.8)]) == CONTRADICTED
     assert verdict("few_ones_are_harder", ood=[coin("GPT", reached=0)]) == NOT_REACHED
-    gpt = coin("GPT")
+    gpt = coin(GPT_BOS)
     better = {f"solved_at_{place}": 0.9 for place in (2, 4, 8)}
     assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, **better)]) == REPRODUCED
     assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, solved_at_2=0.9)]) == PARTLY
@@ -383,11 +407,12 @@ def test_linear_positions(verdict: Judge) -> None:
     assert verdict("linear_positions_extrapolate", positions=rows(0.9, 0.6, reached=0)) == NOT_REACHED
 
 
-def test_a_difference_counts_from_two_standard_errors(claims: dict[str, Any]) -> None:
+def test_a_difference_counts_if_it_outlives_the_number_of_comparisons(claims: dict[str, Any]) -> None:
     gain = Gain
-    assert gain("D8", 1.0, 0.4, 5, 6, 1.0).helps
-    assert not gain("D8", 1.0, 0.6, 5, 6, 1.0).helps
-    assert gain("D8", -1.0, 0.4, 0, 6, 1.0).hurts
+    assert gain("D8", 1.0, 0.1, 5, 6, 1.0).helps is True
+    assert gain("D8", 1.0, 0.1, 5, 6, 1.0).hurts is False
+    assert gain("D8", 1.0, 0.4, 5, 6, 1.0).helps is None
+    assert gain("D8", -1.0, 0.1, 0, 6, 1.0).hurts is True
     assert str(gain("Q8", -9.57, 4.41, 1, 6, 1.0)) == "Q8 −9.6 ± 4.4 (1 of 6 gain)"
     untested = "Q8 −9.6 ± 4.4 (1 of 6 gain; untested, for the best has 90.0%)"
     assert str(gain("Q8", -9.57, 4.41, 1, 6, 0.9)) == untested
