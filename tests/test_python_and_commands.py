@@ -49,6 +49,7 @@ ELSEWHERE: dict[str, str] = {
     "run.word": "krohn:run",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.automata.datasets:write_dataset",
+    "card.control": "krohn.lab.cards.control:control",
     "sample.form": "krohn.automata.language_data:write_language",
     "sample.export": "krohn.network.gpt2.token_words:token_sampler",
     "train.config": "krohn:RunConfig",

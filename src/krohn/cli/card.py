@@ -48,8 +48,13 @@ from krohn.cli.search_options import Finite
     metavar="DIR",
     help="Write card.json, card.html, badge.svg here.",
 )
+@click.option(
+    "--control", is_flag=True, help="Run exact weights in LAYER (fla:GatedDeltaProduct) instead of training."
+)
 @json_option
-def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
+def command(
+    layer: str, tasks: str | None, as_json: bool, out: Path | None, control: bool, **options: Any
+) -> None:
     """Train LAYER on automata: what it can track, what it learns, and up to which length it is right.
 
     LAYER is one of krohn's architectures, with options after commas (deltaproduct,householders=4),
@@ -59,13 +64,30 @@ def command(layer: str, tasks: str | None, as_json: bool, out: Path | None, **op
 
     \b
     Example:  krohn card lstm --tasks C2,S3 --seeds 1
+              krohn card fla:GatedDeltaProduct --control --tasks C2,S3
     """
+    if control:
+        return _control(layer, tasks, options["device"], out, as_json)
     from krohn.lab.cards.card import TASKS, card
 
     result = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
     if out is not None:
         note(f"written: {out / 'card.html'}")
     emit(result.to_json(), as_json=as_json, text=result.text)
+
+
+def _control(layer: str, tasks: str | None, device: str, out: Path | None, as_json: bool) -> None:
+    """Exact weights in a stock layer: how far they are guaranteed, estimated and measured to hold."""
+    from krohn.lab.cards.control import AUTOMATA, LAYER, control, control_text, save_control
+
+    names = tuple(task_names(tasks)) if tasks else AUTOMATA
+    if device == "cpu":
+        note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
+    rows = control(layer, names, device=device)
+    if out is not None:
+        note(f"written: {', '.join(map(str, save_control(rows, out)))}")
+    payload = {"layer": LAYER, "control": [row.to_json() for row in rows]}
+    emit(payload, as_json=as_json, text=lambda: control_text(rows))
 
 
 def task_names(text: str) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import few_bits
+from krohn.errors import InvalidInput
 from krohn.exporting.lowering import Measured, lowered
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
@@ -168,6 +169,8 @@ def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
     least = min(leads, default=1.0)
     # A network with tied logits is wrong; the check shows it at any scale.
     measures = (max(sizes), least if least > 0.0 else 1.0, max(largest))
+    if not np.isfinite([*sizes, *largest]).all():
+        raise InvalidInput("a network must compute finite numbers on every word to be exported; it does not")
     return Measured(*(few_bits(value, 12) for value in measures))  # precise enough for scaling
 
 
