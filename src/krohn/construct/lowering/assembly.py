@@ -16,7 +16,6 @@ import numpy as np
 
 from krohn.base.nearest_float import FLOATS
 from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
-from krohn.construct.lowering.fused_maps import lower_fused
 from krohn.construct.lowering.map_gadgets import (
     composed_again,
     lower_clamp,
@@ -138,15 +137,11 @@ def lower(
     narrow: bool = False,
     saturate: bool = False,
     exact: bool = False,
-    fused: bool = False,
-    loose_end: bool = False,
 ) -> tuple[Transformer, Layout]:
     """The network that computes the program on words up to ``length``, and what its channels mean.
 
-    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats,
-    with ``loose_end`` only those before the last layer, after which nothing is summed up again; ``fused``
-    looks counters up without reducing them first. All trade width against hidden layers of the MLPs.
-    ``exact`` is for half types: look-backs copy exactly.
+    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
+    Both trade width against hidden layers of the MLPs. ``exact`` is for half types: look-backs copy exactly.
     """
     codes = PositionCodes(program.num_padding + length, program.mask, exact)
     added = sums_of_heads(program)
@@ -159,12 +154,11 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        steady = saturate and not (loose_end and index + 1 == len(program.layers))
-        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), steady))
+        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
                 heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
-                mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context, fused=fused),
+                mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
                 keep_attention=_residual(before, mixed),
                 keep_mlp=_residual(mixed, after),
             )
@@ -260,22 +254,14 @@ def _residual(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.nda
 
 
 def _mlp(
-    maps: Sequence[PositionMap],
-    mixed: tuple[Channel, ...],
-    after: tuple[Channel, ...],
-    context: MapContext,
-    *,
-    fused: bool,
+    maps: Sequence[PositionMap], mixed: tuple[Channel, ...], after: tuple[Channel, ...], context: MapContext
 ) -> Mlp:
     for number, channel in enumerate(mixed):
         if channel.register:
             low, high = context.bounds(channel.register) if not channel.part else (-1, 1)
             context.signals[channel] = Signal(0, {number: 1.0}, 0.0, low, high)
-    if fused:
-        lower_fused(maps, context, lower_map)
-    else:
-        for change in maps:
-            lower_map(change, context)
+    for change in maps:
+        lower_map(change, context)
     new = {n: channel for n, channel in enumerate(after) if channel.register and mixed[n] != channel}
     result = context.signals | context.stored
     return context.builder.build({n: result[channel] for n, channel in new.items()})
@@ -368,16 +354,9 @@ def longest(faults: Faults) -> int:
     return low
 
 
-WAYS: tuple[dict[str, Any], ...] = (
-    *(
-        {"activation": activation, "narrow": narrow, "saturate": saturate, "exact": exact}
-        for activation, narrow, saturate, exact in product(get_args(Activation), *[(False, True)] * 3)
-    ),
-    *(
-        {"saturate": True, "fused": fused, "loose_end": loose_end, "exact": exact}
-        for fused, loose_end, exact in product(*[(False, True)] * 3)
-        if fused or loose_end
-    ),
+WAYS: tuple[dict[str, Any], ...] = tuple(
+    {"activation": activation, "narrow": narrow, "saturate": saturate, "exact": exact}
+    for activation, narrow, saturate, exact in product(get_args(Activation), *[(False, True)] * 3)
 )
 """All ways to lower a program: the options of ``lower``."""
 
