@@ -5,7 +5,9 @@
 
 import json
 import math
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +55,7 @@ class Line:
 
 
 def compiled_depths() -> dict[str, tuple[int, int, int]]:
-    """Layers, lower bound and fewest blocks of the paper's automata."""
+    """Layers, lower bound and blocks of the paper's automata."""
     rows = [
         line
         for line in (ROOT / "results" / "tables" / "sizes.md").read_text().splitlines()
@@ -61,12 +63,11 @@ def compiled_depths() -> dict[str, tuple[int, int, int]]:
     ]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     place, bound = cells[0].index("layers"), cells[0].index(LEAST)
-    blocks = [cells[0].index(name) for name in ("blocks", "blocks with objective blocks")]
+    fewest = cells[0].index("blocks")
     depths: dict[str, tuple[int, int, int]] = {}
     for row in cells[2:]:
         if row[0] in TASKS and row[0] not in depths:
-            fewest = min(int(row[column]) for column in blocks)
-            depths[row[0]] = int(row[place]), int(row[bound].split()[0]), fewest
+            depths[row[0]] = int(row[place]), int(row[bound].split()[0]), int(row[fewest])
     return depths
 
 
@@ -193,6 +194,7 @@ def interval(task: str, sheet: str, rows: Sequence[Row]) -> Interval | None:
     return Interval(task, sheet, low, high) if own else None
 
 
+CYCLIC = re.compile("C[2-8]")
 ROUNDS = 4_000
 CONVERGED = 1e-7
 LEAST_SPREAD = 0.05
@@ -207,25 +209,33 @@ class Fit:
     log_likelihood: float
 
 
-def fit(places: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+def fit(
+    places: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+) -> Fit:
     """Maximum-likelihood fit of y = places·b + normal noise when only low < y ≤ high is known.
 
-    Expectation–maximisation: mean and variance of y within its interval, then least squares.
+    Expectation–maximisation: mean and variance of y within its interval, then least squares. ``weight`` says
+    how often each observation counts, once by default.
     """
+    weight = np.ones(len(places)) if weight is None else weight
+    root = np.sqrt(weight)
     beta = np.zeros(places.shape[1])
     spread = 2.0
     for _ in range(ROUNDS):
         mean = places @ beta
         share, first, second = _inside((low - mean) / spread, (high - mean) / spread)
         guess, former = mean + spread * first, (*beta, spread)
-        beta = np.linalg.lstsq(places, guess, rcond=None)[0]
+        beta = np.linalg.lstsq(places * root[:, None], guess * root, rcond=None)[0]
         rest = (guess - places @ beta) ** 2 + spread**2 * (second - first**2)
-        spread = max(LEAST_SPREAD, float(np.sqrt(rest.mean())))
+        spread = max(LEAST_SPREAD, float(np.sqrt(np.average(rest, weights=weight))))
         if np.abs(np.subtract(former, (*beta, spread))).max() < CONVERGED:
             break
     mean = places @ beta
     share, _, _ = _inside((low - mean) / spread, (high - mean) / spread)
-    return Fit(beta, spread, float(np.log(share).sum()))
+    return Fit(beta, spread, float((weight * np.log(share)).sum()))
 
 
 def _inside(
@@ -243,25 +253,35 @@ def _inside(
 
 
 def censored(lines: list[Line], intervals: list[Interval]) -> str:
-    """How well each property explains the logarithm of the least depth, given the recipe."""
+    """How well each property explains the logarithm of the least depth, given the recipe.
+
+    The two recipes of one automaton are no independent observations, nor are the cyclic groups C2 to C8: an
+    automaton counts once, and so do these seven together.
+    """
+    times = Counter(one.task for one in intervals)
+    cyclic = sum(CYCLIC.fullmatch(task) is not None for task in times)
+    weight = np.array(
+        [1 / times[one.task] / (cyclic if CYCLIC.fullmatch(one.task) else 1) for one in intervals]
+    )
     at = {line.task: place for place, line in enumerate(lines)}
     with np.errstate(divide="ignore"):
         low = np.log2([one.low for one in intervals])
         high = np.log2([one.high for one in intervals])
     base = np.stack([np.ones(len(intervals)), [float(one.sheet == MUON) for one in intervals]], axis=1)
-    none = fit(base, low, high).log_likelihood
+    none = fit(base, low, high, weight).log_likelihood
     text = (
         f"Log-likelihood of the {len(intervals)} least depths that are known to lie between two depths "
         f"({sum(one.sheet == WHOLE for one in intervals)} by AdamW, "
         f"{sum(one.sheet == MUON for one in intervals)} by Muon), as normal in log₂ L with the recipe "
-        f"as a factor; without a property {none:.1f}:\n\n"
+        f"as a factor. An automaton counts once, by both recipes together, and so do C2 to C8: "
+        f"{weight.sum():.0f} observations in all; without a property {none:.1f}:\n\n"
     )
     body = []
     for name in PROPERTIES:
         order = ranks([float(getattr(line, name)) for line in lines])
         order = (order - order.mean()) / max(float(order.std()), 1e-12)
         places = np.column_stack([base, [order[at[one.task]] for one in intervals]])
-        gain = fit(places, low, high).log_likelihood - none
+        gain = fit(places, low, high, weight).log_likelihood - none
         chance = math.erfc(math.sqrt(max(gain, 0.0)))
         shown = f"{chance:.3f}" if chance >= 0.001 else "< 0.001"
         body.append([called(name), f"{none + gain:.1f}", f"{gain:+.1f}", shown])

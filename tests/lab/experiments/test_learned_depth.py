@@ -66,6 +66,16 @@ def test_the_fit_is_the_best_of_a_search_by_brute_force(script: dict[str, Any]) 
     assert best - 1e-3 <= result <= best + 0.05
 
 
+def test_an_observation_of_weight_two_counts_twice(script: dict[str, Any]) -> None:
+    places = np.column_stack([np.ones(5), [0.0, 1.0, 2.0, 3.0, 4.0]])
+    low, high = np.array([0.0, 0.0, 1.0, 1.0, 2.0]), np.array([1.0, 2.0, 2.0, 3.0, math.inf])
+    order = [0, 1, 1, 2, 3, 4, 4]
+    twice = script["fit"](places[order], low[order], high[order])
+    weighted = script["fit"](places, low, high, np.array([1.0, 2.0, 1.0, 1.0, 2.0]))
+    assert weighted.log_likelihood == pytest.approx(twice.log_likelihood, abs=1e-6)
+    assert weighted.slopes == pytest.approx(twice.slopes, abs=1e-5)
+
+
 def test_a_property_that_decides_gains_and_one_that_does_not_gains_little(script: dict[str, Any]) -> None:
     x = np.array([0.0, 1.0] * 6)
     low, high = np.where(x > 0, 2.0, -np.inf), np.where(x > 0, np.inf, 1.0)

@@ -193,7 +193,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
 EXPERIMENT = Experiment(
     name="taught",
     title="Doubling as a lesson: hints after the blocks, ⌈log₂ T⌉ layers",
-    claim="not in the paper: with hints for Theorem 1's products every automaton is learned at its depth",
+    claim="not in the paper; predictions in research/taught-predictions.md",
     plan=plan,
     table=table,
     draw=draw,
