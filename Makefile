@@ -10,7 +10,7 @@ DEMO := $(VENV)/.demo
 WEIGHTS ?=
 COMMA := ,
 
-.PHONY: help setup demo docs gallery test slow release format lint type browser coq unit portable fuzz clean
+.PHONY: help setup demo docs gallery test slow release format lint type browser coq coqchk unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -59,6 +59,10 @@ coq: ## Coq and Flocq for the tests of certificates, where they may be installed
 	@command -v coqc >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then apt-get update -qq && apt-get install -qq -y --no-install-recommends coq libcoq-flocq >/dev/null; fi || true
 	@command -v coqc >/dev/null || echo "no Coq here and no right to install it: certificates are not checked (apt-get install coq libcoq-flocq)"
+
+coqchk: $(STAMP) coq ## Coq's second checker goes through the compiled development (minutes; needs no certificate)
+	coqchk -silent -o -Q "$$($(BIN)/python -c 'from krohn.coq.coqc import development; print(development())')" Krohn \
+	Krohn.Certificate Krohn.TransformerCertificate
 
 unit: $(STAMP) ## the tests of a change
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"

@@ -1,4 +1,4 @@
-"""The table of docs/kernel.md: networks, and whether Coq accepts their certificates.
+"""The table of results/kernel.md: networks, and whether Coq accepts their certificates.
 
 Run: python tools/kernel_table.py [--write] [--only S4-deltanet:C2-diagonal]
 Transformers are built for words of 100 letters; ``cascade`` is one by that method, where the usual one is not
@@ -20,7 +20,7 @@ from krohn.proving.kernel import kernel_verdict
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
-PAGE = Path(__file__).parents[1] / "docs" / "kernel.md"
+PAGE = Path(__file__).parents[1] / "results" / "kernel.md"
 MARKS = ("<!-- accepted -->\n", "<!-- end accepted -->")
 NAMES = (
     *(f"C{n}" for n in range(2, 9)),
@@ -55,7 +55,7 @@ def row(name: str, architecture: str) -> str:
             return f"| {title} | {numbers} | | | | | | {error} |"
     if verdict.coq is None or not verdict.accepted:
         return f"| {title} | {numbers} | | | | | | {verdict.reason} |"
-    order = "any" if verdict.order == "any order" else "left to right"
+    order = "any" if verdict.certified else "left to right"
     cost = f"{verdict.coq.processor_seconds:.0f} | {verdict.coq.megabytes} | {len(verdict.coq.assumptions)}"
     return f"| {title} | {numbers} | {verdict.pairs} | {order} | {cost} | accepted |"
 

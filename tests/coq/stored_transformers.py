@@ -12,6 +12,7 @@ import torch
 import krohn
 from krohn.coq.coqc import output_of
 from krohn.coq.counting_hints import Counting
+from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer
 from krohn.coq.transformer_text import HEAD, transformer_definitions
 from krohn.errors import InvalidInput
@@ -43,15 +44,19 @@ def changed(network: StoredTransformer, name: str, place: int, word: int) -> Sto
     return replace(network, tensors=tuple(tensors), weights=weights)
 
 
-def answers_of(cases: Iterable[tuple[StoredTransformer, Counting]], longer: int | None = None) -> list[bool]:
+def answers_of(
+    cases: Iterable[tuple[StoredTransformer, Counting | Scanning]], longer: int | None = None
+) -> list[bool]:
     """Verdict of the checker without the hash; with ``longer`` also on the first case for longer words."""
-    text, lengths = [HEAD], []
+    text, lengths, hints_of = [HEAD], [], []
     for number, (network, hints) in enumerate(cases):
+        hints_of.append(hints)
         text.append(transformer_definitions(network, hints, str(number)))
         lengths.append((number, network.length))
     for number, length in lengths + ([(0, longer)] if longer else []):
         arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))
-        text.append(f"Eval vm_compute in transformer_answers {length} {arguments}.")
+        how = "scans_right" if isinstance(hints_of[number], Scanning) else "counts_right"
+        text.append(f"Eval vm_compute in transformer_answers {how} {length} {arguments}.")
     return [answer == "true" for answer in re.findall(r"= (true|false)", output_of("\n".join(text)))]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -61,11 +60,7 @@ def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, archi
     assert verdict.accepted
     assert verdict.order == "any order"
     assert verdict.pairs == len(explore(stored_network(tmp_path / "net")).hints)
-    digest = subprocess.run(
-        ["sha256sum", tmp_path / "net" / "model.safetensors"], capture_output=True, text=True
-    )
-    assert digest.stdout.split()[0] in (tmp_path / "proof.v").read_text()
-    assert "Classical_Prop.classic" in verdict.to_json()["kernel"]["assumptions"]
+    assert verdict.digest in (tmp_path / "proof.v").read_text()
 
 
 def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
@@ -78,7 +73,7 @@ def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
     other = re.sub(rf"Run (\d+) {word}\b", rf"Run \1 {int(word, 16) ^ 1:#x}", text, count=1)
     assert other != text
     assert not check_text(other).accepted
-    longer = text.replace("in_one_order", "in_any_order").replace("every_word one", "every_word any")
+    longer = text.replace("in_one_order", "in_any_order").replace("letter one", "letter any")
     assert not check_text(longer).accepted
 
 
@@ -210,8 +205,8 @@ def test_the_command_and_its_exit_status(
     assert answer["kernel"]["seconds"] > 0
     assert (answer["claim"]["lengths"], answer["claim"]["dtype"]) == ("every", "float32")
     assert run(["verify", net, "--kernel", "--automaton", "C3"]) == 1
-    assert "rejected" in capsys.readouterr().out
-    assert krohn.verify(load(net), automaton="C2", kernel=True).accepted
+    assert "not certified" in capsys.readouterr().out
+    assert krohn.verify(load(net), automaton="C2", kernel=True).certified
 
 
 def test_bad_questions_have_one_line(

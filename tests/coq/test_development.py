@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.numpy import save as save_tensors
-from tests.kernel.scalar_network import ScalarNetwork
+from tests.coq.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
@@ -53,9 +53,10 @@ def test_no_axiom_and_no_gap_in_the_sources() -> None:
 
 def test_the_theorems_stand_on_what_the_page_lists(coq: Path) -> None:
     listed = DOCS.read_text().partition("<!-- assumptions -->")[2].partition("<!-- end -->")[0]
-    asked = [f"Print Assumptions {theorem}." for theorem in ("in_any_order", "in_one_order", "by_counting")]
+    theorems = ("in_any_order", "in_one_order", "by_counting", "by_scanning")
+    asked = [f"Print Assumptions {theorem}." for theorem in theorems]
     answers = output_of("\n".join([HEAD, TRANSFORMER_HEAD, *asked])).split("Axioms:")[1:]
-    assert len(answers) == 3
+    assert len(answers) == 4
     for answer in answers:
         assert set(assumptions_in("Axioms:" + answer)) == set(re.findall(r"`([\w.]+)`", listed))
 
@@ -154,7 +155,7 @@ def imports(name: str) -> set[str]:
     return {name}.union(*(imports(other) for line in named for other in line.split()))
 
 
-def test_what_must_be_read_is_200_lines_and_stands_alone() -> None:
+def test_what_must_be_read_is_300_lines_and_stands_alone() -> None:
     readme = (SOURCES / "README.md").read_text()
     sizes = {path.stem: len(path.read_text().splitlines()) for path in SOURCES.glob("*.v")}
     rows = re.findall(r"^\| .* \| (`Float32\.v` .*) \| (\d+) \|$", readme, re.M)
@@ -162,7 +163,7 @@ def test_what_must_be_read_is_200_lines_and_stands_alone() -> None:
     for files, total in rows:
         counts = {name: int(lines) for name, lines in re.findall(r"`(\w+)\.v` (\d+)", files)}
         assert counts == {name: sizes[name] for name in counts}
-        assert int(total) == sum(counts.values()) <= 200
+        assert int(total) == sum(counts.values()) <= 300
         assert set().union(*map(imports, counts)) == set(counts) | {"Sha256"}
         seen |= set(counts)
     assert seen | {"Sha256"} == set(STATEMENTS)
@@ -170,7 +171,10 @@ def test_what_must_be_read_is_200_lines_and_stands_alone() -> None:
     for name in seen:
         text = (SOURCES / f"{name}.v").read_text()
         assert not re.search(r"\b(Proof|Lemma|Theorem|Hypothesis)\b", text)
-        assert max(map(len, text.splitlines())) <= 155
-    order = re.search(r"for f in (.*?); do", readme.replace("\\\n", ""))
-    assert order is not None
-    assert tuple(order[1].split()) == ORDER
+
+
+def test_the_sources_are_listed_in_order_and_no_line_is_long() -> None:
+    project = (SOURCES / "_CoqProject").read_text().splitlines()
+    assert project == ["-Q . Krohn", *(f"{name}.v" for name in ORDER)]
+    for path in SOURCES.glob("*.v"):
+        assert max(map(len, path.read_text().splitlines())) < 100, path.name

@@ -245,7 +245,7 @@ OTHERS = ("dtype", "length", "as_argument", "claim", "as_claimed", "chunks", "ef
 
 
 def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | None, as_json: bool) -> None:
-    """Reports whether Coq accepts the certificate of the network in the directory; exit status 1 if not."""
+    """Reports whether Coq proves the network in the directory for sums in any order; exit status 1 if not."""
     context = click.get_current_context()
     typed = [name for name in OTHERS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if typed and not (typed == ["dtype"] and context.params["dtype"] == "float32"):
@@ -257,9 +257,9 @@ def by_kernel(directory: Path, spec: str | None, *, renamed: bool, out: Path | N
 
     verdict = kernel_verdict(directory, None if spec is None else parse_spec(spec), renamed=renamed, out=out)
     if out is not None and verdict.coq is not None:
-        note(f"wrote {out}")
+        note(f"wrote {out} and {out.with_suffix('.reader.v').name}, which states what it proves")
     emit(verdict.to_json(), as_json=as_json, text=verdict.sentence)
-    if not verdict.accepted:
+    if not verdict.certified:
         raise click.exceptions.Exit(1)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.coq.coqc import AXIOMS
 from krohn.coq.exploring import Exploration
 from krohn.coq.stored import StoredNetwork, StoredTensor
 
@@ -23,17 +25,59 @@ def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
     automaton = network.automaton
     return f"""(* {comment(automaton.name)}, {network.architecture}: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
-   The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
+   The hash is that of a line and the network's file after it:
+   (echo '{network.line}'; cat model.safetensors) | sha256sum
+   Hints are not trusted.
    Letters: {comment(" ".join(automaton.letter_names))}
    States: {comment(" ".join(automaton.state_names))} *)
 {HEAD}
 {definitions(network, exploration.hints)}
 Theorem {THEOREM} :
-  right_on_every_word {order}_order 0x{network.digest}
+  right_on_every_word letter_by_letter {order}_order 0x{network.digest}
     ({_mixer(network)}) network_sizes tensors machine.
 Proof. refine (in_{order}_order _ network_kind _ _ _ hints _). vm_cast_no_check (eq_refl true). Qed.
 Print Assumptions {THEOREM}.
 """
+
+
+def reader_text(module: str, statement: str, automaton: Semiautomaton, line: str) -> str:
+    """A file of the reader's own: what ``module`` proves, by full names.
+
+    Names that the certificate defines cannot stand for others here: nothing of it is imported.
+    """
+    table = _rows(automaton.table.tolist())
+    return f"""(* {comment(automaton.name)}: what {module}.v must prove; {MARK}
+   coqc -Q DEVELOPMENT Krohn {module}.v && coqtop -batch -Q DEVELOPMENT Krohn -l {module}.reader.v
+   Read this file instead of {module}.v: a certificate may define a name of the development anew, and its
+   last lines would look the same. Here all names are full, and only the tensors are taken from it; which
+   they are, says the hash: (echo '{line}'; cat model.safetensors) | sha256sum
+   Letters: {comment(" ".join(automaton.letter_names))}
+   States: {comment(" ".join(automaton.state_names))}
+   Print Assumptions must list these four axioms and nothing else:
+     {" ".join(AXIOMS)} *)
+From Coq Require Import ZArith List.
+Import List.ListNotations.
+From Krohn Require Certificate TransformerCertificate.
+Require {module}.
+Check ({module}.{THEOREM} :
+  {statement}
+  {module}.tensors
+  (Krohn.Float32.Build_automaton {automaton.start} {automaton.num_letters}
+{table})).
+Print Assumptions {module}.{THEOREM}.
+"""
+
+
+def statement(network: StoredNetwork, exploration: Exploration) -> str:
+    """The theorem without tensors and automaton, by full names."""
+    order = "any" if exploration.any_order else "one"
+    name, _, sizes = _mixer(network).partition(" ")
+    file = "Delta" if name == "delta" else "Diagonal"
+    return f"""Krohn.Recurrent.right_on_every_word Krohn.Recurrent.letter_by_letter
+  Krohn.Recurrent.{order}_order 0x{network.digest}%Z
+  (Krohn.{file}.{name} {sizes})
+  (Krohn.Recurrent.Build_sizes {network.automaton.num_letters} {network.dim} {str(network.looks_back).lower()}
+    {network.layers} {network.hidden} {network.automaton.num_states})"""
 
 
 def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
@@ -58,7 +102,7 @@ def _mixer(network: StoredNetwork) -> str:
     """The mixer, as ``Delta.v`` or ``Diagonal.v`` names it."""
     match network.kind:
         case "Real", bend, channels:
-            return f"diagonal {'Sigmoid' if bend == 'Unit' else 'Tanh'} {channels}"
+            return f"diagonal {str(bend == 'Signed').lower()} {channels}"
         case "ComplexNumbers", channels:
             return f"complex_diagonal {channels}"
         case name, *sizes:

@@ -1,16 +1,32 @@
-"""Runs ``coqc``: compiles the development once into the user's cache, then checks certificates with it."""
+"""Runs ``coqc``: compiles the development once into the user's cache, then checks certificates with it.
+
+What is noticed: other axioms than the four, a compiled file that changed since it was compiled, a folder
+that others may write to, a ``coqc`` that also accepts what is false. What cannot be noticed: a file replaced
+by someone with the user's own rights who also replaces the record of hashes, or a ``coqc`` that knows the
+question it is asked; ``make coqchk`` has another program check the compiled development.
+"""
 
 import hashlib
+import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from krohn.errors import KrohnError, MissingDependency
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system; Coq's programs are looked for all the same
+    fcntl = None  # type: ignore[assignment]
 
 SOURCES = Path(__file__).parent / "theories"
 STATEMENTS = (
@@ -22,6 +38,7 @@ STATEMENTS = (
 PROOFS = (
     *("Fits", "Network", "Closed", "Exists", "Exact", "OneOrder", "Reading", "Certificate"),
     *(
+        "AnyOrder",
         "Bounds",
         "Boxes",
         "Softmax",
@@ -31,11 +48,21 @@ PROOFS = (
         "Copying",
         "Layers",
         "Counted",
+        "Scan",
         "TransformerCertificate",
     ),
 )
 ORDER = (*STATEMENTS, *PROOFS)
 """The files of the development, each after those it needs."""
+AXIOMS = (
+    "ClassicalDedekindReals.sig_not_dec",
+    "ClassicalDedekindReals.sig_forall_dec",
+    "FunctionalExtensionality.functional_extensionality_dep",
+    "Classical_Prop.classic",
+)
+"""What a theorem may stand on, all of it and nothing else: the axioms of Coq's real numbers."""
+RECORD = "hashes.json"
+"""Beside the compiled files: the SHA-256 of each."""
 INSTALL = "apt-get install coq libcoq-flocq"
 NO_COQ = f"the kernel's proofs need Coq with Flocq, and no coqc is installed; {INSTALL}"
 _REFUSED = re.compile(r'has type\s+"true = true"|Unable to unify|expected to have type', re.DOTALL)
@@ -50,9 +77,11 @@ class CoqVerdict:
     """The result of ``coqc`` on one file.
 
     Attributes:
+        accepted: Coq accepts the file, and its theorem stands on the four axioms and on no others.
         assumptions: the axioms that the theorem stands on, as ``Print Assumptions`` names them.
         processor_seconds: CPU time of ``coqc``; ``seconds`` is wall-clock time.
         megabytes: peak memory of ``coqc``.
+        reason: why it is not accepted; empty if it is.
     """
 
     accepted: bool
@@ -61,63 +90,134 @@ class CoqVerdict:
     version: str
     processor_seconds: float
     megabytes: int
+    reason: str = ""
 
 
 def coq_version() -> str | None:
     """The installed version of Coq; ``None`` without ``coqc``."""
-    if shutil.which("coqc") is None:
-        return None
-    completed = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=False)
+    program = shutil.which("coqc")
+    return None if program is None else _version(program)
+
+
+@cache
+def _version(program: str) -> str | None:
+    completed = subprocess.run([program, "--print-version"], capture_output=True, text=True, check=False)
     return completed.stdout.split()[0] if completed.returncode == 0 and completed.stdout.split() else None
 
 
 def development() -> Path:
-    """The compiled development; the first call compiles it, which takes a minute."""
+    """The compiled development, as it was when it was compiled; the first call compiles it in a minute.
+
+    Processes that need it at the same time wait for the one that compiles.
+    """
     version = coq_version()
     if version is None:
         raise MissingDependency(NO_COQ)
-    texts = [(SOURCES / f"{name}.v").read_bytes() for name in ORDER]
-    key = hashlib.sha256(b"\0".join([version.encode(), *texts])).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "krohn"
-    target = cache / f"coq-{key}"
-    if target.is_dir():
-        return target
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        built = Path(folder) / "built"
-        built.mkdir()
-        for name, text in zip(ORDER, texts, strict=True):
-            (built / f"{name}.v").write_bytes(text)
-            done = _coqc(built, built / f"{name}.v")
-            if done.returncode != 0:
+    texts = {name: (SOURCES / f"{name}.v").read_bytes() for name in ORDER}
+    program = Path(str(shutil.which("coqc"))).resolve()
+    key = hashlib.sha256(b"\0".join([version.encode(), program.read_bytes(), *texts.values()])).hexdigest()
+    folder = _private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "krohn")
+    target = folder / f"coq-{key[:16]}"
+    with _alone(folder / f"coq-{key[:16]}.lock"):
+        if not target.is_dir():
+            _compile(texts, folder, target, version)
+        changed = _changed(target)
+    if changed:
+        raise CoqFailed(
+            f"compiled files must be as they were compiled; {changed} in {target} is not: remove that folder"
+        )
+    return target
+
+
+def _private(folder: Path) -> Path:
+    """The folder, which belongs to the user and to which no one else may write."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    foreign = hasattr(os, "getuid") and found.st_uid != os.getuid()
+    if foreign or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise CoqFailed(
+            f"compiled proofs must lie where only you can write; others can write to {folder}: chmod go-w, "
+            "or set XDG_CACHE_HOME"
+        )
+    return folder
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits until no other process is here; a file that is left behind means nothing."""
+    with path.open("ab") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compile(texts: dict[str, bytes], folder: Path, target: Path, version: str) -> None:
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        built = Path(name) / "built"
+        built.mkdir(mode=0o700)
+        for file, text in texts.items():
+            (built / f"{file}.v").write_bytes(text)
+            done = _coqc(built, built / f"{file}.v")
+            if done.returncode != 0 or not (built / f"{file}.vo").exists():
                 raise CoqFailed(
-                    f"Coq {version} must compile {name}.v (is Flocq there? {INSTALL}); it says: "
+                    f"Coq {version} must compile {file}.v (is Flocq there? {INSTALL}); it says: "
                     f"{_first_error(done.stderr)}"
                 )
-        try:
-            built.rename(target)
-        except OSError:
-            if not target.is_dir():  # it really failed: no concurrent run was faster
-                raise
-    return target
+        (built / RECORD).write_text(json.dumps({file: _hash(built, file) for file in texts}))
+        built.rename(target)
+
+
+def _hash(folder: Path, file: str) -> str:
+    return hashlib.sha256((folder / f"{file}.vo").read_bytes()).hexdigest()
+
+
+def _changed(folder: Path) -> str:
+    """The first compiled file that is not what was compiled; empty if there is none."""
+    try:
+        known = json.loads((folder / RECORD).read_text())
+        return next((f"{file}.vo" for file in ORDER if _hash(folder, file) != known[file]), "")
+    except (OSError, ValueError, KeyError, TypeError):
+        return RECORD
+
+
+FALSE = "Check (eq_refl : 0 = 1)."
+"""A control: a ``coqc`` that accepts this accepts anything."""
 
 
 def check_text(text: str) -> CoqVerdict:
     """Checks one certificate in a folder of its own."""
     library = development()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.v"
+        path, control = Path(folder) / "certificate.v", Path(folder) / "control.v"
         path.write_text(text)
+        control.write_text(FALSE)
+        if _coqc(library, control).returncode == 0:
+            raise CoqFailed(f"coqc must refuse what is false; {shutil.which('coqc')} accepts that 0 = 1")
         begin = time.perf_counter()
         done = _coqc(library, path)
         seconds = time.perf_counter() - begin
-    accepted = done.returncode == 0
-    if not accepted and not _REFUSED.search(done.stderr):
+    if done.returncode != 0 and not _REFUSED.search(done.stderr):
         raise CoqFailed(f"coqc must answer yes or no; it says: {_first_error(done.stderr)}")
-    assumptions = assumptions_in(done.stdout) if accepted else ()
+    yes = done.returncode == 0
+    assumptions = assumptions_in(done.stdout) if yes else ()
+    reason = _beyond(assumptions) if yes else "Coq does not accept the certificate"
     return CoqVerdict(
-        accepted, seconds, assumptions, coq_version() or "", done.processor_seconds, done.megabytes
+        not reason,
+        seconds,
+        assumptions,
+        coq_version() or "",
+        done.processor_seconds,
+        done.megabytes,
+        reason,
     )
+
+
+def _beyond(assumptions: tuple[str, ...]) -> str:
+    """Why these are not the four axioms; empty if they are."""
+    if sorted(assumptions) == sorted(AXIOMS):
+        return ""
+    others = ", ".join(name for name in assumptions if name not in AXIOMS)
+    return f"the theorem must stand on four axioms; it stands on {others or len(assumptions)}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +232,10 @@ class _Done:
 def _coqc(library: Path, path: Path) -> _Done:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(
-            ["coqc", "-q", "-Q", str(library), "Krohn", path.name], cwd=path.parent, stdout=out, stderr=err
+            [str(shutil.which("coqc")), "-q", "-Q", str(library), "Krohn", path.name],
+            cwd=path.parent,
+            stdout=out,
+            stderr=err,
         )
         try:
             _, status, usage = os.wait4(process.pid, 0)

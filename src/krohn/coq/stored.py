@@ -1,7 +1,7 @@
 """A network as stored in its file: bits, names and shapes in file order, and a hash.
 
 This reader shares no code with that of the rest of the package. The header must be what Coq's
-``Tensors.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is the file's.
+``Tensors.v`` prints for the same tensors, byte for byte; then the hash that Coq computes is that of the file.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ class StoredNetwork:
         kind: the mixer: a name and its numbers.
         dim, layers, hidden: channels, blocks, hidden units of each MLP (0 without one).
         looks_back: whether layers see the position before.
-        digest: the SHA-256 of the file.
+        digest: the SHA-256 of the line and the file after it.
     """
 
     automaton: Semiautomaton
@@ -69,6 +70,11 @@ class StoredNetwork:
     def length(self) -> None:
         """``None``: the claim is about words of every length."""
         return
+
+    @property
+    def line(self) -> str:
+        """What the shapes of the tensors leave open, as ``Delta.v`` and ``Diagonal.v`` write it."""
+        return line_of(self.kind)
 
     @property
     def parameters(self) -> int:
@@ -88,16 +94,17 @@ def stored_network(folder: Path) -> StoredNetwork:
     tensors = tensors_of_bytes(whole)
     if any(tensor.dtype != "F32" for tensor in tensors):
         raise InvalidFile(f"{MODEL} of a recurrent network must hold float32 tensors; it holds others")
+    kind = _kind(cell)
     network = StoredNetwork(
         automaton=witness.automaton,
         architecture=cell.kind,
-        kind=_kind(cell),
+        kind=kind,
         dim=cell.dim,
         layers=cell.layers,
         hidden=cell.mlp,
         looks_back=cell.conv == 2,
         tensors=tensors,
-        digest=hashlib.sha256(whole).hexdigest(),
+        digest=digest_of(line_of(kind), whole),
     )
     if network.parameters > MOST_PARAMETERS:
         raise Unsupported(
@@ -114,13 +121,18 @@ class StoredTransformer:
     Attributes:
         automaton: the automaton that the network is said to track.
         weights: the matrices, used only to compute hints.
-        digest: the SHA-256 of the file.
+        scans: whether its heads look back; else they count or copy.
+        digest: the SHA-256 of the line and the file after it.
     """
 
     automaton: Semiautomaton
     weights: Transformer
     tensors: tuple[StoredTensor, ...]
     digest: str
+    scans: bool = False
+
+    line: ClassVar[str] = "Transformer: causal"
+    """What the tensors leave open, as ``TransformerFile.v`` writes it."""
 
     @property
     def architecture(self) -> str:
@@ -134,9 +146,10 @@ class StoredTransformer:
 
 
 NOT_COUNTING = (
-    "the kernel's proofs cover Transformers whose heads count letters or copy the latest that was written; "
-    "this one has"
+    "the kernel's proofs cover Transformers whose heads count letters or copy the latest that was written, "
+    "or all look back; this one has"
 )
+COUNTING, SCANNING = {"PrefixSum", "PlaceSum", "LatestWrite"}, {"LookBack"}
 
 
 def stored_transformer(folder: Path) -> StoredTransformer:
@@ -144,10 +157,9 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     network = load_compiled(folder)
     weights, automaton = network.transformer, network.automaton
     layers = () if network.program is None else network.program.layers
-    others = sorted(
-        {type(o).__name__ for layer in layers for o in layer.attention}
-        - {"PrefixSum", "PlaceSum", "LatestWrite"}
-    )
+    kinds = {type(o).__name__ for layer in layers for o in layer.attention}
+    scans = kinds == SCANNING
+    others = [] if scans else sorted(kinds - COUNTING)
     if not layers or others or not all(layer.heads for layer in weights.layers):
         raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'a layer without heads, or no program'}")
     if (
@@ -164,7 +176,8 @@ def stored_transformer(folder: Path) -> StoredTransformer:
         raise Unsupported(
             f"the kernel's proofs cover files of at most {4 * MOST_PARAMETERS:,} bytes; got {len(whole):,}"
         )
-    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), hashlib.sha256(whole).hexdigest())
+    digest = digest_of(StoredTransformer.line, whole)
+    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), digest, scans)
 
 
 def _kind(cell: Cell) -> tuple[str | int, ...]:
@@ -176,6 +189,24 @@ def _kind(cell: Cell) -> tuple[str | int, ...]:
     if cell.gate == "complex":
         return "ComplexNumbers", cell.memory // 2
     return "Real", cell.gate.capitalize(), cell.memory
+
+
+def line_of(kind: tuple[str | int, ...]) -> str:
+    """The configuration of a mixer in a line."""
+    match kind:
+        case "Real", bend, channels:
+            return f"diagonal: {str(bend).lower()} {channels}"
+        case "ComplexNumbers", channels:
+            return f"diagonal: complex {channels}"
+        case name, heads, steps, keys, values:
+            which = "rank one" if name == "RankOneSteps" else "delta"
+            return f"{which}: heads {heads}, steps {steps}, keys {keys}, values {values}"
+    raise AssertionError(kind)
+
+
+def digest_of(line: str, whole: bytes) -> str:
+    """The SHA-256 of a line and a file after it: ``(echo LINE; cat FILE) | sha256sum``."""
+    return hashlib.sha256(line.encode() + b"\n" + whole).hexdigest()
 
 
 def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:

@@ -4,21 +4,24 @@ from collections.abc import Iterable
 
 from krohn.coq.certificate_text import MARK, THEOREM, comment, tensor_text
 from krohn.coq.counting_hints import Channel, CopyHint, Counting, HeadHint, LayerHint
+from krohn.coq.scanning import ScanHint, Scanning
 from krohn.coq.stored import StoredTransformer
 
 HEAD = """From Coq Require Import ZArith List String.
-From Krohn Require Import Counting Counted TransformerCertificate TransformerFile.
+From Krohn Require Import Counting Counted Scan TransformerCertificate TransformerFile.
 Import ListNotations.
 Open Scope Z_scope.
 Open Scope string_scope."""
 
 
-def transformer_text(network: StoredTransformer, hints: Counting) -> str:
+def transformer_text(network: StoredTransformer, hints: Counting | Scanning) -> str:
     """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
-    automaton = network.automaton
+    automaton, how = network.automaton, "scanning" if isinstance(hints, Scanning) else "counting"
     return f"""(* {comment(automaton.name)}, Transformer: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
-   The hash is what sha256sum says of the network's model.safetensors. Hints are not trusted.
+   The hash is that of a line and the network's file after it:
+   (echo '{network.line}'; cat model.safetensors) | sha256sum
+   Hints are not trusted.
    Letters: {comment(" ".join(automaton.letter_names))}
    States: {comment(" ".join(automaton.state_names))} *)
 {HEAD}
@@ -26,34 +29,65 @@ def transformer_text(network: StoredTransformer, hints: Counting) -> str:
 Theorem {THEOREM} :
   transformer_is_right {network.length} 0x{network.digest}
     network_sizes tensors machine.
-Proof. apply (by_counting _ _ _ _ _ hints). vm_cast_no_check (eq_refl true). Qed.
+Proof. apply (by_{how} _ _ _ _ _ hints). vm_cast_no_check (eq_refl true). Qed.
 Print Assumptions {THEOREM}.
 """
 
 
-def transformer_definitions(network: StoredTransformer, hints: Counting, tag: str = "") -> str:
+def transformer_definitions(network: StoredTransformer, hints: Counting | Scanning, tag: str = "") -> str:
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
     automaton, weights = network.automaton, network.weights
     tensors = ";\n".join(map(tensor_text, network.tensors))
-    sizes = _listed(
-        f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
-        f"{_listed(layer.mlp.hidden_widths)})"
-        for layer in weights.layers
-    )
-    known = _listed(f"({_listed(map(_listed, rows))}, {state}%nat)" for rows, state in hints.known)
     return f"""Definition network_sizes{tag} : tsizes := {{| TWidth := {weights.embedding.shape[1]};
   TLetters := {len(weights.embedding)}; TPadding := {len(weights.padding)};
   TPositions := {len(weights.positions)}; TClasses := {weights.readout.shape[1]};
-  TLayerSizes := {sizes}%nat |}}.
+  TLayerSizes := {_sizes(network)}%nat |}}.
 Definition tensors{tag} : list tensor := [
 {tensors}].
 Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
 Table := {_listed(map(_listed, automaton.table.tolist()))}%nat |}}.
-Definition hints{tag} : transformer_hints := {{| Period := {hints.period};
+Definition hints{tag} := {_scanning(hints) if isinstance(hints, Scanning) else _counting(hints)}.
+"""
+
+
+def _scanning(hints: Scanning) -> str:
+    layers = _listed(map(_scan, hints.layers))
+    return f"""{{| Registers := {hints.registers};
+LetterRows := {_listed(map(_listed, hints.letters))}%nat;
+StateRows := {_listed(map(_listed, hints.states))}%nat;
+LayerScans := {layers} |}}"""
+
+
+def _scan(layer: ScanHint) -> str:
+    return f"""{{| Gap := {layer.gap}; Cur := {_listed(layer.current)}%nat;
+Value := {_listed(layer.value)}%nat; Back := {_listed(layer.back)}%nat;
+Next := {_listed(layer.following)}%nat |}}"""
+
+
+def _counting(hints: Counting) -> str:
+    known = _listed(f"({_listed(map(_listed, rows))}, {state}%nat)" for rows, state in hints.known)
+    return f"""{{| Period := {hints.period};
 LayerHints := {_listed(map(_layer, hints.layers))};
 Finals := {_listed(hints.states)}%nat;
-Known := {known} |}}.
-"""
+Known := {known} |}}"""
+
+
+def _sizes(network: StoredTransformer) -> str:
+    return _listed(
+        f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
+        f"{_listed(layer.mlp.hidden_widths)})"
+        for layer in network.weights.layers
+    )
+
+
+def transformer_statement(network: StoredTransformer) -> str:
+    """The theorem without tensors and automaton, by full names."""
+    weights = network.weights
+    return f"""Krohn.TransformerFile.transformer_is_right {network.length}
+  0x{network.digest}%Z
+  (Krohn.TransformerFile.Build_tsizes {weights.embedding.shape[1]} {len(weights.embedding)}
+    {len(weights.padding)} {len(weights.positions)} {weights.readout.shape[1]}
+    {_sizes(network)})"""
 
 
 def _listed(items: Iterable[object]) -> str:

@@ -1,135 +1,208 @@
 (* Heads that copy: one position has nearly the whole share, the latest that writes. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
+  Counting.
 Import ListNotations.
 Open Scope R_scope.
 
 (* ---------- sums in which one term counts ---------- *)
 Lemma Sum_small f r n : (forall i, (i < n)%nat -> Rabs (f i) <= r) -> Rabs (Sum f n) <= INR n * r.
 Proof.
-  induction n as [|n IH]; intros H; cbn [Sum]; [cbn; rewrite Rabs_R0; lra|]. rewrite S_INR. eapply Rle_trans; [apply Rabs_triang|].
+  induction n as [|n IH]; intros H; cbn [Sum]; [cbn; rewrite Rabs_R0; lra|]. rewrite S_INR.
+  eapply Rle_trans; [apply Rabs_triang|].
   specialize (IH (fun i Hi => H i ltac:(lia))). specialize (H n ltac:(lia)). lra.
 Qed.
-Lemma Sum_one f r n L : (L < n)%nat -> (forall i, (i < n)%nat -> i <> L -> Rabs (f i) <= r) -> Rabs (Sum f n - f L) <= INR (n - 1) * r.
+Lemma Sum_one f r n L : (L < n)%nat -> (forall i, (i < n)%nat -> i <> L -> Rabs (f i) <= r) ->
+  Rabs (Sum f n - f L) <= INR (n - 1) * r.
 Proof.
-  intros HL H. induction n as [|n IH]; [lia|]. cbn [Sum]. replace (S n - 1)%nat with n by lia. destruct (Nat.eq_dec L n) as [->|N].
+  intros HL H. induction n as [|n IH]; [lia|]. cbn [Sum]. replace (S n - 1)%nat with n by lia.
+  destruct (Nat.eq_dec L n) as [->|N].
   - replace (Sum f n + f n - f n) with (Sum f n) by ring. apply Sum_small. intros; apply H; lia.
-  - replace (Sum f n + f n - f L) with ((Sum f n - f L) + f n) by ring. eapply Rle_trans; [apply Rabs_triang|].
-    specialize (IH ltac:(lia) (fun i Hi => H i ltac:(lia))). specialize (H n ltac:(lia) ltac:(lia)).
+  - replace (Sum f n + f n - f L) with ((Sum f n - f L) + f n) by ring.
+    eapply Rle_trans; [apply Rabs_triang|].
+    specialize (IH ltac:(lia) (fun i Hi => H i ltac:(lia))).
+    specialize (H n ltac:(lia) ltac:(lia)).
     replace (INR n) with (INR (n - 1) + 1) by (rewrite <- S_INR; f_equal; lia). lra.
 Qed.
-Lemma Sum_most f r n L T : (L < n <= S T)%nat -> 0 <= r -> (forall i, (i < n)%nat -> i <> L -> Rabs (f i) <= r) -> Rabs (Sum f n - f L) <= INR T * r.
+Lemma Sum_most f r n L T : (L < n <= S T)%nat -> 0 <= r -> (forall i, (i < n)%nat -> i <> L ->
+  Rabs (f i) <= r) -> Rabs (Sum f n - f L) <= INR T * r.
 Proof.
-  intros HL Hr H. eapply Rle_trans; [apply Sum_one; [lia|exact H]|]. apply Rmult_le_compat_r; [exact Hr|]. apply le_INR. lia.
+  intros HL Hr H. eapply Rle_trans; [apply Sum_one; [lia|exact H]|]. apply Rmult_le_compat_r;
+    [exact Hr|]. apply le_INR. lia.
 Qed.
 
-(* ---------- the shares: of the position with the largest score, and the most that another may have ---------- *)
+(* ---------- the shares: of the position with the largest score, and the most that another may
+   have ---------- *)
 Notation far := 288230376151711744%Z.       (* 2^58: no score is larger *)
-Definition behind (M : Z) : box := (- (2 * far) + Z.shiftr (- (2 * far)) 24, - M - Z.shiftr (- M) 24)%Z.
+Definition behind (M : Z) : box := (- (2 * far) + Z.shiftr (- (2 * far)) 24, - M - Z.shiftr (- M)
+  24)%Z.
 Definition copy_shares (T : nat) (M : Z) : option (box * Z) :=
   match device_exp_box (behind M) with None => None | Some f =>
   let r := (Z.of_nat T * (size_of_box f * grid))%Z in
-  match widened (Z.of_nat (S T)) (grid2 - r) (grid2 + r) (grid2 + r) with None => None | Some total =>
-  match div_box one_box total, abs_div (size_of_box f) total with Some w, Some v => Some (w, v) | _, _ => None end end end.
-Lemma copy_shares_sound ex T n t L M s w w1 f1 : is_exp ex -> (0 < M)%Z -> (L <= t < n)%nat -> (n <= S T)%nat -> copy_shares T M = Some (w1, f1) ->
-  (forall i, (i <= t)%nat -> inb (- far, far)%Z (s i)) -> (forall i, (i <= t)%nat -> i <> L -> exists z, at40 (B2R (s i)) <= IZR z /\ IZR (z + M) <= at40 (B2R (s L))) ->
-  softmax ex n t s w -> inb w1 (w L) /\ (forall i, i <> L -> is_finite (w i) = true /\ Rabs (at40 (B2R (w i))) <= IZR f1).
+  match widened (Z.of_nat (S T)) (grid2 - r) (grid2 + r) (grid2 + r) with None =>
+    None | Some total =>
+  match divided_box one_box total, abs_divided (size_of_box f) total with Some w, Some v =>
+    Some (w, v) | _, _ => None end end end.
+Lemma copy_shares_sound ex T n t L M s w w1 f1 : is_exp ex -> (0 < M)%Z -> (L <= t < n)%nat ->
+  (n <= S T)%nat -> copy_shares T M = Some (w1, f1) ->
+  (forall i, (i <= t)%nat -> inb (- far, far)%Z (s i)) -> (forall i, (i <= t)%nat -> i <> L ->
+    exists z, at40 (B2R (s i)) <= IZR z /\ IZR (z + M) <= at40 (B2R (s L))) ->
+  softmax ex n t s w -> inb w1 (w L) /\ (forall i, i <> L -> is_finite (w i) = true /\
+    Rabs (at40 (B2R (w i))) <= IZR f1).
 Proof.
-  intros HX HM HL Hn E HB HS [m [total [[j [Hj Hm]] [Hmax [HT HW]]]]]. unfold copy_shares in E.
-  destruct (device_exp_box (behind M)) as [f|] eqn:EF; [|discriminate]. cbv zeta in E. set (sz := size_of_box f) in *. destruct (widened _ _ _ _) as [tb|] eqn:ET; [|discriminate].
-  destruct (div_box one_box tb) as [q|] eqn:EQ; [|discriminate]. destruct (abs_div sz tb) as [v|] eqn:EV; [|discriminate]. injection E as -> ->.
+  intros HX HM HL Hn E HB HS [m [total [x [[j [Hj Hm]] [Hmax [HE [HT HW]]]]]]].
+  unfold copy_shares in E.
+  destruct (device_exp_box (behind M)) as [f|] eqn:EF; [|discriminate]. cbv zeta in E.
+  set (sz := size_of_box f) in *. destruct (widened _ _ _ _) as [tb|] eqn:ET; [|discriminate].
+  destruct (divided_box one_box tb) as [q|] eqn:EQ; [|discriminate].
+  destruct (abs_divided sz tb) as [v|] eqn:EV; [|discriminate]. injection E as -> ->.
   pose proof grid_pos as GP. destruct one_is as [F1 R1].
   assert (M0 : 0 < IZR M) by (apply IZR_lt; exact HM).
   assert (mL : m = s L).
-  { destruct (Nat.eq_dec j L) as [->|N]; [congruence|]. exfalso. destruct (HS j Hj N) as [z [Z1 Z2]]. specialize (Hmax L ltac:(lia)).
-    rewrite <- Hm in Hmax. rewrite smaller_if in Hmax; [discriminate|apply HB; lia|apply HB; lia|]. rewrite plus_IZR in Z2. unfold at40 in *. nra. }
-  clear Hm Hmax j Hj. subst m. set (x := exponential ex t (s L) s) in *.
+  { destruct (Nat.eq_dec j L) as [->|N]; [congruence|]. exfalso.
+    destruct (HS j Hj N) as [z [Z1 Z2]]. specialize (Hmax L ltac:(lia)).
+    rewrite <- Hm in Hmax. rewrite smaller_if in Hmax; [discriminate|apply HB; lia|apply HB;
+      lia|]. rewrite plus_IZR in Z2. unfold at40 in *. nra. }
+  clear Hm Hmax j Hj. subst m.
   assert (XL : x L = one).
-  { unfold x, exponential. rewrite (proj2 (Nat.leb_le L t)) by lia. destruct (minus_self (s L) (proj1 (HB L ltac:(lia)))) as [F R]. apply HX; auto. lra. }
+  { pose proof (HE L) as Hx. unfold exponential in Hx. rewrite (proj2 (Nat.leb_le L t)) in
+      Hx by lia.
+    destruct (minus_self (s L) (proj1 (HB L ltac:(lia)))) as [F R]. apply (proj2 HX _ _ Hx); auto.
+    lra. }
   assert (XO : forall i, i <> L -> is_finite (x i) = true /\ Rabs (at40 (B2R (x i))) <= IZR sz).
-  { intros i N. unfold x, exponential. destruct (Nat.leb_spec i t) as [Hi|Hi].
-    - destruct (HS i Hi N) as [z [Z1 Z2]]. destruct (HB i Hi) as [Fi [I1 I2]]. destruct (HB L ltac:(lia)) as [FL [L1 L2]]. cbn [fst snd] in *.
+  { intros i N. pose proof (HE i) as Hx. unfold exponential in Hx.
+    destruct (Nat.leb_spec i t) as [Hi|Hi].
+    - destruct (HS i Hi N) as [z [Z1 Z2]]. destruct (HB i Hi) as [Fi [I1 I2]].
+      destruct (HB L ltac:(lia)) as [FL [L1 L2]]. cbn [fst snd] in *.
       assert (D : minus_box (- far, z)%Z (z + M, far)%Z = Some (behind M)).
-      { unfold minus_box, behind. cbn [fst snd]. replace (- far - far)%Z with (- (2 * far))%Z by lia. replace (z - (z + M))%Z with (- M)%Z by lia.
-        replace (- 2 ^ 60 <=? - (2 * far))%Z with true by reflexivity. rewrite (proj2 (Z.leb_le (- M) 0)) by lia. reflexivity. }
-      pose proof (minus_box_sound _ _ _ (s i) (s L) D (conj Fi (conj I1 Z1)) (conj FL (conj Z2 L2))) as B.
-      pose proof (device_exp_sound _ _ _ _ HX EF B) as X. split; [apply X|]. now apply size_of_box_sound.
-    - split; [reflexivity|]. cbn [B2R zero]. unfold at40. rewrite Rmult_0_l, Rabs_R0. apply IZR_le. unfold sz, size_of_box. lia. }
+      { unfold minus_box, behind. cbn [fst snd]. replace (- far - far)%Z with (- (2 * far))%Z by
+          lia. replace (z - (z + M))%Z with (- M)%Z by lia.
+        replace (- 2 ^ 60 <=? - (2 * far))%Z with true by reflexivity.
+        rewrite (proj2 (Z.leb_le (- M) 0)) by lia. reflexivity. }
+      pose proof (minus_box_sound _ _ _ (s i) (s L) D (conj Fi (conj I1 Z1)) (conj FL (conj Z2
+        L2))) as B.
+      pose proof (device_exp_sound _ _ _ _ _ HX EF B Hx) as X. split; [apply X|].
+      now apply size_of_box_sound.
+    - rewrite Hx. split; [reflexivity|]. cbn [B2R zero]. unfold at40. rewrite Rmult_0_l, Rabs_R0.
+      apply IZR_le. unfold sz, size_of_box. lia. }
   assert (S0 : 0 <= IZR sz) by (apply IZR_le; unfold sz, size_of_box; lia).
-  assert (AT : forall i, at80 (B2R (x i) * B2R one) = at40 (B2R (x i)) * IZR grid) by (intros; rewrite R1; unfold at80, at40; ring).
-  assert (ST : Rabs (Sum (fun i => at80 (B2R (x i) * B2R one)) n - at80 (B2R (x L) * B2R one)) <= INR T * (IZR sz * IZR grid)).
-  { apply (Sum_most (fun i => at80 (B2R (x i) * B2R one)) (IZR sz * IZR grid) n L T); [lia|nra|]. intros i _ N. rewrite AT, Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra. apply Rmult_le_compat_r; [lra|now apply XO]. }
-  assert (SA : Rabs (Sum (fun i => Rabs (at80 (B2R (x i) * B2R one))) n - Rabs (at80 (B2R (x L) * B2R one))) <= INR T * (IZR sz * IZR grid)).
-  { apply (Sum_most (fun i => Rabs (at80 (B2R (x i) * B2R one))) (IZR sz * IZR grid) n L T); [lia|nra|]. intros i _ N. rewrite Rabs_Rabsolu, AT, Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra. apply Rmult_le_compat_r; [lra|now apply XO]. }
-  assert (A1 : at80 (B2R (x L) * B2R one) = IZR grid2) by (rewrite XL, R1, grid2_is; unfold at80; ring). rewrite A1 in ST, SA.
+  assert (AT : forall i, at80 (B2R (x i) * B2R one) = at40 (B2R (x i)) * IZR grid) by (intros;
+    rewrite R1; unfold at80, at40; ring).
+  assert (ST : Rabs (Sum (fun i => at80 (B2R (x i) * B2R one)) n - at80 (B2R (x L) * B2R one)) <=
+    INR T * (IZR sz * IZR grid)).
+  { apply (Sum_most (fun i => at80 (B2R (x i) * B2R one)) (IZR sz * IZR grid) n L T); [lia|nra|].
+    intros i _ N. rewrite AT, Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra. apply Rmult_le_compat_r;
+      [lra|now apply XO]. }
+  assert (SA : Rabs (Sum (fun i => Rabs (at80 (B2R (x i) * B2R one))) n - Rabs (at80 (B2R (x L) *
+    B2R one))) <= INR T * (IZR sz * IZR grid)).
+  { apply (Sum_most (fun i => Rabs (at80 (B2R (x i) * B2R one))) (IZR sz * IZR grid) n L T);
+      [lia|nra|]. intros i _ N. rewrite Rabs_Rabsolu, AT, Rabs_mult, (Rabs_pos_eq (IZR grid)) by
+      lra. apply Rmult_le_compat_r; [lra|now apply XO]. }
+  assert (A1 : at80 (B2R (x L) * B2R one) = IZR grid2) by (rewrite XL, R1, grid2_is; unfold at80;
+    ring). rewrite A1 in ST, SA.
   assert (G2 : 0 <= IZR grid2) by (apply IZR_le; lia). rewrite (Rabs_pos_eq _ G2) in SA.
   assert (TB : inb tb total).
   { eapply widened_sound with (m := S T); [exact HT| | | | |exact ET].
-    - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]]. cbn [fst snd]. split; [|exact F1].
-      destruct (Nat.eq_dec i L) as [->|N]; [fold (x L); rewrite XL; exact F1|now apply XO].
+    - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]].
+      cbn [fst snd]. split; [|exact F1].
+      destruct (Nat.eq_dec i L) as [->|N]; [rewrite XL; exact F1|now apply XO].
     - eapply Nat.le_trans; [apply nz_le|]. rewrite map_length, seq_length. lia.
-    - rewrite tot_positions. fold x. rewrite minus_IZR, plus_IZR, !mult_IZR, <- INR_IZR_INZ. apply Rabs_le_inv in ST. fold x in ST. lra.
-    - rewrite size_positions. fold x. rewrite plus_IZR, !mult_IZR, <- INR_IZR_INZ. apply Rabs_le_inv in SA. lra. }
+    - rewrite tot_positions. rewrite minus_IZR, plus_IZR, !mult_IZR, <- INR_IZR_INZ.
+      apply Rabs_le_inv in ST. lra.
+    - rewrite size_positions. rewrite plus_IZR, !mult_IZR, <- INR_IZR_INZ.
+      apply Rabs_le_inv in SA. lra. }
   split.
-  - rewrite HW. fold (x L). rewrite XL. eapply div_box_sound; eauto. apply inb_one.
-  - intros i N. rewrite HW. fold (x i). destruct (XO i N) as [Fx Bx]. eapply abs_div_sound; eauto.
+  - eapply divided_sound; [exact EQ|apply inb_one|exact TB|]. rewrite <- XL. apply HW.
+  - intros i N. destruct (XO i N) as [Fx Bx]. eapply abs_divided_sound;
+      [exact EV|exact Fx|exact Bx|exact TB|apply HW].
 Qed.
 
-(* ---------- the sum of values: that of the position with the whole share, give or take ---------- *)
+(* ---------- the sum of values: that of the position with the whole share, give or take
+   ---------- *)
 Definition copy_off (T : nat) (e f V dl : Z) : Z := (e * V + grid * dl + Z.of_nat T * (f * V))%Z.
 Definition copy_size (T : nat) (e f V : Z) : Z := ((grid + e) * V + Z.of_nat T * (f * V))%Z.
-Lemma copy_sound T n L e f V dl G (w v : nat -> f32) y : (L < n <= S T)%nat -> (0 <= e)%Z -> (0 <= f)%Z -> (0 <= V)%Z ->
+Lemma copy_sound T n L e f V dl G (w v : nat -> f32) y : (L < n <= S T)%nat -> (0 <= e)%Z ->
+  (0 <= f)%Z -> (0 <= V)%Z ->
   has_bound (Z.of_nat (S T)) (copy_size T e f V) = true ->
-  (forall i, (i < n)%nat -> is_finite (w i) = true /\ is_finite (v i) = true /\ Rabs (at40 (B2R (v i))) <= IZR V) ->
-  Rabs (at40 (B2R (w L)) - IZR grid) <= IZR e -> (forall i, (i < n)%nat -> i <> L -> Rabs (at40 (B2R (w i))) <= IZR f) ->
+  (forall i, (i < n)%nat -> is_finite (w i) = true /\ is_finite (v i) = true /\
+    Rabs (at40 (B2R (v i))) <= IZR V) ->
+  Rabs (at40 (B2R (w L)) - IZR grid) <= IZR e -> (forall i, (i < n)%nat -> i <> L ->
+    Rabs (at40 (B2R (w i))) <= IZR f) ->
   Rabs (at40 (B2R (v L)) - IZR G) <= IZR dl -> sums (map (fun i => (w i, v i)) (seq 0 n)) y ->
-  is_finite y = true /\ Rabs (at80 (B2R y) - IZR (grid * G)) <= IZR (copy_off T e f V dl + rounding (Z.of_nat (S T)) (copy_size T e f V)).
+  is_finite y = true /\ Rabs (at80 (B2R y) - IZR (grid * G)) <= IZR (copy_off T e f V dl +
+    rounding (Z.of_nat (S T)) (copy_size T e f V)).
 Proof.
-  intros HL e_ f_ V_ HB HF HWL HWO HVL HS. apply IZR_le in e_, f_, V_. pose proof grid_pos as GP. destruct (HF L ltac:(lia)) as [_ [_ VL]].
-  assert (P : forall i, at80 (B2R (w i) * B2R (v i)) = at40 (B2R (w i)) * at40 (B2R (v i))) by (intros; unfold at80, at40; ring).
+  intros HL e_ f_ V_ HB HF HWL HWO HVL HS. apply IZR_le in e_, f_, V_. pose proof grid_pos as GP.
+  destruct (HF L ltac:(lia)) as [_ [_ VL]].
+  assert (P : forall i, at80 (B2R (w i) * B2R (v i)) = at40 (B2R (w i)) * at40 (B2R (v i))) by
+    (intros; unfold at80, at40; ring).
   assert (fV : 0 <= IZR f * IZR V) by nra.
-  assert (O : forall i, (i < n)%nat -> i <> L -> Rabs (at80 (B2R (w i) * B2R (v i))) <= IZR f * IZR V).
-  { intros i Hi N. rewrite P, Rabs_mult. destruct (HF i Hi) as [_ [_ B]]. apply Rmult_le_compat; auto using Rabs_pos. }
+  assert (O : forall i, (i < n)%nat -> i <> L -> Rabs (at80 (B2R (w i) * B2R (v i))) <= IZR f *
+    IZR V).
+  { intros i Hi N. rewrite P, Rabs_mult. destruct (HF i Hi) as [_ [_ B]]. apply Rmult_le_compat;
+      auto using Rabs_pos. }
   assert (ST := Sum_most (fun i => at80 (B2R (w i) * B2R (v i))) _ n L T HL fV O).
-  assert (SA := Sum_most (fun i => Rabs (at80 (B2R (w i) * B2R (v i)))) _ n L T HL fV (fun i Hi N => eq_ind_r (fun z => z <= IZR f * IZR V) (O i Hi N) (Rabs_Rabsolu _))). cbv beta in ST, SA.
-  assert (TL : Rabs (at80 (B2R (w L) * B2R (v L)) - IZR grid * IZR G) <= IZR e * IZR V + IZR grid * IZR dl).
-  { rewrite P. replace (at40 (B2R (w L)) * at40 (B2R (v L)) - IZR grid * IZR G) with ((at40 (B2R (w L)) - IZR grid) * at40 (B2R (v L)) + IZR grid * (at40 (B2R (v L)) - IZR G)) by ring.
+  assert (SA := Sum_most (fun i => Rabs (at80 (B2R (w i) * B2R (v i)))) _ n L T HL fV (fun i Hi N
+    => eq_ind_r (fun z => z <= IZR f * IZR V) (O i Hi N) (Rabs_Rabsolu _))). cbv beta in ST, SA.
+  assert (TL : Rabs (at80 (B2R (w L) * B2R (v L)) - IZR grid * IZR G) <= IZR e * IZR V + IZR grid
+    * IZR dl).
+  { rewrite P. replace (at40 (B2R (w L)) * at40 (B2R (v L)) - IZR grid * IZR G) with ((at40 (B2R
+      (w L)) - IZR grid) * at40 (B2R (v L)) + IZR grid * (at40 (B2R (v L)) - IZR G)) by ring.
     eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult, (Rabs_pos_eq (IZR grid)) by lra.
-    assert (Rabs (at40 (B2R (w L)) - IZR grid) * Rabs (at40 (B2R (v L))) <= IZR e * IZR V) by (apply Rmult_le_compat; auto using Rabs_pos).
-    assert (IZR grid * Rabs (at40 (B2R (v L)) - IZR G) <= IZR grid * IZR dl) by (apply Rmult_le_compat_l; lra). lra. }
+    assert (Rabs (at40 (B2R (w L)) - IZR grid) * Rabs (at40 (B2R (v L))) <= IZR e * IZR V) by
+      (apply Rmult_le_compat; auto using Rabs_pos).
+    assert (IZR grid * Rabs (at40 (B2R (v L)) - IZR G) <= IZR grid * IZR dl) by (apply
+      Rmult_le_compat_l; lra). lra. }
   assert (SL : Rabs (at80 (B2R (w L) * B2R (v L))) <= (IZR grid + IZR e) * IZR V).
-  { rewrite P, Rabs_mult. apply Rmult_le_compat; auto using Rabs_pos. apply Rabs_le_inv in HWL. apply Rabs_le. lra. }
+  { rewrite P, Rabs_mult. apply Rmult_le_compat; auto using Rabs_pos. apply Rabs_le_inv in HWL.
+    apply Rabs_le. lra. }
   destruct (sum_error (S T) _ y (copy_size T e f V) HS) as [Fy Ey].
-  - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]]. apply in_seq in Hi. cbn [fst snd]. destruct (HF i ltac:(lia)) as [A [B _]]. auto.
+  - unfold all_finite. apply Forall_forall. intros p Hp. apply in_map_iff in Hp as [i [<- Hi]].
+    apply in_seq in Hi. cbn [fst snd]. destruct (HF i ltac:(lia)) as [A [B _]]. auto.
   - eapply Nat.le_trans; [apply nz_le|]. rewrite map_length, seq_length. lia.
-  - rewrite size_positions. unfold copy_size. rewrite !plus_IZR, !mult_IZR, !plus_IZR, <- INR_IZR_INZ. apply Rabs_le_inv in SA. lra.
+  - rewrite size_positions. unfold copy_size. rewrite !plus_IZR, !mult_IZR, !plus_IZR,
+      <- INR_IZR_INZ. apply Rabs_le_inv in SA. lra.
   - exact HB.
-  - split; [exact Fy|]. rewrite tot_positions in Ey. unfold copy_off. rewrite !plus_IZR, !mult_IZR, <- INR_IZR_INZ. apply Rabs_le_inv in Ey, ST, TL. apply Rabs_le. lra.
+  - split; [exact Fy|]. rewrite tot_positions in Ey. unfold copy_off.
+    rewrite !plus_IZR, !mult_IZR, <- INR_IZR_INZ. apply Rabs_le_inv in Ey, ST, TL. apply Rabs_le.
+    lra.
 Qed.
 Open Scope Z_scope.
-Definition copy_form (j : nat) (u base r : Z) : form := {| Coefs := only j u; Low := base + Z.shiftr (- r) 40; High := base - Z.shiftr (- r) 40 |}.
-Lemma copy_form_sound j u base r (n : nat -> Z) y : is_finite y = true -> (Rabs (at80 (B2R y) - IZR (grid * (base + u * n j))) <= IZR r)%R -> inf (copy_form j u base r) n y.
+Definition copy_form (j : nat) (u base r : Z) : form := {| Coefs := only j u; Low :=
+  base + Z.shiftr (- r) 40; High := base - Z.shiftr (- r) 40 |}.
+Lemma copy_form_sound j u base r (n : nat -> Z) y : is_finite y = true ->
+  (Rabs (at80 (B2R y) - IZR (grid * (base + u * n j))) <= IZR r)%R -> inf (copy_form j u base r) n
+  y.
 Proof.
-  intros F H. split; [exact F|]. cbn [copy_form Coefs Low High]. rewrite dot_only. apply Rabs_le_inv in H. change (at80 (B2R y)) with (at40 (B2R y) * IZR grid)%R in H. pose proof grid_pos.
-  pose proof (IZR_shiftr (- r) 40 ltac:(lia)) as [L _]. change (2 ^ 40) with grid in L. rewrite opp_IZR in L. rewrite (mult_IZR grid), !plus_IZR in H.
+  intros F H. split; [exact F|]. cbn [copy_form Coefs Low High]. rewrite dot_only.
+  apply Rabs_le_inv in H. change (at80 (B2R y)) with (at40 (B2R y) * IZR grid)%R in H.
+  pose proof grid_pos.
+  pose proof (IZR_shiftr (- r) 40 ltac:(lia)) as [L _]. change (2 ^ 40) with grid in L.
+  rewrite opp_IZR in L. rewrite (mult_IZR grid), !plus_IZR in H.
   rewrite ?plus_IZR, ?minus_IZR. split; apply Rmult_le_reg_r with (IZR grid); lra.
 Qed.
 
 (* ---------- the latest position that writes; 0, the padding, always does ---------- *)
-Fixpoint latest (wr : nat -> bool) (t : nat) : nat := match t with O => O | S i => if wr t then t else latest wr i end.
+Fixpoint latest (wr : nat -> bool) (t : nat) : nat := match t with O => O | S i => if wr t then
+  t else latest wr i end.
 Lemma latest_le wr t : (latest wr t <= t)%nat.
 Proof. induction t; cbn [latest]; [lia|]. destruct (wr (S t)); lia. Qed.
 Lemma latest_writes wr t : latest wr t = O \/ wr (latest wr t) = true.
-Proof. induction t; cbn [latest]; [now left|]. destruct (wr (S t)) eqn:E; [now right|exact IHt]. Qed.
+Proof. induction t; cbn [latest]; [now left|]. destruct (wr (S t)) eqn:E; [now right|exact IHt].
+Qed.
 Lemma after_latest wr t i : (latest wr t < i <= t)%nat -> wr i = false.
 Proof.
-  induction t as [|t IH]; cbn [latest]; intros H; [lia|]. destruct (wr (S t)) eqn:E; [lia|]. destruct (Nat.eq_dec i (S t)) as [->|]; [exact E|]. apply IH. lia.
+  induction t as [|t IH]; cbn [latest]; intros H; [lia|]. destruct (wr (S t)) eqn:E; [lia|].
+  destruct (Nat.eq_dec i (S t)) as [->|]; [exact E|]. apply IH. lia.
 Qed.
-Lemma counts_latest h cls j (wr : nat -> bool) t : (forall i, (1 <= i <= t)%nat -> if wr i then set_of h j (cls i) <> None else set_of h j (cls i) = None /\ step_of h j (cls i) = 0) ->
-  counts h cls t j = match latest wr t with O => 0 | S _ => match set_of h j (cls (latest wr t)) with Some v => v | None => 0 end end.
+Lemma counts_latest h cls j (wr : nat -> bool) t : (forall i, (1 <= i <= t)%nat -> if wr i then
+  set_of h j (cls i) <> None else set_of h j (cls i) = None /\ step_of h j (cls i) = 0) ->
+  counts h cls t j = match latest wr t with O => 0 | S _ => match set_of h j (cls (latest wr t))
+    with Some v => v | None => 0 end end.
 Proof.
-  induction t as [|t IH]; intros H; cbn [counts latest]; [reflexivity|]. pose proof (H (S t) ltac:(lia)) as H0. unfold moved. destruct (wr (S t)).
+  induction t as [|t IH]; intros H; cbn [counts latest]; [reflexivity|].
+  pose proof (H (S t) ltac:(lia)) as H0. unfold moved. destruct (wr (S t)).
   - destruct (set_of h j (cls (S t))); [reflexivity|congruence].
   - destruct H0 as [-> ->]. rewrite IH by (intros; apply H; lia). lia.
 Qed.
@@ -138,151 +211,248 @@ Section Layer.
 Variables (p T : nat) (P X : list (list box)) (h : layer_hint).
 Notation span := (span T h).
 (* what is known of a position and its class together *)
-Definition meet (A B : list box) : list box := map (fun q => (Z.max (fst (fst q)) (fst (snd q)), Z.min (snd (fst q)) (snd (snd q)))) (combine A B).
+Definition meet (A B : list box) : list box := map (fun q => (Z.max (fst (fst q)) (fst (snd q)),
+  Z.min (snd (fst q)) (snd (snd q)))) (combine A B).
 Lemma meet_sound A B x : inv A x -> inv B x -> inv (meet A B) x.
 Proof.
-  intros H. revert B. unfold meet, inv. induction H as [|a y A xs [F [L U]] H IH]; intros B HB; inversion HB as [|b y' B' xs' [_ [L' U']] HB']; subst; cbn; constructor; auto.
-  split; [exact F|]. cbn [fst snd]. rewrite IZR_max, IZR_min. split; [apply Rmax_lub; assumption|apply Rmin_glb; assumption].
+  intros H. revert B. unfold meet, inv. induction H as [|a y A xs [F [L U]] H IH]; intros B HB;
+    inversion HB as [|b y' B' xs' [_ [L' U']] HB']; subst; cbn; constructor; auto.
+  split; [exact F|]. cbn [fst snd]. rewrite IZR_max, IZR_min. split; [apply Rmax_lub;
+    assumption|apply Rmin_glb; assumption].
 Qed.
 Definition writes (hh : copy_hint) (k : nat) : bool := nth k (Writers hh) false.
-Definition classes_at (i : nat) : list nat := filter (fun k => (nth k (PlaceOf h) O =? i mod p)%nat) (seq 0 (length X)).
-(* of the scores at a position: the least and the largest of classes that write, the largest of the others *)
+Definition classes_at (i : nat) : list nat := filter (fun k => (nth k (PlaceOf h) O =? i mod
+  p)%nat) (seq 0 (length X)).
+(* of the scores at a position: the least and the largest of classes that write, the largest of
+   the others *)
 Definition ends_at (bh : bhead) (hh : copy_hint) (q : list box) (i : nat) : option (Z * Z * Z) :=
-  match mapM (fun k => match times_box (meet (nth i P []) (nth k X [])) (BK bh) with None => None | Some key =>
-                       match sum_box (combine q key) with Some s => if sub s (- far, far) then Some (writes hh k, s) else None | None => None end end) (classes_at i) with
+  match mapM (fun k => match times_box (meet (nth i P []) (nth k X [])) (BK bh) with None =>
+    None | Some key =>
+                       match sum_box (combine q key) with Some s => if sub s (- far, far) then
+                         Some (writes hh k, s) else None | None => None end end) (classes_at i)
+                         with
   | None => None
-  | Some l => Some (fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else m) (8 * far) l,
-                    fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m else m) (- (8 * far)) l,
-                    fold_right (fun (e : bool * box) m => if fst e then m else Z.max (snd (snd e)) m) (- (8 * far)) l)
+  | Some l => Some (fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else
+    m) (8 * far) l,
+                    fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m else
+                      m) (- (8 * far)) l,
+                    fold_right (fun (e : bool * box) m => if fst e then m else Z.max (snd (snd e))
+                      m) (- (8 * far)) l)
   end.
 Definition in_order (M : Z) (ends : list (Z * Z * Z)) : bool :=
   forallb (fun i => let '(_, top, non) := nth i ends (0, 0, 0) in
-    forallb (fun j => let '(bot, _, _) := nth j ends (0, 0, 0) in (non + M <=? bot) && ((j <=? i)%nat || (top + M <=? bot))) (seq 0 (S T))) (seq 0 (S T)).
-(* the counter is set by the classes that write, to marks: value = that of the padding + unit * mark, give or take *)
-Definition copied_fits (hh : copy_hint) (v0 : list box) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
-  let base := fst (nth c v0 zero_box) in sub (nth c v0 zero_box) (base - UnitSlack ch, base + UnitSlack ch) &&
+    forallb (fun j => let '(bot, _, _) := nth j ends (0, 0, 0) in (non + M <=? bot) &&
+      ((j <=? i)%nat || (top + M <=? bot))) (seq 0 (S T))) (seq 0 (S T)).
+(* the counter is set by the classes that write, to marks: value = that of the padding + unit *
+   mark, give or take *)
+Definition copied_fits (hh : copy_hint) (v0 : list box) (vx : list (list box)) (c : nat) (ch :
+  channel) : bool :=
+  let base := fst (nth c v0 zero_box) in sub (nth c v0 zero_box) (base - UnitSlack ch,
+    base + UnitSlack ch) &&
   forallb (fun k => match set_of h (Number ch) k with
-    | Some m => writes hh k && let g := base + UnitOf ch * m in sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)
+    | Some m => writes hh k && let g := base + UnitOf ch * m in sub (nth c (nth k vx []) zero_box)
+      (g - UnitSlack ch, g + UnitSlack ch)
     | None => negb (writes hh k) && (step_of h (Number ch) k =? 0) end) (seq 0 (length X)).
-Definition copied_form (w : box) (f : Z) (v0 : list box) (vx : list (list box)) (c : nat) (ch : channel) : option form :=
-  let e := Z.max (snd w - grid) (grid - fst w) in let V := Z.max (size_of_box (nth c v0 zero_box)) (largest c vx) in
+Definition copied_form (w : box) (f : Z) (v0 : list box) (vx : list (list box)) (c : nat) (ch :
+  channel) : option form :=
+  let e := Z.max (snd w - grid) (grid - fst w) in let V := Z.max (size_of_box (nth c v0 zero_box))
+    (largest c vx) in
   if (0 <=? e) && (0 <=? f) && has_bound (Z.of_nat (S T)) (copy_size T e f V) then
-    Some (copy_form (Number ch) (UnitOf ch) (fst (nth c v0 zero_box)) (copy_off T e f V (UnitSlack ch) + rounding (Z.of_nat (S T)) (copy_size T e f V)))
+    Some (copy_form (Number ch) (UnitOf ch) (fst (nth c v0 zero_box)) (copy_off T e f V (UnitSlack
+      ch) + rounding (Z.of_nat (S T)) (copy_size T e f V)))
   else None.
 Definition copy_forms (bh : bhead) (hh : copy_hint) : option (list form) :=
   let Q := hull_of (map (fun i => nth i P []) (seq 0 (S T))) in
-  match times_box Q (BQ bh), times_box (nth 0 P []) (BK bh), times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X, copy_shares T (Margin hh) with
+  match times_box Q (BQ bh), times_box (nth 0 P []) (BK bh), times_box (nth 0 P []) (BV bh),
+    mapM (fun B => times_box B (BV bh)) X, copy_shares T (Margin hh) with
   | Some q, Some k0, Some v0, Some vx, Some (w, f) =>
       match sum_box (combine q k0), mapM (ends_at bh hh q) (seq 1 T) with
       | Some s0, Some es =>
-          if forallb (fun i => subs (nth i P []) Q) (seq 0 (S T)) && sub s0 (- far, far) && (0 <? Margin hh) &&
+          if forallb (fun i => subs (nth i P []) Q) (seq 0 (S T)) && sub s0 (- far, far) &&
+            (0 <? Margin hh) &&
              in_order (Margin hh) ((fst s0, snd s0, - (8 * far)) :: es) &&
-             forallb (fun c => copied_fits hh v0 vx c (nth c (Copied hh) no_channel)) (seq 0 (length (BV bh)))
-          then match mapM (fun c => copied_form w f v0 vx c (nth c (Copied hh) no_channel)) (seq 0 (length (BV bh))) with
+             forallb (fun c => copied_fits hh v0 vx c (nth c (Copied hh) no_channel)) (seq 0
+               (length (BV bh)))
+          then match mapM (fun c => copied_form w f v0 vx c (nth c (Copied hh) no_channel)) (seq 0
+            (length (BV bh))) with
                | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
           else None
       | _, _ => None end
   | _, _, _, _, _ => None end.
 
-Lemma ends_at_sound bh hh q i e k key s : ends_at bh hh q i = Some e -> (k < length X)%nat -> nth k (PlaceOf h) O = (i mod p)%nat ->
-  (forall B, times_box (meet (nth i P []) (nth k X [])) (BK bh) = Some B -> inv B key) -> (forall B b, inv B key -> sum_box (combine q B) = Some b -> inb b s) ->
+Lemma ends_at_sound bh hh q i e k key s : ends_at bh hh q i = Some e -> (k < length X)%nat ->
+  nth k (PlaceOf h) O = (i mod p)%nat ->
+  (forall B, times_box (meet (nth i P []) (nth k X [])) (BK bh) = Some B -> inv B key) ->
+    (forall B b, inv B key -> sum_box (combine q B) = Some b -> inb b s) ->
   inb (- far, far) s /\ let '(bot, top, non) := e in
   if writes hh k then (IZR bot <= at40 (B2R s) <= IZR top)%R else (at40 (B2R s) <= IZR non)%R.
 Proof.
-  unfold ends_at. destruct (mapM _ (classes_at i)) as [l|] eqn:E; [|discriminate]. intros He Hk HP HK HS. apply some_inj in He. subst e.
-  assert (I : In k (classes_at i)) by (apply filter_In; split; [apply in_seq; lia|now apply Nat.eqb_eq]).
+  unfold ends_at. destruct (mapM _ (classes_at i)) as [l|] eqn:E; [|discriminate].
+  intros He Hk HP HK HS. apply some_inj in He. subst e.
+  assert (I : In k (classes_at i)) by (apply filter_In; split; [apply in_seq;
+    lia|now apply Nat.eqb_eq]).
   assert (G : exists b, In (writes hh k, b) l /\ inb b s /\ inb (- far, far) s).
-  { apply mapM_some in E. induction E as [|y a l0 l1 Ea E IH]; [contradiction|]. destruct I as [->|I]; [|destruct (IH I) as [b [B1 B2]]; exists b; split; [now right|exact B2]].
-    destruct (times_box _ _) as [B|]; [|discriminate]. destruct (sum_box _) as [b|] eqn:ES; [|discriminate]. destruct (sub b _) eqn:EB; [|discriminate]. apply some_inj in Ea. subst y.
-    pose proof (HS _ _ (HK _ eq_refl) ES) as IB. exists b. split; [now left|]. split; [exact IB|]. eapply sub_sound; eauto. }
-  clear E. destruct G as [b [Ib [Sb Sf]]]. split; [exact Sf|]. destruct Sb as [_ [Lb Ub]]. clear -Ib Lb Ub.
-  assert (Z1 : writes hh k = true -> fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else m) (8 * far) l <= fst b /\
-                snd b <= fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m else m) (- (8 * far)) l).
-  { intros W. rewrite W in Ib. clear W. induction l as [|[w c] l IH]; [contradiction|]. cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib). destruct w; lia. }
-  assert (Z2 : writes hh k = false -> snd b <= fold_right (fun (e : bool * box) m => if fst e then m else Z.max (snd (snd e)) m) (- (8 * far)) l).
-  { intros W. rewrite W in Ib. clear W Z1. induction l as [|[w c] l IH]; [contradiction|]. cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib). destruct w; lia. }
+  { apply mapM_some in E. induction E as [|y a l0 l1 Ea E IH]; [contradiction|].
+    destruct I as [->|I]; [|destruct (IH I) as [b [B1 B2]]; exists b; split; [now right|exact B2]].
+    destruct (times_box _ _) as [B|]; [|discriminate]. destruct (sum_box _) as [b|] eqn:ES;
+      [|discriminate]. destruct (sub b _) eqn:EB; [|discriminate]. apply some_inj in Ea. subst y.
+    pose proof (HS _ _ (HK _ eq_refl) ES) as IB. exists b. split; [now left|]. split; [exact IB|].
+    eapply sub_sound; eauto. }
+  clear E. destruct G as [b [Ib [Sb Sf]]]. split; [exact Sf|]. destruct Sb as [_ [Lb Ub]].
+  clear -Ib Lb Ub.
+  assert (Z1 : writes hh k = true -> fold_right (fun (e : bool * box) m => if fst e then
+    Z.min (fst (snd e)) m else m) (8 * far) l <= fst b /\
+                snd b <= fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m
+                  else m) (- (8 * far)) l).
+  { intros W. rewrite W in Ib. clear W. induction l as [|[w c] l IH]; [contradiction|].
+    cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib).
+    destruct w; lia. }
+  assert (Z2 : writes hh k = false -> snd b <= fold_right (fun (e : bool * box) m => if fst e then
+    m else Z.max (snd (snd e)) m) (- (8 * far)) l).
+  { intros W. rewrite W in Ib. clear W Z1. induction l as [|[w c] l IH]; [contradiction|].
+    cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib).
+    destruct w; lia. }
   destruct (writes hh k).
-  - destruct (Z1 eq_refl) as [A B]. apply IZR_le in A, B. split; (eapply Rle_trans; [|eassumption]) || (eapply Rle_trans; [eassumption|]); assumption.
+  - destruct (Z1 eq_refl) as [A B]. apply IZR_le in A, B. split; (eapply Rle_trans;
+      [|eassumption]) || (eapply Rle_trans; [eassumption|]); assumption.
   - specialize (Z2 eq_refl). apply IZR_le in Z2. eapply Rle_trans; eassumption.
 Qed.
-Lemma copy_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> copy_forms bh hh = Some Fs ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Lemma copy_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  copy_forms bh hh = Some Fs ->
+  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
+    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
 Proof.
-  intros HX Hn [IQ [IK [IV IC]]] HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht. unfold copy_forms in HP. cbv zeta in HP. set (Q := hull_of _) in *.
-  destruct (times_box Q (BQ bh)) as [qb|] eqn:EQ; [|discriminate]. destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
-  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate]. destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
-  destruct (copy_shares T (Margin hh)) as [[w1 f1]|] eqn:EW; [|discriminate]. destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
-  destruct (mapM (ends_at bh hh qb) (seq 1 T)) as [es|] eqn:EE; [|discriminate]. destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A5]. apply andb_prop in A as [A A4]. apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2]. apply Z.ltb_lt in A3. rewrite forallb_forall in A1, A5.
+  intros HX Hn [IQ [IK [IV IC]]] HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht.
+  unfold copy_forms in HP. cbv zeta in HP. set (Q := hull_of _) in *.
+  destruct (times_box Q (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
+  destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
+  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
+  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
+  destruct (copy_shares T (Margin hh)) as [[w1 f1]|] eqn:EW; [|discriminate].
+  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
+  destruct (mapM (ends_at bh hh qb) (seq 1 T)) as [es|] eqn:EE; [|discriminate].
+  destruct andb eqn:A; [|discriminate].
+  apply andb_prop in A as [A A5]. apply andb_prop in A as [A A4]. apply andb_prop in A as [A A3].
+  apply andb_prop in A as [A1 A2]. apply Z.ltb_lt in A3. rewrite forallb_forall in A1, A5.
   destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
   destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
-  assert (IQt : inv qb (q t)) by (eapply times_sound; [eapply subs_sound; [apply (A1 t), in_seq; lia|apply (HA t Ht)]|exact IQ|exact EQ|apply Hqkv; lia]).
-  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IK|exact EK0|apply Hqkv; lia]).
-  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact EV0|apply Hqkv; lia]).
+  assert (IQt : inv qb (q t)) by (eapply times_sound; [eapply subs_sound; [apply (A1 t), in_seq;
+    lia|apply (HA t Ht)]|exact IQ|exact EQ|apply Hqkv; lia]).
+  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IK|exact
+    EK0|apply Hqkv; lia]).
+  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact
+    EV0|apply Hqkv; lia]).
   assert (LV : length vx = length X) by (apply mapM_some in EVX; apply (Forall2_len _ _ _ EVX)).
-  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)).
-  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|]. pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E. eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
-  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt K0)|exact ES0|apply Hs; lia]).
-  set (wr := fun i => writes hh (cls i)). set (L := latest wr t). pose proof (latest_le wr t) as LL. fold L in LL.
+  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v
+    i)).
+  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|].
+    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
+    eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
+  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt
+    K0)|exact ES0|apply Hs; lia]).
+  set (wr := fun i => writes hh (cls i)). set (L := latest wr t).
+  pose proof (latest_le wr t) as LL. fold L in LL.
   set (ends := (fst s0, snd s0, - (8 * far)) :: es) in *.
   (* each score lies between the ends of its position *)
-  assert (SC : forall i, (i <= t)%nat -> inb (- far, far) (s i) /\ let '(bot, top, non) := nth i ends (0, 0, 0) in
-     if (i =? 0)%nat || wr i then (IZR bot <= at40 (B2R (s i)) <= IZR top)%R else (at40 (B2R (s i)) <= IZR non)%R).
+  assert (SC : forall i, (i <= t)%nat -> inb (- far, far) (s i) /\ let '(bot, top, non) :=
+    nth i ends (0, 0, 0) in
+     if (i =? 0)%nat || wr i then (IZR bot <= at40 (B2R (s i)) <= IZR top)%R else (at40 (B2R (s
+       i)) <= IZR non)%R).
   { intros [|i] Hi.
     - split; [eapply sub_sound; eauto|]. cbn [ends nth Nat.eqb orb]. exact (proj2 S0).
     - unfold ends. cbn [nth Nat.eqb orb]. destruct (HB (S i) ltac:(lia)) as [C1 C2].
-      pose proof (mapM_nth _ _ _ i O (0, 0, 0) EE ltac:(rewrite seq_length; lia)) as E. rewrite seq_nth in E by lia. cbn [Nat.add] in E.
-      apply (ends_at_sound bh hh qb (S i) _ (cls (S i)) (k (S i)) (s (S i)) E C1 (HPL (S i) ltac:(lia))).
-      + intros B EB. eapply times_sound; [apply meet_sound; [apply (HA (S i)); lia|exact C2]|exact IK|exact EB|apply Hqkv; lia].
-      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact Eb|apply Hs; lia]. }
-  assert (WL : ((L =? 0)%nat || wr L) = true) by (destruct (latest_writes wr t) as [E|E]; fold L in E; [rewrite E; reflexivity|rewrite E; apply orb_true_r]).
-  assert (HS : forall i, (i <= t)%nat -> i <> L -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\ (IZR (z + Margin hh) <= at40 (B2R (s L)))%R).
+      pose proof (mapM_nth _ _ _ i O (0, 0, 0) EE ltac:(rewrite seq_length; lia)) as E.
+      rewrite seq_nth in E by lia. cbn [Nat.add] in E.
+      apply (ends_at_sound bh hh qb (S i) _ (cls (S i)) (k (S i)) (s (S i)) E C1 (HPL (S i)
+        ltac:(lia))).
+      + intros B EB. eapply times_sound; [apply meet_sound; [apply (HA (S i));
+          lia|exact C2]|exact IK|exact EB|apply Hqkv; lia].
+      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
+          Eb|apply Hs; lia]. }
+  assert (WL : ((L =? 0)%nat || wr L) = true) by (destruct (latest_writes wr t) as [E|E];
+    fold L in E; [rewrite E; reflexivity|rewrite E; apply orb_true_r]).
+  assert (HS : forall i, (i <= t)%nat -> i <> L -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\
+    (IZR (z + Margin hh) <= at40 (B2R (s L)))%R).
   { intros i Hi N. destruct (SC i Hi) as [_ Ci]. destruct (SC L LL) as [_ CL]. rewrite WL in CL.
-    unfold in_order in A4. rewrite forallb_forall in A4. specialize (A4 i ltac:(apply in_seq; lia)). destruct (nth i ends (0, 0, 0)) as [[boti topi] noni].
-    rewrite forallb_forall in A4. specialize (A4 L ltac:(apply in_seq; lia)). destruct (nth L ends (0, 0, 0)) as [[botL topL] nonL].
+    unfold in_order in A4. rewrite forallb_forall in A4. specialize (A4 i ltac:(apply in_seq;
+      lia)). destruct (nth i ends (0, 0, 0)) as [[boti topi] noni].
+    rewrite forallb_forall in A4. specialize (A4 L ltac:(apply in_seq; lia)).
+    destruct (nth L ends (0, 0, 0)) as [[botL topL] nonL].
     apply andb_prop in A4 as [B1 B2]. apply Z.leb_le, IZR_le in B1.
     destruct ((i =? 0)%nat || wr i) eqn:Wi.
-    - exists topi. split; [apply Ci|]. apply orb_prop in B2 as [B2|B2]; [|apply Z.leb_le, IZR_le in B2; eapply Rle_trans; [exact B2|apply CL]].
-      exfalso. apply Nat.leb_le in B2. apply orb_prop in Wi as [Wi|Wi]; [apply Nat.eqb_eq in Wi; lia|]. rewrite (after_latest wr t i) in Wi by (fold L; lia). discriminate.
+    - exists topi. split; [apply Ci|]. apply orb_prop in B2 as [B2|B2]; [|apply Z.leb_le,
+        IZR_le in B2; eapply Rle_trans; [exact B2|apply CL]].
+      exfalso. apply Nat.leb_le in B2. apply orb_prop in Wi as [Wi|Wi]; [apply Nat.eqb_eq in Wi;
+        lia|]. rewrite (after_latest wr t i) in Wi by (fold L; lia). discriminate.
     - exists noni. split; [exact Ci|]. eapply Rle_trans; [exact B1|apply CL]. }
-  destruct (copy_shares_sound ex T n t L (Margin hh) s w w1 f1 HX A3 ltac:(lia) Hn EW (fun i Hi => proj1 (SC i Hi)) HS Hw) as [W1 WO].
+  destruct (copy_shares_sound ex T n t L (Margin hh) s w w1 f1 HX A3 ltac:(lia) Hn EW (fun i Hi =>
+    proj1 (SC i Hi)) HS Hw) as [W1 WO].
   assert (IY : infs yf (counts h cls t) y).
-  { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV). rewrite LB in EY, A5. apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
+  { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV).
+    rewrite LB in EY, A5. apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
     assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
-       Forall2 (fun F c => copied_form w1 f1 v0 vx c (nth c (Copied hh) no_channel) = Some F) yb l ->
-       Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y -> Forall2 (fun F r => inf F (counts h cls t) r) yb y).
+       Forall2 (fun F c => copied_form w1 f1 v0 vx c (nth c (Copied hh) no_channel) = Some F) yb l
+         ->
+       Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y ->
+         Forall2 (fun F r => inf F (counts h cls t) r) yb y).
     2: { eapply G; [|exact EY|exact Hy]. auto. }
-    intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1 as [|F c' yb'' l' EF H1']; subst; inversion H2 as [|c'' r l'' y'' SS H2']; subst; constructor.
+    intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1 as [|F c' yb'' l' EF
+      H1']; subst; inversion H2 as [|c'' r l'' y'' SS H2']; subst; constructor.
     2: { eapply IH; eauto. intros; apply HI; now right. }
-    specialize (A5 c ltac:(apply HI; now left)). clear IH H1 H2 H1' H2' HI. set (ch := nth c (Copied hh) no_channel) in *.
-    unfold copied_fits in A5. cbv zeta in A5. set (base := fst (nth c v0 zero_box)) in *. apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX.
-    unfold copied_form in EF. cbv zeta in EF. fold base in EF. set (e := Z.max (snd w1 - grid) (grid - fst w1)) in *. set (V := Z.max (size_of_box (nth c v0 zero_box)) (largest c vx)) in *.
-    destruct ((0 <=? e) && (0 <=? f1) && has_bound (Z.of_nat (S T)) (copy_size T e f1 V)) eqn:CC; [|discriminate]. apply some_inj in EF. subst F.
+    specialize (A5 c ltac:(apply HI; now left)). clear IH H1 H2 H1' H2' HI.
+    set (ch := nth c (Copied hh) no_channel) in *.
+    unfold copied_fits in A5. cbv zeta in A5. set (base := fst (nth c v0 zero_box)) in
+      *. apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX.
+    unfold copied_form in EF. cbv zeta in EF. fold base in EF.
+    set (e := Z.max (snd w1 - grid) (grid - fst w1)) in *. set (V := Z.max (size_of_box (nth c v0
+      zero_box)) (largest c vx)) in *.
+    destruct ((0 <=? e) && (0 <=? f1) && has_bound (Z.of_nat (S T)) (copy_size T e f1 V)) eqn:CC;
+      [|discriminate]. apply some_inj in EF. subst F.
     apply andb_prop in CC as [CC HBd]. apply andb_prop in CC as [e_ f_]. apply Z.leb_le in e_, f_.
-    assert (CF : forall i, (1 <= i <= t)%nat -> if wr i then set_of h (Number ch) (cls i) <> None else set_of h (Number ch) (cls i) = None /\ step_of h (Number ch) (cls i) = 0).
-    { intros i Hi. destruct (VL i ltac:(lia)) as [C1 _]. specialize (BX (cls i) ltac:(apply in_seq; lia)). unfold wr. destruct (set_of h (Number ch) (cls i)).
+    assert (CF : forall i, (1 <= i <= t)%nat -> if wr i then set_of h (Number ch) (cls i) <> None
+      else set_of h (Number ch) (cls i) = None /\ step_of h (Number ch) (cls i) = 0).
+    { intros i Hi. destruct (VL i ltac:(lia)) as [C1 _].
+      specialize (BX (cls i) ltac:(apply in_seq; lia)). unfold wr.
+      destruct (set_of h (Number ch) (cls i)).
       - apply andb_prop in BX as [-> _]. discriminate.
-      - apply andb_prop in BX as [Bw Bs]. apply negb_true_iff in Bw. rewrite Bw. split; [reflexivity|now apply Z.eqb_eq]. }
-    assert (VG : (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base + UnitOf ch * counts h cls t (Number ch))) <= IZR (UnitSlack ch))%R).
-    { rewrite (counts_latest h cls (Number ch) wr t CF). fold L. pose proof (latest_writes wr t) as LW. fold L in LW. destruct (Nat.eq_dec L 0) as [E0|N0].
+      - apply andb_prop in BX as [Bw Bs]. apply negb_true_iff in Bw. rewrite Bw.
+        split; [reflexivity|now apply Z.eqb_eq]. }
+    assert (VG : (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base + UnitOf ch * counts h cls t
+      (Number ch))) <= IZR (UnitSlack ch))%R).
+    { rewrite (counts_latest h cls (Number ch) wr t CF). fold L.
+      pose proof (latest_writes wr t) as LW. fold L in LW. destruct (Nat.eq_dec L 0) as [E0|N0].
       - rewrite E0. rewrite Z.mul_0_r, Z.add_0_r. eapply near; [exact B0|apply inv_at; exact V0].
-      - destruct LW as [|LW]; [contradiction|]. destruct (VL L ltac:(lia)) as [C1 IL]. specialize (BX (cls L) ltac:(apply in_seq; lia)). pose proof (CF L ltac:(lia)) as CL. rewrite LW in CL.
-        destruct L as [|L']; [contradiction|]. destruct (set_of h (Number ch) (cls (S L'))) as [mk|]; [|congruence]. apply andb_prop in BX as [_ BX]. eapply near; [exact BX|apply inv_at; exact IL]. }
+      - destruct LW as [|LW]; [contradiction|]. destruct (VL L ltac:(lia)) as [C1 IL].
+        specialize (BX (cls L) ltac:(apply in_seq; lia)). pose proof (CF L ltac:(lia)) as CL.
+        rewrite LW in CL.
+        destruct L as [|L']; [contradiction|]. destruct (set_of h (Number ch) (cls (S L'))) as
+          [mk|]; [|congruence]. apply andb_prop in BX as [_ BX].
+        eapply near; [exact BX|apply inv_at; exact IL]. }
     apply copy_form_sound with (n := counts h cls t); [|];
-    destruct (copy_sound T n L e f1 V (UnitSlack ch) (base + UnitOf ch * counts h cls t (Number ch)) w (fun i => at_channel c (v i)) r ltac:(lia) e_ f_) as [Fy Ey]; try assumption.
+    destruct (copy_sound T n L e f1 V (UnitSlack ch) (base + UnitOf ch * counts h cls t (Number
+      ch)) w (fun i => at_channel c (v i)) r ltac:(lia) e_ f_) as [Fy Ey]; try assumption.
     all: try (unfold V, size_of_box; lia).
     all: try (intros i Hi N; now apply WO).
-    all: try (destruct W1 as [_ [Wa Wb]]; apply Rabs_le; assert (E1 : grid - fst w1 <= e) by (unfold e; lia); assert (E2 : snd w1 - grid <= e) by (unfold e; lia); apply IZR_le in E1, E2; rewrite minus_IZR in E1, E2; lra).
+    all: try (destruct W1 as [_ [Wa Wb]]; apply Rabs_le; assert (E1 : grid - fst w1 <= e) by
+      (unfold e; lia); assert (E2 : snd w1 - grid <= e) by (unfold e; lia); apply IZR_le in
+      E1, E2; rewrite minus_IZR in E1, E2; lra).
     all: intros i Hi; split; [destruct (Nat.eq_dec i L) as [->|N]; [apply W1|now apply WO]|].
-    all: destruct i as [|i]; [split; [apply (inv_at _ _ c V0)|]; eapply Rle_trans; [apply size_of_box_sound, (inv_at _ _ c V0)|apply IZR_le; unfold V; lia]|].
-    all: destruct (VL (S i) ltac:(lia)) as [C1 I]; split; [apply (inv_at _ _ c I)|]; eapply Rle_trans; [apply size_of_box_sound, (inv_at _ _ c I)|apply IZR_le].
-    all: assert (LG : size_of_box (nth c (nth (cls (S i)) vx []) zero_box) <= largest c vx) by (apply largest_sound, nth_In; lia); unfold V; lia. }
+    all: destruct i as [|i]; [split; [apply (inv_at _ _ c V0)|]; eapply Rle_trans;
+      [apply size_of_box_sound, (inv_at _ _ c V0)|apply IZR_le; unfold V; lia]|].
+    all: destruct (VL (S i) ltac:(lia)) as [C1 I]; split; [apply (inv_at _ _ c I)|];
+      eapply Rle_trans; [apply size_of_box_sound, (inv_at _ _ c I)|apply IZR_le].
+    all: assert (LG : size_of_box (nth c (nth (cls (S i)) vx []) zero_box) <= largest c vx) by
+      (apply largest_sound, nth_In; lia); unfold V; lia. }
   eapply (out_sound T h); [|exact IY|exact IC|exact HP|exact HC]. lia.
 Qed.
 
 (* a head of either kind *)
-Definition any_forms (bh : bhead) (hh : any_hint) : option (list form) := match hh with Counts c => head_forms p T P X h bh c | Copies c => copy_forms bh c end.
-Lemma any_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> any_forms bh hh = Some Fs ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
-Proof. destruct hh; cbn [any_forms]; intros; [eapply head_sound|eapply copy_head_sound]; eauto. Qed.
+Definition any_forms (bh : bhead) (hh : any_hint) : option (list form) :=
+  match hh with Counts c => head_forms p T P X h bh c | Copies c => copy_forms bh c end.
+Lemma any_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  any_forms bh hh = Some Fs ->
+  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
+    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Proof. destruct hh; cbn [any_forms]; intros; [eapply head_sound|eapply copy_head_sound]; eauto.
+Qed.
 End Layer.

@@ -1,194 +1,300 @@
 (* The whole check of a counting Transformer, and the theorem that it is enough. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
-From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms Counting Copying Layers.
+From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
+  Counting Copying Layers.
 Import ListNotations.
 Open Scope Z_scope.
 
 (* ---------- a result exists ---------- *)
-Definition one_sum (l : list (f32 * f32)) : f32 := fold_right (fun p a => Bfma mode_NE (fst p) (snd p) a) zero l.
-Lemma one_sum_is l : sums l (one_sum l). Proof. induction l as [|[x y] l IH]; cbn; [constructor|now constructor]. Qed.
+Definition one_sum (l : list (f32 * f32)) : f32 := fold_right (fun p a =>
+  Bfma mode_NE (fst p) (snd p) a) zero l.
+Lemma one_sum_is l : sums l (one_sum l). Proof. induction l as [|[x y] l IH]; cbn;
+  [constructor|now constructor]. Qed.
 Lemma each_one {A} (f : A -> list (f32 * f32)) l : each_sum f l (map (fun a => one_sum (f a)) l).
 Proof. unfold each_sum. induction l; cbn; constructor; auto using one_sum_is. Qed.
 Fixpoint mlp_result (ws : list (matrix * vec)) (x : vec) : vec :=
   match ws with
   | [] => x
-  | w :: ws => let z := map (fun cb => one_sum (combine x (fst cb) ++ [(snd cb, one)])) (combine (fst w) (snd w)) in
+  | w :: ws => let z := map (fun cb => one_sum (combine x (fst cb) ++ [(snd cb, one)])) (combine
+    (fst w) (snd w)) in
                match ws with [] => z | _ => mlp_result ws (map rectified z) end
   end.
 Lemma mlp_result_is ws : forall x, mlp ws x (mlp_result ws x).
-Proof. induction ws as [|w ws IH]; intros x; cbn [mlp mlp_result]; [reflexivity|]. destruct ws; [apply each_one|]. eexists. split; [apply each_one|apply IH]. Qed.
+Proof. induction ws as [|w ws IH]; intros x; cbn [mlp mlp_result]; [reflexivity|].
+destruct ws; [apply each_one|]. eexists. split; [apply each_one|apply IH]. Qed.
 Lemma smaller_trans x y z : smaller x y = true -> smaller y z = true -> smaller x z = true.
 Proof.
   destruct (is_finite x && is_finite y && is_finite z) eqn:F.
-  - apply andb_prop in F as [F Fz]. apply andb_prop in F as [Fx Fy]. unfold smaller. rewrite !Bltb_correct by assumption. intros A B.
-    apply Rlt_bool_true. destruct (Rlt_bool_spec (B2R x) (B2R y)); [|discriminate]. destruct (Rlt_bool_spec (B2R y) (B2R z)); [|discriminate]. lra.
-  - unfold smaller, Bltb, SpecFloat.SFltb. destruct x as [[]|[]| |[] ? ? ?], y as [[]|[]| |[] ? ? ?]; cbn in *; try discriminate; intros A B;
+  - apply andb_prop in F as [F Fz]. apply andb_prop in F as [Fx Fy]. unfold smaller.
+    rewrite !Bltb_correct by assumption. intros A B.
+    apply Rlt_bool_true. destruct (Rlt_bool_spec (B2R x) (B2R y)); [|discriminate].
+    destruct (Rlt_bool_spec (B2R y) (B2R z)); [|discriminate]. lra.
+  - unfold smaller, Bltb, SpecFloat.SFltb. destruct x as [[]|[]| |[] ? ? ?], y as [[]|[]| |[] ? ?
+      ?]; cbn in *; try discriminate; intros A B;
     destruct z as [[]|[]| |[] ? ? ?]; cbn in *; try discriminate; reflexivity.
 Qed.
 Lemma smaller_self x : smaller x x = false.
-Proof. destruct (smaller x x) eqn:E; auto. destruct (is_finite x) eqn:F; [unfold smaller in E; rewrite Bltb_correct in E by assumption; destruct (Rlt_bool_spec (B2R x) (B2R x)); [lra|discriminate]|]. destruct x as [| [] | |]; discriminate. Qed.
-Fixpoint largest_to (s : nat -> f32) (t : nat) : f32 := match t with O => s O | S k => let m := largest_to s k in if smaller m (s t) then s t else m end.
-Lemma largest_to_is s t : (exists i, (i <= t)%nat /\ s i = largest_to s t) /\ forall i, (i <= t)%nat -> smaller (largest_to s t) (s i) = false.
+Proof. destruct (smaller x x) eqn:E; auto. destruct (is_finite x) eqn:F; [unfold smaller in E;
+  rewrite Bltb_correct in E by assumption; destruct (Rlt_bool_spec (B2R x) (B2R x));
+  [lra|discriminate]|]. destruct x as [| [] | |]; discriminate. Qed.
+Fixpoint largest_to (s : nat -> f32) (t : nat) : f32 := match t with O => s O | S k => let m :=
+  largest_to s k in if smaller m (s t) then s t else m end.
+Lemma largest_to_is s t : (exists i, (i <= t)%nat /\ s i = largest_to s t) /\
+  forall i, (i <= t)%nat -> smaller (largest_to s t) (s i) = false.
 Proof.
   induction t as [|t [[i [Hi E]] IH]]; cbn [largest_to].
   - split; [exists O; auto|]. intros i Hi. replace i with O by lia. apply smaller_self.
   - destruct (smaller (largest_to s t) (s (S t))) eqn:C.
-    + split; [exists (S t); auto|]. intros j Hj. destruct (Nat.eq_dec j (S t)) as [->|]; [apply smaller_self|].
-      destruct (smaller (s (S t)) (s j)) eqn:D; auto. rewrite <- (IH j ltac:(lia)). symmetry. eauto using smaller_trans.
-    + split; [exists i; split; [lia|exact E]|]. intros j Hj. destruct (Nat.eq_dec j (S t)) as [->|]; [exact C|apply IH; lia].
+    + split; [exists (S t); auto|]. intros j Hj. destruct (Nat.eq_dec j (S t)) as [->|];
+        [apply smaller_self|].
+      destruct (smaller (s (S t)) (s j)) eqn:D; auto. rewrite <- (IH j ltac:(lia)). symmetry.
+      eauto using smaller_trans.
+    + split; [exists i; split; [lia|exact E]|]. intros j Hj.
+      destruct (Nat.eq_dec j (S t)) as [->|]; [exact C|apply IH; lia].
 Qed.
-(* One run, as functions: each sum from the right, fused; what each position has is computed once. *)
-Definition tabulated {A} (d : A) (n : nat) (f : nat -> A) : nat -> A := let l := map f (seq 0 n) in fun i => nth i l d.
+(* One run, as functions: each sum from the right, fused; what each position has is computed once.
+   *)
+Definition tabulated {A} (d : A) (n : nat) (f : nat -> A) : nat -> A := let l :=
+  map f (seq 0 n) in fun i => nth i l d.
 Lemma tabulated_is {A} (d : A) n f i : (i < n)%nat -> tabulated d n f i = f i.
-Proof. intros H. unfold tabulated. rewrite nth_indep with (d' := f O) by (rewrite map_length, seq_length; exact H). rewrite map_nth, seq_nth by exact H. reflexivity. Qed.
+Proof. intros H. unfold tabulated. rewrite nth_indep with (d' := f O) by (rewrite map_length,
+  seq_length; exact H). rewrite map_nth, seq_nth by exact H. reflexivity. Qed.
 Section Run.
-Variables (ex : f32 -> f32) (n : nat).
-Definition projected (w : matrix) (xs : stream) : stream := tabulated [] n (fun i => map (fun c => one_sum (combine (xs i) c)) w).
+Variables (E : f32 -> f32 -> Prop) (ex : f32 -> f32) (n : nat).
+Hypothesis ex_in : forall x, E x (ex x).
+Definition exp_at (t : nat) (m : f32) (s : nat -> f32) (i : nat) : f32 :=
+  if (i <=? t)%nat then ex (Bminus mode_NE (s i) m) else zero.
+Definition projected (w : matrix) (xs : stream) : stream := tabulated [] n (fun i => map (fun c =>
+  one_sum (combine (xs i) c)) w).
 Definition head_result (h : thead) (xs : stream) : stream :=
   let q := projected (WQ h) xs in let k := projected (WK h) xs in let v := projected (WV h) xs in
   projected (WC h) (tabulated [] n (fun t =>
-    let s := tabulated zero n (fun i => one_sum (combine (q t) (k i))) in let m := largest_to s t in
-    let total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n)) in
-    map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exponential ex t m s i) total, at_channel c (v i))) (seq 0 n))) (seq 0 (length (WV h))))).
+    let s := tabulated zero n (fun i => one_sum (combine (q t) (k i))) in let m :=
+      largest_to s t in
+    let total := one_sum (map (fun i => (exp_at t m s i, one)) (seq 0 n)) in
+    map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exp_at t m s i) total, at_channel c (v
+      i))) (seq 0 n))) (seq 0 (length (WV h))))).
 Definition layer_result (l : tlayer) (xs : stream) : stream :=
   let hs := map (fun h => head_result h xs) (Heads l) in
   tabulated [] n (fun t =>
-    let y := map (fun c => one_sum ((at_channel c (xs t), at_channel c (KeepAttention l)) :: map (fun h => (at_channel c (h t), one)) hs))
+    let y := map (fun c => one_sum ((at_channel c (xs t), at_channel c (KeepAttention l)) :: map
+      (fun h => (at_channel c (h t), one)) hs))
                  (seq 0 (length (KeepAttention l))) in
     let z := mlp_result (Mlps l) y in
-    map (fun c => one_sum [(at_channel c y, at_channel c (KeepMlp l)); (at_channel c z, one)]) (seq 0 (length (KeepMlp l)))).
+    map (fun c => one_sum [(at_channel c y, at_channel c (KeepMlp l)); (at_channel c z,
+      one)]) (seq 0 (length (KeepMlp l)))).
 Lemma projected_is w xs i : (i < n)%nat -> times (xs i) w (projected w xs i).
 Proof. intros H. unfold projected. rewrite tabulated_is by exact H. apply each_one. Qed.
-Lemma head_result_is h xs : head_on ex n h xs (head_result h xs).
+Lemma head_result_is h xs : head_on E n h xs (head_result h xs).
 Proof.
-  exists (projected (WQ h) xs), (projected (WK h) xs), (projected (WV h) xs). split; [intros; repeat split; now apply projected_is|]. intros t Ht.
-  set (s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK h) xs i)))).
-  set (m := largest_to s t). set (total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n))).
-  exists s, (fun i => Bdiv mode_NE (exponential ex t m s i) total). eexists. split; [intros i Hi; unfold s; rewrite tabulated_is by exact Hi; apply one_sum_is|].
+  exists (projected (WQ h) xs), (projected (WK h) xs), (projected (WV h) xs).
+  split; [intros; repeat split; now apply projected_is|]. intros t Ht.
+  set (s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK h)
+    xs i)))).
+  set (m := largest_to s t). set (total := one_sum (map (fun i => (exp_at t m s i, one)) (seq 0
+    n))).
+  exists s, (fun i => Bdiv mode_NE (exp_at t m s i) total). eexists. split; [intros i Hi;
+    unfold s; rewrite tabulated_is by exact Hi; apply one_sum_is|].
   split; [|split; [apply each_one|]].
-  - exists m, total. destruct (largest_to_is s t) as [A B]. split; [exact A|]. split; [exact B|]. split; [apply one_sum_is|reflexivity].
+  - exists m, total, (exp_at t m s). destruct (largest_to_is s t) as [A B]. split; [exact A|].
+    split; [exact B|].
+    split; [|split; [apply one_sum_is|intros; now left]].
+    intros i. unfold exponential, exp_at. destruct (i <=? t)%nat; [apply ex_in|reflexivity].
   - unfold head_result. cbv zeta. pose proof (projected_is (WC h) (tabulated [] n (fun t =>
-      let s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK h) xs i))) in let m := largest_to s t in
-      let total := one_sum (map (fun i => (exponential ex t m s i, one)) (seq 0 n)) in
-      map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exponential ex t m s i) total, at_channel c (projected (WV h) xs i))) (seq 0 n))) (seq 0 (length (WV h))))) t Ht) as R.
+      let s := tabulated zero n (fun i => one_sum (combine (projected (WQ h) xs t) (projected (WK
+        h) xs i))) in let m := largest_to s t in
+      let total := one_sum (map (fun i => (exp_at t m s i, one)) (seq 0 n)) in
+      map (fun c => one_sum (map (fun i => (Bdiv mode_NE (exp_at t m s i) total, at_channel c
+        (projected (WV h) xs i))) (seq 0 n))) (seq 0 (length (WV h))))) t Ht) as R.
     rewrite tabulated_is in R by exact Ht. exact R.
 Qed.
-Lemma layer_result_is l xs : layer_on ex n l xs (layer_result l xs).
+Lemma layer_result_is l xs : layer_on E n l xs (layer_result l xs).
 Proof.
-  exists (map (fun h => head_result h xs) (Heads l)). split; [induction (Heads l); cbn; constructor; auto using head_result_is|].
-  intros t Ht. unfold layer_result. cbv zeta. rewrite tabulated_is by exact Ht. eexists. eexists. split; [exact (each_one _ _)|]. split; [exact (mlp_result_is _ _)|exact (each_one _ _)].
+  exists (map (fun h => head_result h xs) (Heads l)). split; [induction (Heads l); cbn;
+    constructor; auto using head_result_is|].
+  intros t Ht. unfold layer_result. cbv zeta. rewrite tabulated_is by exact Ht. eexists. eexists.
+  split; [exact (each_one _ _)|]. split; [exact (mlp_result_is _ _)|exact (each_one _ _)].
 Qed.
-Lemma layers_result_is ls : forall xs, layers_on ex n ls xs (fold_left (fun x l => layer_result l x) ls xs).
-Proof. induction ls as [|l ls IH]; intros xs; cbn [layers_on fold_left]; [reflexivity|]. exists (layer_result l xs). split; [apply layer_result_is|apply IH]. Qed.
+Lemma layers_result_is ls : forall xs, layers_on E n ls xs (fold_left (fun x l =>
+  layer_result l x) ls xs).
+Proof. induction ls as [|l ls IH]; intros xs; cbn [layers_on fold_left]; [reflexivity|].
+exists (layer_result l xs). split; [apply layer_result_is|apply IH]. Qed.
 End Run.
 Definition first_result (tr : transformer) (w : list nat) (i : nat) : vec :=
-  map (fun c => one_sum [(at_channel c (symbol tr w i), one); (at_channel c (nth i (Places tr) []), one)]) (seq 0 (length (nth i (Places tr) []))).
+  map (fun c => one_sum [(at_channel c (symbol tr w i), one); (at_channel c (nth i (Places tr)
+    []), one)]) (seq 0 (length (nth i (Places tr) []))).
 Definition forward_result (ex : f32 -> f32) (tr : transformer) (w : list nat) : stream :=
   let tau := length (Padding tr) in
-  let ys := fold_left (fun x l => layer_result ex (tau + length w) l x) (TLayers tr) (first_result tr w) in
-  fun t => map (fun cb => one_sum (combine (ys (tau + t)%nat) (fst cb) ++ [(snd cb, one)])) (combine (fst (Unembed tr)) (snd (Unembed tr))).
-Theorem forward_exists ex tr w : exists ys, forward ex tr w ys.
+  let ys := fold_left (fun x l => layer_result ex (tau + length w) l x) (TLayers tr) (first_result
+    tr w) in
+  fun t => map (fun cb => one_sum (combine (ys (tau + t)%nat) (fst cb) ++ [(snd cb,
+    one)])) (combine (fst (Unembed tr)) (snd (Unembed tr))).
+Theorem forward_exists E tr w : is_exp E -> exists ys, forward E tr w ys.
 Proof.
-  exists (forward_result ex tr w), (first_result tr w). eexists. split; [intros; exact (each_one _ _)|]. split; [apply layers_result_is|]. intros; exact (each_one _ _).
+  intros [[ex ex_in] _]. exists (forward_result ex tr w), (first_result tr w). eexists.
+  split; [intros; exact (each_one _ _)|].
+  split; [apply layers_result_is, ex_in|]. intros; exact (each_one _ _).
 Qed.
 
 (* An exp as assumed exists: the real one, rounded. *)
 Definition nearest (x : R) : f32 :=
-  let r := rnd x in binary_normalize 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa radix2 (SpecFloat.fexp 24 128) r)) (cexp radix2 (SpecFloat.fexp 24 128) r) false.
+  let r := rnd x in binary_normalize 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa
+    radix2 (SpecFloat.fexp 24 128) r)) (cexp radix2 (SpecFloat.fexp 24 128) r) false.
 Lemma nearest_is x : (0 <= x <= 1)%R -> is_finite (nearest x) = true /\ B2R (nearest x) = rnd x.
 Proof.
-  intros H. assert (GF : generic_format radix2 (SpecFloat.fexp 24 128) (rnd x)) by (apply generic_format_round; [apply fexp_correct; reflexivity|apply valid_rnd_N]).
-  pose proof (binary_normalize_correct 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa radix2 (SpecFloat.fexp 24 128) (rnd x))) (cexp radix2 (SpecFloat.fexp 24 128) (rnd x)) false) as C.
-  cbv zeta in C. unfold generic_format in GF. rewrite <- GF in C. rewrite round_generic in C by (try apply valid_rnd_N; unfold generic_format; exact GF).
+  intros H. assert (GF : generic_format radix2 (SpecFloat.fexp 24 128) (rnd x)) by (apply
+    generic_format_round; [apply fexp_correct; reflexivity|apply valid_rnd_N]).
+  pose proof (binary_normalize_correct 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa
+    radix2 (SpecFloat.fexp 24 128) (rnd x))) (cexp radix2 (SpecFloat.fexp 24 128) (rnd x)) false)
+    as C.
+  cbv zeta in C. unfold generic_format in GF. rewrite <- GF in C.
+  rewrite round_generic in C by (try apply valid_rnd_N; unfold generic_format; exact GF).
   assert (S : (Rabs (rnd x) < bpow radix2 128)%R).
-  { destruct (rnd_any x) as [d [e [Hd [He ->]]]]. pose proof u_pos. assert (u < 1)%R by (unfold u; apply (bpow_lt radix2 _ 0); lia).
-    assert (eta < 1)%R by (unfold eta; apply (bpow_lt radix2 _ 0); lia). apply Rabs_le_inv in Hd, He.
-    apply Rlt_le_trans with (bpow radix2 3); [|apply bpow_le; lia]. change (bpow radix2 3) with 8%R. apply Rabs_lt. split; nra. }
+  { destruct (rnd_any x) as [d [e [Hd [He ->]]]]. pose proof u_pos. assert (u < 1)%R by (unfold u;
+      apply (bpow_lt radix2 _ 0); lia).
+    assert (eta < 1)%R by (unfold eta; apply (bpow_lt radix2 _ 0); lia).
+    apply Rabs_le_inv in Hd, He.
+    apply Rlt_le_trans with (bpow radix2 3); [|apply bpow_le; lia].
+    change (bpow radix2 3) with 8%R. apply Rabs_lt. split; nra. }
   rewrite Rlt_bool_true in C by exact S. destruct C as [C1 [C2 _]]. split; [exact C2|exact C1].
 Qed.
 Theorem an_exp_exists : exists ex, is_exp ex.
 Proof.
-  exists (fun x => if Req_EM_T (B2R x) 0 then one else nearest (exp (B2R x))). intros x F H. destruct one_is as [F1 R1].
+  set (ex := fun x : f32 => if Req_EM_T (B2R x) 0 then one else nearest (exp (B2R x))).
+  exists (fun x y => ex x = y).
+  split; [now exists ex|]. intros x y <- F H. unfold ex. destruct one_is as [F1 R1].
   destruct (Req_EM_T (B2R x) 0) as [E|E].
-  - split; [exact F1|]. split; [reflexivity|]. rewrite E, exp_0, R1, Rminus_eq_0, Rabs_R0. pose proof (bpow_gt_0 radix2 (-23)). pose proof (bpow_gt_0 radix2 (-126)). lra.
-  - pose proof (exp_pos (B2R x)). assert (exp (B2R x) < 1)%R by (rewrite <- exp_0; apply exp_increasing; lra).
-    destruct (nearest_is (exp (B2R x)) ltac:(lra)) as [N1 N2]. split; [exact N1|]. split; [intros; contradiction|]. rewrite N2.
-    destruct (rnd_any (exp (B2R x))) as [d [e [Hd [He ->]]]]. apply Rabs_le_inv in Hd, He. pose proof u_pos.
-    assert (u <= bpow radix2 (-23))%R by (unfold u; apply bpow_le; lia). assert (eta <= bpow radix2 (-126))%R by (unfold eta; apply bpow_le; lia).
+  - split; [exact F1|]. split; [reflexivity|]. rewrite E, exp_0, R1, Rminus_eq_0, Rabs_R0.
+    pose proof (bpow_gt_0 radix2 (-23)). pose proof (bpow_gt_0 radix2 (-126)). lra.
+  - pose proof (exp_pos (B2R x)). assert (exp (B2R x) < 1)%R by (rewrite <- exp_0;
+      apply exp_increasing; lra).
+    destruct (nearest_is (exp (B2R x)) ltac:(lra)) as [N1 N2]. split; [exact N1|].
+    split; [intros; contradiction|]. rewrite N2.
+    destruct (rnd_any (exp (B2R x))) as [d [e [Hd [He ->]]]]. apply Rabs_le_inv in Hd, He.
+    pose proof u_pos.
+    assert (u <= bpow radix2 (-23))%R by (unfold u; apply bpow_le; lia).
+    assert (eta <= bpow radix2 (-126))%R by (unfold eta; apply bpow_le; lia).
     set (y := exp (B2R x)) in *. apply Rabs_le. split; nra.
 Qed.
 
-(* ---------- the read-out: by differences of logits, so that what both have in common does not count ---------- *)
-Definition minus_boxes (A C : list box) : list box := map (fun p => (fst (fst p) - snd (snd p), snd (fst p) - fst (snd p))) (combine A C).
-Definition terms_box (B : list box) (Cb : list box * box) : list (box * box) := combine B (fst Cb) ++ [(snd Cb, one_box)].
+(* ---------- the read-out: by differences of logits, so that what both have in common does not
+   count ---------- *)
+Definition minus_boxes (A C : list box) : list box := map (fun p => (fst (fst p) - snd (snd p),
+  snd (fst p) - fst (snd p))) (combine A C).
+Definition terms_box (B : list box) (Cb : list box * box) : list (box * box) :=
+  combine B (fst Cb) ++ [(snd Cb, one_box)].
 Definition error_of (l : list (box * box)) : option Z :=
-  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (nonzero l) in if has_bound n s then Some (rounding n s) else None.
+  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (nonzero l) in if has_bound n s then
+    Some (rounding n s) else None.
 Definition leads_by (B : list box) (Q J : list box * box) : bool :=
   (length (fst Q) =? length B)%nat && (length (fst J) =? length B)%nat &&
   match error_of (terms_box B Q), error_of (terms_box B J) with
-  | Some r, Some s => let '(lo, _, _) := box_tot (combine (B ++ [one_box]) (minus_boxes (fst Q ++ [snd Q]) (fst J ++ [snd J]))) 0 0 0 in r + s <? lo
+  | Some r, Some s => let '(lo, _, _) := box_tot (combine (B ++ [one_box]) (minus_boxes (fst Q ++
+    [snd Q]) (fst J ++ [snd J]))) 0 0 0 in r + s <? lo
   | _, _ => false end.
-Lemma error_of_sound bs l r e : pairs bs l -> error_of bs = Some e -> sums l r -> is_finite r = true /\ (Rabs (at80 (B2R r) - at80 (tot l)) <= IZR e)%R.
+Lemma error_of_sound bs l r e : pairs bs l -> error_of bs = Some e -> sums l r ->
+  is_finite r = true /\ (Rabs (at80 (B2R r) - at80 (tot l)) <= IZR e)%R.
 Proof.
-  intros HP E HS. unfold error_of in E. destruct (box_tot bs 0 0 0) as [[lo hi] s] eqn:T. destruct has_bound eqn:C; [|discriminate]. apply some_inj in E. subst e.
-  destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [_ B2]; [unfold at80; lra|unfold at80; lra|]. rewrite Rplus_0_l in B2.
-  apply sum_error; auto; [|exact (nonzero_sound bs l HP)]. clear -HP. unfold all_finite. induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
+  intros HP E HS. unfold error_of in E. destruct (box_tot bs 0 0 0) as [[lo hi] s] eqn:T.
+  destruct has_bound eqn:C; [|discriminate]. apply some_inj in E. subst e.
+  destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [_ B2]; [unfold at80; lra|unfold at80;
+    lra|]. rewrite Rplus_0_l in B2.
+  apply sum_error; auto; [|exact (nonzero_sound bs l HP)]. clear -HP. unfold all_finite.
+  induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
 Qed.
-Lemma difference_sound B x : inv B x -> forall A a C c lo hi s lo' hi' s' t, inv A a -> inv C c -> length A = length B -> length C = length B ->
-  box_tot (combine B (minus_boxes A C)) lo hi s = (lo', hi', s') -> (IZR lo <= at80 t)%R -> (IZR lo' <= at80 (t + tot (combine x a) - tot (combine x c)))%R.
+Lemma difference_sound B x : inv B x -> forall A a C c lo hi s lo' hi' s' t, inv A a -> inv C c ->
+  length A = length B -> length C = length B ->
+  box_tot (combine B (minus_boxes A C)) lo hi s = (lo', hi', s') -> (IZR lo <= at80 t)%R ->
+    (IZR lo' <= at80 (t + tot (combine x a) - tot (combine x c)))%R.
 Proof.
-  intros H. induction H as [|b y B x Hb HB IH]; intros A a C c lo hi s lo' hi' s' t HA HC LA LC E Ht; destruct HA as [|ab av A a Ha HA]; destruct HC as [|cb cv C c Hc HC]; try discriminate.
+  intros H. induction H as [|b y B x Hb HB IH]; intros A a C c lo hi s lo' hi' s' t HA HC LA LC E
+    Ht; destruct HA as [|ab av A a Ha HA]; destruct HC as [|cb cv C c Hc HC]; try discriminate.
   - injection E as <- <- <-. cbn. replace (t + 0 - 0)%R with t by ring. exact Ht.
-  - cbn [combine minus_boxes map box_tot fst snd] in E. destruct (box_mul b (fst ab - snd cb, snd ab - fst cb)) as [p q] eqn:M.
+  - cbn [combine minus_boxes map box_tot fst snd] in E. destruct (box_mul b (fst ab - snd cb,
+      snd ab - fst cb)) as [p q] eqn:M.
     assert (P : (IZR p <= at40 (B2R y) * (at40 (B2R av) - at40 (B2R cv)) <= IZR q)%R).
-    { destruct Hb as [_ Hb], Ha as [_ Ha], Hc as [_ Hc]. eapply box_mul_sound; [exact Hb| |exact M]. cbn [fst snd]. rewrite !minus_IZR. lra. }
-    cbn in LA, LC. pose proof (IH A a C c _ _ _ _ _ _ (t + B2R y * B2R av - B2R y * B2R cv)%R HA HC ltac:(lia) ltac:(lia) E) as G.
+    { destruct Hb as [_ Hb], Ha as [_ Ha], Hc as [_ Hc]. eapply box_mul_sound;
+        [exact Hb| |exact M]. cbn [fst snd]. rewrite !minus_IZR. lra. }
+    cbn in LA, LC. pose proof (IH A a C c _ _ _ _ _ _ (t + B2R y * B2R av - B2R y * B2R cv)%R HA
+      HC ltac:(lia) ltac:(lia) E) as G.
     cbn [combine tot fold_right fst snd]. fold (tot (combine x a)) (tot (combine x c)).
-    replace (t + (B2R y * B2R av + tot (combine x a)) - (B2R y * B2R cv + tot (combine x c)))%R with (t + B2R y * B2R av - B2R y * B2R cv + tot (combine x a) - tot (combine x c))%R by ring.
-    apply G. rewrite plus_IZR. replace (at80 (t + B2R y * B2R av - B2R y * B2R cv)) with (at80 t + at40 (B2R y) * (at40 (B2R av) - at40 (B2R cv)))%R by (unfold at80, at40; ring). lra.
+    replace (t + (B2R y * B2R av + tot (combine x a)) - (B2R y * B2R cv + tot (combine x c)))%R
+      with (t + B2R y * B2R av - B2R y * B2R cv + tot (combine x a) - tot (combine x c))%R by ring.
+    apply G. rewrite plus_IZR. replace (at80 (t + B2R y * B2R av - B2R y * B2R cv)) with (at80 t +
+      at40 (B2R y) * (at40 (B2R av) - at40 (B2R cv)))%R by (unfold at80, at40; ring). lra.
 Qed.
-Lemma combine_end (x c : vec) (y b : f32) : length c = length x -> combine (x ++ [y]) (c ++ [b]) = combine x c ++ [(y, b)].
-Proof. revert c. induction x as [|a x IH]; intros [|d c] L; try discriminate; cbn; [reflexivity|]. rewrite IH; auto. Qed.
-Lemma leads_by_sound B Q J x cq cj bq bj yq yj : leads_by B Q J = true -> inv B x -> inv (fst Q) cq -> inb (snd Q) bq -> inv (fst J) cj -> inb (snd J) bj ->
-  sums (combine x cq ++ [(bq, one)]) yq -> sums (combine x cj ++ [(bj, one)]) yj -> smaller yj yq = true.
+Lemma combine_end (x c : vec) (y b : f32) : length c = length x -> combine (x ++ [y]) (c ++ [b]) =
+  combine x c ++ [(y, b)].
+Proof. revert c. induction x as [|a x IH]; intros [|d c] L; try discriminate; cbn; [reflexivity|].
+rewrite IH; auto. Qed.
+Lemma leads_by_sound B Q J x cq cj bq bj yq yj : leads_by B Q J = true -> inv B x ->
+  inv (fst Q) cq -> inb (snd Q) bq -> inv (fst J) cj -> inb (snd J) bj ->
+  sums (combine x cq ++ [(bq, one)]) yq -> sums (combine x cj ++ [(bj, one)]) yj ->
+    smaller yj yq = true.
 Proof.
-  unfold leads_by. intros H HB HQ Hbq HJ Hbj SQ SJ. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1, H2.
-  assert (PT : forall R c b, inv (fst R) c -> inb (snd R) b -> pairs (terms_box B R) (combine x c ++ [(b, one)])).
-  { intros R c b HR Hb. apply Forall2_app; [now apply Forall2_combine|]. constructor; [|constructor]. split; [exact Hb|apply inb_one]. }
-  destruct (error_of (terms_box B Q)) as [r|] eqn:EQ; [|discriminate]. destruct (error_of (terms_box B J)) as [s|] eqn:EJ; [|discriminate].
-  destruct (error_of_sound _ _ _ _ (PT Q cq bq HQ Hbq) EQ SQ) as [FQ DQ]. destruct (error_of_sound _ _ _ _ (PT J cj bj HJ Hbj) EJ SJ) as [FJ DJ].
-  destruct (box_tot _ 0 0 0) as [[lo hi] sz] eqn:T in H3. apply Z.ltb_lt, IZR_lt in H3. rewrite plus_IZR in H3.
-  assert (ends : forall V v (b : box) (z : f32), inv V v -> inb b z -> inv (V ++ [b]) (v ++ [z])) by (intros; apply Forall2_app; [assumption|apply Forall2_cons; [assumption|apply Forall2_nil]]).
-  pose proof (difference_sound (B ++ [one_box]) (x ++ [one]) (ends _ _ _ _ HB inb_one) _ _ _ _ _ _ _ _ _ _ 0%R (ends _ _ _ _ HQ Hbq) (ends _ _ _ _ HJ Hbj)
-    ltac:(rewrite !app_length, H1; reflexivity) ltac:(rewrite !app_length, H2; reflexivity) T ltac:(unfold at80; lra)) as D.
-  pose proof (Forall2_len _ _ _ HB) as LB. pose proof (Forall2_len _ _ _ HQ) as LQ. pose proof (Forall2_len _ _ _ HJ) as LJ.
+  unfold leads_by. intros H HB HQ Hbq HJ Hbj SQ SJ. apply andb_prop in H as [H H3].
+  apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1, H2.
+  assert (PT : forall R c b, inv (fst R) c -> inb (snd R) b -> pairs (terms_box B R) (combine x c
+    ++ [(b, one)])).
+  { intros R c b HR Hb. apply Forall2_app; [now apply Forall2_combine|].
+    constructor; [|constructor]. split; [exact Hb|apply inb_one]. }
+  destruct (error_of (terms_box B Q)) as [r|] eqn:EQ; [|discriminate].
+  destruct (error_of (terms_box B J)) as [s|] eqn:EJ; [|discriminate].
+  destruct (error_of_sound _ _ _ _ (PT Q cq bq HQ Hbq) EQ SQ) as [FQ DQ].
+  destruct (error_of_sound _ _ _ _ (PT J cj bj HJ Hbj) EJ SJ) as [FJ DJ].
+  destruct (box_tot _ 0 0 0) as [[lo hi] sz] eqn:T in H3. apply Z.ltb_lt, IZR_lt in H3.
+  rewrite plus_IZR in H3.
+  assert (ends : forall V v (b : box) (z : f32), inv V v -> inb b z -> inv (V ++ [b]) (v ++ [z]))
+    by (intros; apply Forall2_app; [assumption|apply Forall2_cons;
+    [assumption|apply Forall2_nil]]).
+  pose proof (difference_sound (B ++ [one_box]) (x ++ [one]) (ends _ _ _ _ HB inb_one) _ _ _ _ _ _
+    _ _ _ _ 0%R (ends _ _ _ _ HQ Hbq) (ends _ _ _ _ HJ Hbj)
+    ltac:(rewrite !app_length, H1; reflexivity) ltac:(rewrite !app_length, H2;
+      reflexivity) T ltac:(unfold at80; lra)) as D.
+  pose proof (Forall2_len _ _ _ HB) as LB. pose proof (Forall2_len _ _ _ HQ) as LQ.
+  pose proof (Forall2_len _ _ _ HJ) as LJ.
   rewrite !combine_end in D by lia. rewrite !tot_app in *. cbn [tot fold_right fst snd] in *.
-  apply smaller_if; auto. apply Rabs_le_inv in DQ, DJ. unfold at80 in *. pose proof grid_pos. assert (0 < IZR grid * IZR grid)%R by nra.
-  destruct (Rlt_le_dec (B2R yj) (B2R yq)) as [|N]; [assumption|exfalso]. assert (B2R yq * IZR grid * IZR grid <= B2R yj * IZR grid * IZR grid)%R by nra. lra.
+  apply smaller_if; auto. apply Rabs_le_inv in DQ, DJ. unfold at80 in *. pose proof grid_pos.
+  assert (0 < IZR grid * IZR grid)%R by nra.
+  destruct (Rlt_le_dec (B2R yj) (B2R yq)) as [|N]; [assumption|exfalso].
+  assert (B2R yq * IZR grid * IZR grid <= B2R yj * IZR grid * IZR grid)%R by nra. lra.
 Qed.
-Lemma Forall2_nth {A B} (R : A -> B -> Prop) a b da db : Forall2 R a b -> forall i, (i < length a)%nat -> R (nth i a da) (nth i b db).
+Lemma Forall2_nth {A B} (R : A -> B -> Prop) a b da db : Forall2 R a b ->
+  forall i, (i < length a)%nat -> R (nth i a da) (nth i b db).
 Proof. intros H. induction H; intros [|i] Hi; cbn in *; try lia; auto. apply IHForall2. lia. Qed.
 Section Check.
-Variables (p T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list nat).
+Variables (p T states : nat) (U : list (list box) * list box) (u : matrix * vec) (finals : list
+  nat).
 Hypothesis in_u : inw U u.
 Definition row_of (j : nat) : list box * box := nth j (combine (fst U) (snd U)) ([], zero_box).
 Definition class_reads (B : list box) (q : nat) : bool :=
-  (length (combine (fst U) (snd U)) =? states)%nat && (q <? states)%nat && forallb (fun j => (j =? q)%nat || leads_by B (row_of q) (row_of j)) (seq 0 states).
-Lemma class_reads_sound B x q y : class_reads B q = true -> inv B x -> with_bias x u y -> length y = states /\ strictly_largest y q.
+  (length (combine (fst U) (snd U)) =? states)%nat && (q <? states)%nat && forallb (fun j =>
+    (j =? q)%nat || leads_by B (row_of q) (row_of j)) (seq 0 states).
+Lemma class_reads_sound B x q y : class_reads B q = true -> inv B x -> with_bias x u y ->
+  length y = states /\ strictly_largest y q.
 Proof.
-  unfold class_reads. intros H HB HY. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. apply Nat.ltb_lt in H2. rewrite forallb_forall in H3.
-  destruct in_u as [I1 I2]. pose proof (Forall2_combine _ _ _ _ _ _ I1 I2) as IC. pose proof (Forall2_len _ _ _ IC) as LC. pose proof (Forall2_len _ _ _ HY) as LY.
-  assert (len : length y = states) by (etransitivity; [symmetry; exact LY|]; etransitivity; [symmetry; exact LC|exact H1]). split; [exact len|]. split; [lia|]. intros j Hj N. specialize (H3 j ltac:(apply in_seq; lia)).
+  unfold class_reads. intros H HB HY. apply andb_prop in H as [H H3].
+  apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. apply Nat.ltb_lt in H2.
+  rewrite forallb_forall in H3.
+  destruct in_u as [I1 I2]. pose proof (Forall2_combine _ _ _ _ _ _ I1 I2) as IC.
+  pose proof (Forall2_len _ _ _ IC) as LC. pose proof (Forall2_len _ _ _ HY) as LY.
+  assert (len : length y = states) by (etransitivity; [symmetry; exact LY|]; etransitivity;
+    [symmetry; exact LC|exact H1]). split; [exact len|]. split; [lia|]. intros j Hj N.
+  specialize (H3 j ltac:(apply in_seq; lia)).
   apply orb_prop in H3 as [H3|H3]; [apply Nat.eqb_eq in H3; lia|].
-  pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC q ltac:(lia)) as [Q1 Q2]. pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC j ltac:(lia)) as [J1 J2].
-  eapply leads_by_sound; [exact H3|exact HB|exact Q1|exact Q2|exact J1|exact J2| |]; apply (Forall2_nth _ _ _ ([], zero) zero HY); lia.
+  pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC q ltac:(lia)) as [Q1 Q2].
+  pose proof (Forall2_nth _ _ _ ([], zero_box) ([], zero) IC j ltac:(lia)) as [J1 J2].
+  eapply leads_by_sound; [exact H3|exact HB|exact Q1|exact Q2|exact J1|exact J2| |];
+    apply (Forall2_nth _ _ _ ([], zero) zero HY); lia.
 Qed.
-Definition read_fits (X : list (list box)) : bool := forallb (fun k => class_reads (nth k X []) (nth k finals O)) (seq 0 (length X)).
+Definition read_fits (X : list (list box)) : bool := forallb (fun k =>
+  class_reads (nth k X []) (nth k finals O)) (seq 0 (length X)).
 (* the classes of the next layer know their places if those of this one do *)
 Definition places_fit (X : list (list box)) (h : layer_hint) (hs : list layer_hint) : bool :=
   match hs with [] => true | h2 :: _ =>
-    forallb (fun k => forallb (fun rs => (nth (next_class h k rs) (PlaceOf h2) O =? nth k (PlaceOf h) O)%nat) (residues_at_class h k)) (seq 0 (length X)) end.
+    forallb (fun k => forallb (fun rs => (nth (next_class h k rs) (PlaceOf h2) O =? nth k (PlaceOf
+      h) O)%nat) (residues_at_class h k)) (seq 0 (length X)) end.
 Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list box)) : bool :=
   match ls, hs with
   | [], [] => read_fits X
@@ -201,194 +307,312 @@ Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list 
       let X' := gathered h os in lies_in X' os &&
       match ls with
       | [] => layers_fit ls hs [] X'
-      | _ => match places_after T P h b Hs with None => false | Some P' => (length P' =? S T)%nat && layers_fit ls hs P' X' end
+      | _ => match places_after T P h b Hs with None => false | Some P' =>
+        (length P' =? S T)%nat && layers_fit ls hs P' X' end
       end end end end end
   | _, _ => false
   end.
-Definition final_class (hs : list layer_hint) (cls : nat -> nat) : nat -> nat := fold_left (fun c h => next_classes h c) hs cls.
-Definition first_placed (hs : list layer_hint) (n : nat) (cls : nat -> nat) : Prop := match hs with [] => True | h :: _ => placed p h n cls end.
+Definition final_class (hs : list layer_hint) (cls : nat -> nat) : nat -> nat :=
+  fold_left (fun c h => next_classes h c) hs cls.
+Definition first_placed (hs : list layer_hint) (n : nat) (cls : nat -> nat) : Prop :=
+  match hs with [] => True | h :: _ => placed p h n cls end.
 (* at position t each layer has a class that is allowed *)
 Fixpoint all_allowed (hs : list layer_hint) (cls : nat -> nat) (t : nat) : Prop :=
-  match hs with [] => True | h :: hs => (next_classes h cls t < NextClasses h)%nat /\ all_allowed hs (next_classes h cls) t end.
-Lemma places_fit_sound X h hs b n cls xs : sizes_fit X h b = true -> places_fit X h hs = true -> by_class X n cls xs -> placed p h n cls ->
-  (forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) -> first_placed hs n (next_classes h cls).
+  match hs with [] => True | h :: hs => (next_classes h cls t < NextClasses h)%nat /\
+    all_allowed hs (next_classes h cls) t end.
+Lemma places_fit_sound X h hs b n cls xs : sizes_fit X h b = true -> places_fit X h hs = true ->
+  by_class X n cls xs -> placed p h n cls ->
+  (forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) ->
+    first_placed hs n (next_classes h cls).
 Proof.
-  intros SF H HB HP HN. destruct hs as [|h2 hs]; [exact I|]. intros i Hi. destruct (HB i Hi) as [C _]. rewrite <- (HP i Hi). unfold places_fit in H. rewrite forallb_forall in H.
-  specialize (H (cls i) ltac:(apply in_seq; lia)). rewrite forallb_forall in H. apply Nat.eqb_eq, H. eapply residues_in; eauto.
+  intros SF H HB HP HN. destruct hs as [|h2 hs]; [exact I|]. intros i Hi.
+  destruct (HB i Hi) as [C _]. rewrite <- (HP i Hi). unfold places_fit in H.
+  rewrite forallb_forall in H.
+  specialize (H (cls i) ltac:(apply in_seq; lia)). rewrite forallb_forall in H.
+  apply Nat.eqb_eq, H. eapply residues_in; eauto.
 Qed.
-Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls hs P X = true ->
-  (ls <> [] -> at_places P n xs /\ length P = S T) -> first_placed hs n cls -> (forall t, (1 <= t < n)%nat -> all_allowed hs cls t) ->
-  by_class X n cls xs -> layers_on ex n ls xs ys -> forall t, (1 <= t < n)%nat -> forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs cls t) finals O).
+Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls
+  hs P X = true ->
+  (ls <> [] -> at_places P n xs /\ length P = S T) -> first_placed hs n cls ->
+    (forall t, (1 <= t < n)%nat -> all_allowed hs cls t) ->
+  by_class X n cls xs -> layers_on ex n ls xs ys -> forall t, (1 <= t < n)%nat ->
+    forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs
+    cls t) finals O).
 Proof.
-  intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HFP HAA HB HL t Ht y Hy; try discriminate; cbn [layers_fit layers_on] in *.
-  - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF. specialize (HF (cls t) ltac:(apply in_seq; lia)).
+  intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HFP HAA HB HL t Ht
+    y Hy; try discriminate; cbn [layers_fit layers_on] in *.
+  - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF.
+    specialize (HF (cls t) ltac:(apply in_seq; lia)).
     cbn. eapply class_reads_sound; eauto.
-  - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL]. destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
-    destruct (all_heads p T P X h b) as [Hs|] eqn:ER; [|discriminate]. apply andb_prop in HF as [HF0 HF]. apply andb_prop in HF0 as [SF PF].
-    destruct (tables T X h b Hs) as [tb|] eqn:ETB; [|discriminate]. destruct (outcomes X h b tb) as [os|] eqn:EO; [|discriminate]. cbv zeta in HF.
+  - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL].
+    destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
+    destruct (all_heads p T P X h b) as [Hs|] eqn:ER; [|discriminate].
+    apply andb_prop in HF as [HF0 HF]. apply andb_prop in HF0 as [SF PF].
+    destruct (tables T X h b Hs) as [tb|] eqn:ETB; [|discriminate].
+    destruct (outcomes X h b tb) as [os|] eqn:EO; [|discriminate]. cbv zeta in HF.
     apply andb_prop in HF as [HF1 HF3]. set (X' := gathered h os) in *. cbn [first_placed] in HFP.
-    assert (HN : forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) by (intros i Hi; apply (HAA i Hi)).
-    assert (HA2 : forall t, (1 <= t < n)%nat -> all_allowed hs (next_classes h cls) t) by (intros i Hi; apply (HAA i Hi)).
+    assert (HN : forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) by
+      (intros i Hi; apply (HAA i Hi)).
+    assert (HA2 : forall t, (1 <= t < n)%nat -> all_allowed hs (next_classes h cls) t) by (intros
+      i Hi; apply (HAA i Hi)).
     assert (BX : by_class X' n (next_classes h cls) zs) by (eapply classes_sound; eauto).
     pose proof (places_fit_sound X h hs b n cls xs SF PF HB HFP HN) as NP.
     change (final_class (h :: hs) cls) with (final_class hs (next_classes h cls)).
-    destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|]. destruct (places_after T P h b Hs) as [P'|] eqn:EP; [|discriminate].
-    apply andb_prop in HF3 as [L3 HF3]. apply Nat.eqb_eq in L3. eapply IH; eauto. intros _. split; [|exact L3].
-    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL; exact Hn|exact ER|exact EP|exact HA|exact HB|exact HFP|exact HL1].
+    destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|].
+    destruct (places_after T P h b Hs) as [P'|] eqn:EP; [|discriminate].
+    apply andb_prop in HF3 as [L3 HF3]. apply Nat.eqb_eq in L3. eapply IH; eauto. intros _.
+    split; [|exact L3].
+    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL;
+      exact Hn|exact ER|exact EP|exact HA|exact HB|exact HFP|exact HL1].
 Qed.
 End Check.
 
 (* ---------- the start ---------- *)
 Definition sum_of_two (a p : list box) : option (list box) :=
-  mapM (fun c => sum_box [(nth c a zero_box, one_box); (nth c p zero_box, one_box)]) (seq 0 (length p)).
+  mapM (fun c => sum_box [(nth c a zero_box, one_box); (nth c p zero_box, one_box)]) (seq 0
+    (length p)).
 (* the class of a letter at the start: the letter and the residue of its position *)
-Definition begin_with (p T : nat) (tr : transformer) : option (list (list box) * list (list box)) :=
+Definition begin_with (p T : nat) (tr : transformer) : option (list (list box) * list (list box))
+  :=
   match all_boxes (Tokens tr), all_boxes (Padding tr), all_boxes (Places tr) with
   | Some toks, Some pads, Some pls =>
-      match sum_of_two (nth 0 pads []) (nth 0 pls []), mapM (fun q => mapM (fun a => sum_of_two a q) toks) (firstn T (tl pls)) with
+      match sum_of_two (nth 0 pads []) (nth 0 pls []), mapM (fun q => mapM (fun a =>
+        sum_of_two a q) toks) (firstn T (tl pls)) with
       | Some p0, Some rows =>
           let L := length toks in let P := p0 :: map hull_of rows in
-          let X := map (fun k => hull_of (map (fun t => nth (k mod L) (nth t rows []) []) (match filter (fun t => S t mod p =? k / L)%nat (seq 0 T) with [] => seq 0 T | ts => ts end))) (seq 0 (L * p)) in
+          let X := map (fun k => hull_of (map (fun t => nth (k mod L) (nth t rows []) []) (match
+            filter (fun t => S t mod p =? k / L)%nat (seq 0 T) with [] => seq 0 T | ts =>
+            ts end))) (seq 0 (L * p)) in
           if (length pads =? 1)%nat && (length pls =? S T)%nat && (0 <? p)%nat &&
-             forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in subs e (nth (S t) P []) && subs e (nth (a + L * (S t mod p)) X [])) (seq 0 L)) (seq 0 T)
+             forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in
+               subs e (nth (S t) P []) && subs e (nth (a + L * (S t mod p)) X [])) (seq 0 L)) (seq
+               0 T)
           then Some (P, X) else None
       | _, _ => None end
   | _, _, _ => None end.
 Lemma sum_of_two_sound a x p y B z : inv a x -> inv p y -> sum_of_two a p = Some B ->
-  each_sum (fun c => [(at_channel c x, one); (at_channel c y, one)]) (seq 0 (length y)) z -> inv B z.
+  each_sum (fun c => [(at_channel c x, one); (at_channel c y, one)]) (seq 0 (length y)) z ->
+    inv B z.
 Proof.
-  intros Ha Hp E H. eapply each_sum_sound; [|exact E|exact H]. rewrite (Forall2_len _ _ _ Hp). apply Forall2_same. intros c.
-  apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_nil.
+  intros Ha Hp E H. eapply each_sum_sound; [|exact E|exact H]. rewrite (Forall2_len _ _ _ Hp).
+  apply Forall2_same. intros c.
+  apply Forall2_cons; [split; [now apply inv_at|apply inb_one]|]. apply Forall2_cons; [split;
+    [now apply inv_at|apply inb_one]|]. apply Forall2_nil.
 Qed.
 Definition letter_at (w : list nat) (i : nat) : nat := nth (i - 1) w O.
-Definition class_at (L p : nat) (w : list nat) (i : nat) : nat := (letter_at w i + L * (i mod p))%nat.
-Lemma begin_sound p T tr P X w xs : begin_with p T tr = Some (P, X) -> (length w <= T)%nat -> Forall (fun a => (a < length (Tokens tr))%nat) w ->
+Definition class_at (L p : nat) (w : list nat) (i : nat) : nat := (letter_at w i + L * (i mod
+  p))%nat.
+Lemma begin_sound p T tr P X w xs : begin_with p T tr = Some (P, X) -> (length w <= T)%nat ->
+  Forall (fun a => (a < length (Tokens tr))%nat) w ->
   (forall i, (i < 1 + length w)%nat -> embedded tr w i (xs i)) ->
-  length (Padding tr) = 1%nat /\ length P = S T /\ at_places P (1 + length w) xs /\ by_class X (1 + length w) (class_at (length (Tokens tr)) p w) xs /\ (0 < p)%nat.
+  length (Padding tr) = 1%nat /\ length P = S T /\ at_places P (1 + length w) xs /\
+    by_class X (1 + length w) (class_at (length (Tokens tr)) p w) xs /\ (0 < p)%nat.
 Proof.
-  unfold begin_with. destruct (all_boxes (Tokens tr)) as [toks|] eqn:ET; [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate].
-  destruct (all_boxes (Places tr)) as [pls|] eqn:EL; [|discriminate]. destruct (sum_of_two (nth 0 pads []) (nth 0 pls [])) as [p0|] eqn:E0; [|discriminate].
-  destruct (mapM _ (firstn T (tl pls))) as [rows|] eqn:ER; [|discriminate]. cbv zeta. destruct andb eqn:C; [|discriminate]. intros H. apply some_inj in H.
-  set (X0 := map _ (seq 0 (length toks * p))) in *. assert (EqP : P = p0 :: map hull_of rows) by congruence. assert (EqX : X = X0) by congruence. clear H.
-  rewrite <- EqP, <- EqX in C. apply andb_prop in C as [C C3]. apply andb_prop in C as [C C4]. apply andb_prop in C as [C1 C2]. apply Nat.eqb_eq in C1, C2. apply Nat.ltb_lt in C4.
-  apply all_boxes_sound in ET, EP, EL. intros Hw HF HE. pose proof (Forall2_len _ _ _ EP) as LP. pose proof (Forall2_len _ _ _ ET) as LT.
-  assert (Lt : length (firstn T (tl pls)) = T) by (rewrite firstn_length; destruct pls; cbn in *; lia).
-  assert (LR : length rows = T) by (apply mapM_some in ER; rewrite (Forall2_len _ _ _ ER); exact Lt).
+  unfold begin_with. destruct (all_boxes (Tokens tr)) as [toks|] eqn:ET; [|discriminate].
+  destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate].
+  destruct (all_boxes (Places tr)) as [pls|] eqn:EL; [|discriminate].
+  destruct (sum_of_two (nth 0 pads []) (nth 0 pls [])) as [p0|] eqn:E0; [|discriminate].
+  destruct (mapM _ (firstn T (tl pls))) as [rows|] eqn:ER; [|discriminate]. cbv zeta.
+  destruct andb eqn:C; [|discriminate]. intros H. apply some_inj in H.
+  set (X0 := map _ (seq 0 (length toks * p))) in *. assert (EqP : P = p0 :: map hull_of rows) by
+    congruence. assert (EqX : X = X0) by congruence. clear H.
+  rewrite <- EqP, <- EqX in C. apply andb_prop in C as [C C3]. apply andb_prop in C as [C C4].
+  apply andb_prop in C as [C1 C2]. apply Nat.eqb_eq in C1, C2. apply Nat.ltb_lt in C4.
+  apply all_boxes_sound in ET, EP, EL. intros Hw HF HE. pose proof (Forall2_len _ _ _ EP) as LP.
+  pose proof (Forall2_len _ _ _ ET) as LT.
+  assert (Lt : length (firstn T (tl pls)) = T) by (rewrite firstn_length; destruct pls; cbn in *;
+    lia).
+  assert (LR : length rows = T) by (apply mapM_some in ER; rewrite (Forall2_len _ _ _ ER);
+    exact Lt).
   assert (nils : inv [] []) by constructor.
-  assert (Main : forall i, (1 <= i < 1 + length w)%nat -> (letter_at w i < length toks)%nat /\ inv (nth i P []) (xs i) /\ inv (nth (class_at (length toks) p w i) X []) (xs i)).
+  assert (Main : forall i, (1 <= i < 1 + length w)%nat -> (letter_at w i < length toks)%nat /\
+    inv (nth i P []) (xs i) /\ inv (nth (class_at (length toks) p w i) X []) (xs i)).
   { intros i Hi. unfold class_at, letter_at. assert (HA : (nth (i - 1) w O < length toks)%nat).
     { rewrite LT. rewrite Forall_forall in HF. apply HF, nth_In. lia. }
-    split; [exact HA|]. set (a := nth (i - 1) w O) in *. pose proof (HE i ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx.
+    split; [exact HA|]. set (a := nth (i - 1) w O) in *. pose proof (HE i ltac:(lia)) as Hx.
+    unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx.
     rewrite (proj2 (Nat.ltb_ge i 1)) in Hx by lia. fold a in Hx.
-    assert (R1 : mapM (fun b => sum_of_two b (nth (i - 1) (firstn T (tl pls)) [])) toks = Some (nth (i - 1) rows [])) by (apply (mapM_nth _ _ _ (i - 1) [] [] ER); lia).
-    assert (R2 : sum_of_two (nth a toks []) (nth (i - 1) (firstn T (tl pls)) []) = Some (nth a (nth (i - 1) rows []) [])) by (apply (mapM_nth _ _ _ a [] [] R1); lia).
+    assert (R1 : mapM (fun b => sum_of_two b (nth (i - 1) (firstn T (tl pls)) [])) toks = Some
+      (nth (i - 1) rows [])) by (apply (mapM_nth _ _ _ (i - 1) [] [] ER); lia).
+    assert (R2 : sum_of_two (nth a toks []) (nth (i - 1) (firstn T (tl pls)) []) = Some (nth a
+      (nth (i - 1) rows []) [])) by (apply (mapM_nth _ _ _ a [] [] R1); lia).
     assert (R3 : nth (i - 1) (firstn T (tl pls)) [] = nth i pls []).
-    { destruct i as [|i]; [lia|]. replace (S i - 1)%nat with i by lia. destruct pls as [|pl pls]; [cbn in C2; lia|]. cbn [tl nth] in *.
-      assert (G : forall (A : Type) (d : A) m j (l : list A), (j < m)%nat -> nth j (firstn m l) d = nth j l d).
-      { intros A d m. induction m as [|m IH]; intros j l Hj; [lia|]. destruct l; [now destruct j|]. destruct j; cbn; auto. apply IH. lia. }
+    { destruct i as [|i]; [lia|]. replace (S i - 1)%nat with i by lia. destruct pls as [|pl pls];
+        [cbn in C2; lia|]. cbn [tl nth] in *.
+      assert (G : forall (A : Type) (d : A) m j (l : list A), (j < m)%nat ->
+        nth j (firstn m l) d = nth j l d).
+      { intros A d m. induction m as [|m IH]; intros j l Hj; [lia|].
+        destruct l; [now destruct j|]. destruct j; cbn; auto. apply IH. lia. }
       apply G. lia. }
     rewrite R3 in R2. assert (I : inv (nth a (nth (i - 1) rows []) []) (xs i)).
     { eapply sum_of_two_sound; [| |exact R2|exact Hx]; apply (Forall2_at inv); auto. }
-    rewrite forallb_forall in C3. specialize (C3 (i - 1)%nat ltac:(apply in_seq; lia)). rewrite forallb_forall in C3. specialize (C3 a ltac:(apply in_seq; lia)).
-    apply andb_prop in C3 as [S1 S2]. replace (S (i - 1)) with i in S1, S2 by lia. split; eapply subs_sound; eauto. }
+    rewrite forallb_forall in C3. specialize (C3 (i - 1)%nat ltac:(apply in_seq; lia)).
+    rewrite forallb_forall in C3. specialize (C3 a ltac:(apply in_seq; lia)).
+    apply andb_prop in C3 as [S1 S2]. replace (S (i - 1)) with i in S1, S2 by lia.
+    split; eapply subs_sound; eauto. }
   split; [lia|]. split; [rewrite EqP; cbn; rewrite map_length; lia|]. split.
-  - intros i Hi. destruct i as [|i]; [|apply Main; lia]. rewrite EqP. cbn [nth]. pose proof (HE O ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx. cbn [Nat.ltb Nat.leb] in Hx.
+  - intros i Hi. destruct i as [|i]; [|apply Main; lia]. rewrite EqP. cbn [nth].
+    pose proof (HE O ltac:(lia)) as Hx. unfold embedded, symbol in Hx. rewrite <- LP, C1 in Hx.
+    cbn [Nat.ltb Nat.leb] in Hx.
     eapply sum_of_two_sound; [| |exact E0|exact Hx]; apply (Forall2_at inv); auto.
-  - split; [|exact C4]. rewrite <- LT. intros i Hi. destruct (Main i Hi) as [A [_ B]]. split; [|exact B]. rewrite EqX. unfold X0. rewrite map_length, seq_length.
+  - split; [|exact C4]. rewrite <- LT. intros i Hi. destruct (Main i Hi) as [A [_ B]].
+    split; [|exact B]. rewrite EqX. unfold X0. rewrite map_length, seq_length.
     unfold class_at. pose proof (Nat.mod_upper_bound i p ltac:(lia)). nia.
 Qed.
 
+Lemma begin_padding p T tr P X : begin_with p T tr = Some (P, X) -> length (Padding tr) = 1%nat.
+Proof.
+  unfold begin_with. destruct (all_boxes (Tokens tr)); [|discriminate].
+  destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate].
+  destruct (all_boxes (Places tr)); [|discriminate].
+  destruct (sum_of_two _ _); [|discriminate]. destruct (mapM _ _); [|discriminate]. cbv zeta.
+  destruct andb eqn:C; [|discriminate]. intros _.
+  apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply andb_prop in C as [C _].
+  apply Nat.eqb_eq in C.
+  apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C.
+Qed.
+
 (* ---------- along the automaton ---------- *)
-Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q => reduced (snd q) (moved_in h (snd q) k (fst q))) (combine rs (Groups h)).
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q =>
+  reduced (snd q) (moved_in h (snd q) k (fst q))) (combine rs (Groups h)).
 Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
   match hs, rho with
-  | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class h k r') in (r' :: rho', kf)
+  | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class
+    h k r') in (r' :: rho', kf)
   | _, _ => ([], k)
   end.
 Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (list Z) :=
   match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
-Lemma advanced_is h cls t : rises h = true -> advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
+Lemma advanced_is h cls t : rises h = true -> advanced h (residues h cls t) (cls (S t)) = residues
+  h cls (S t).
 Proof.
-  intros H. assert (G : forall g, In g (Groups h) -> reduced g (moved_in h g (cls (S t)) (reduced g (counted h cls g t))) = reduced g (counted h cls g (S t))).
-  { intros g I. rewrite reduced_step by assumption. rewrite counted_next; [reflexivity|]. apply (rises_at h g H I). }
-  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd]; [reflexivity|]. rewrite G by now left. rewrite IH; auto. intros; apply G; now right.
+  intros H. assert (G : forall g, In g (Groups h) -> reduced g (moved_in h g (cls (S t)) (reduced
+    g (counted h cls g t))) = reduced g (counted h cls g (S t))).
+  { intros g I. rewrite reduced_step by assumption. rewrite counted_next; [reflexivity|].
+    apply (rises_at h g H I). }
+  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd];
+    [reflexivity|]. rewrite G by now left. rewrite IH; auto. intros; apply G; now right.
 Qed.
-Lemma advance_is hs : forallb rises hs = true -> forall cls t, advance hs (all_res hs cls t) (cls (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
+Lemma advance_is hs : forallb rises hs = true -> forall cls t, advance hs (all_res hs cls t) (cls
+  (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
 Proof.
-  induction hs as [|h hs IH]; intros R cls t; cbn [advance all_res]; [reflexivity|]. cbn in R. apply andb_prop in R as [R1 R2]. rewrite advanced_is by exact R1.
-  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). rewrite IH by exact R2. reflexivity.
+  induction hs as [|h hs IH]; intros R cls t; cbn [advance all_res]; [reflexivity|]. cbn in R.
+  apply andb_prop in R as [R1 R2]. rewrite advanced_is by exact R1.
+  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)).
+  rewrite IH by exact R2. reflexivity.
 Qed.
 Fixpoint advance_allowed (hs : list layer_hint) (rho : list (list Z)) (k : nat) : bool :=
   match hs, rho with
-  | h :: hs, r :: rho => let r' := advanced h r k in let k' := next_class h k r' in (k' <? NextClasses h)%nat && advance_allowed hs rho k'
+  | h :: hs, r :: rho => let r' := advanced h r k in let k' := next_class h k r' in
+    (k' <? NextClasses h)%nat && advance_allowed hs rho k'
   | _, _ => true
   end.
-Lemma advance_allowed_is hs : forallb rises hs = true -> forall cls t, advance_allowed hs (all_res hs cls t) (cls (S t)) = true -> all_allowed hs cls (S t).
+Lemma advance_allowed_is hs : forallb rises hs = true -> forall cls t, advance_allowed hs (all_res
+  hs cls t) (cls (S t)) = true -> all_allowed hs cls (S t).
 Proof.
-  induction hs as [|h hs IH]; intros R cls t; cbn [advance_allowed all_res all_allowed]; [auto|]. cbn in R. apply andb_prop in R as [R1 R2]. cbv zeta. rewrite advanced_is by exact R1.
-  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)). intros H. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. auto.
+  induction hs as [|h hs IH]; intros R cls t; cbn [advance_allowed all_res all_allowed]; [auto|].
+  cbn in R. apply andb_prop in R as [R1 R2]. cbv zeta. rewrite advanced_is by exact R1.
+  change (next_class h (cls (S t)) (residues h cls (S t))) with (next_classes h cls (S t)).
+  intros H. apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. auto.
 Qed.
 Lemma all_res_start hs : forall c1 c2, all_res hs c1 O = all_res hs c2 O.
 Proof. induction hs as [|h hs IH]; intros; cbn [all_res]; [reflexivity|]. f_equal. apply IH. Qed.
 Definition known_eq (a b : list (list Z) * nat) : {a = b} + {a <> b}.
 Proof. decide equality; [apply Nat.eq_dec|]. apply list_eq_dec, list_eq_dec, Z.eq_dec. Defined.
-Definition member (a : list (list Z) * nat) (l : list (list (list Z) * nat)) : bool := existsb (fun b => if known_eq a b then true else false) l.
+Definition member (a : list (list Z) * nat) (l : list (list (list Z) * nat)) : bool :=
+  existsb (fun b => if known_eq a b then true else false) l.
 Lemma member_in a l : member a l = true -> In a l.
-Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b); [now subst|discriminate]. Qed.
-(* known: the residue of the position and of each group of each layer, and the state; where no place repeats, words end after T letters *)
-Definition follows (T p : nat) (d : automaton) (hs : list layer_hint) (finals : list nat) (known : list (list (list Z) * nat)) : bool :=
+Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b);
+  [now subst|discriminate]. Qed.
+(* known: the residue of the position and of each group of each layer, and the state; where no
+   place repeats, words end after T letters *)
+Definition follows (T p : nat) (d : automaton) (hs : list layer_hint) (finals : list nat) (known :
+  list (list (list Z) * nat)) : bool :=
   (0 <? p)%nat && forallb rises hs && member ([0%Z] :: all_res hs (fun _ => O) O, First d) known &&
   forallb (fun e => (T <? p)%nat && (T <=? Z.to_nat (hd 0%Z (hd [] (fst e))))%nat ||
                     forallb (fun a => let r := (S (Z.to_nat (hd 0%Z (hd [] (fst e)))) mod p)%nat in
-                       let '(rho, kf) := advance hs (tl (fst e)) (a + Letters d * r) in let q := follow d (snd e) a in
-                       advance_allowed hs (tl (fst e)) (a + Letters d * r) && (nth kf finals O =? q)%nat && member ([Z.of_nat r] :: rho, q) known) (seq 0 (Letters d))) known.
-Lemma firstn_next (w : list nat) t : (t < length w)%nat -> firstn (S t) w = firstn t w ++ [nth t w O].
-Proof. revert t. induction w as [|a w IH]; intros [|t] H; cbn in *; try lia; [reflexivity|]. f_equal. apply IH. lia. Qed.
-Lemma follows_sound T p d hs finals known w : follows T p d hs finals known = true -> (length w <= T)%nat -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat ->
+                       let '(rho, kf) := advance hs (tl (fst e)) (a + Letters d * r) in let q :=
+                         follow d (snd e) a in
+                       advance_allowed hs (tl (fst e)) (a + Letters d * r) &&
+                         (nth kf finals O =? q)%nat && member ([Z.of_nat r] :: rho, q) known) (seq
+                         0 (Letters d))) known.
+Lemma firstn_next (w : list nat) t : (t < length w)%nat -> firstn (S t) w = firstn t w ++ [nth t w
+  O].
+Proof. revert t. induction w as [|a w IH]; intros [|t] H; cbn in *; try lia; [reflexivity|].
+f_equal. apply IH. lia. Qed.
+Lemma follows_sound T p d hs finals known w : follows T p d hs finals known = true ->
+  (length w <= T)%nat -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat
+  ->
   In ([Z.of_nat (t mod p)] :: all_res hs (class_at (Letters d) p w) t, run d (firstn t w)) known /\
-  (1 <= t -> nth (final_class hs (class_at (Letters d) p w) t) finals O = run d (firstn t w) /\ all_allowed hs (class_at (Letters d) p w) t)%nat.
+  (1 <= t -> nth (final_class hs (class_at (Letters d) p w) t) finals O = run d (firstn t w) /\
+    all_allowed hs (class_at (Letters d) p w) t)%nat.
 Proof.
-  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2]. apply andb_prop in H as [H H1]. apply andb_prop in H as [H0 HR]. apply Nat.ltb_lt in H0. apply member_in in H1. rewrite forallb_forall in H2.
+  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2].
+  apply andb_prop in H as [H H1]. apply andb_prop in H as [H0 HR]. apply Nat.ltb_lt in H0.
+  apply member_in in H1. rewrite forallb_forall in H2.
   set (cls := class_at (Letters d) p w). induction t as [|t IH]; intros Ht.
   - split; [rewrite (all_res_start hs _ (fun _ => O)), Nat.mod_0_l by lia; exact H1|lia].
-  - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2. rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
-    { exfalso. apply andb_prop in H2 as [H2 H3]. apply Nat.ltb_lt in H2. apply Nat.leb_le in H3. rewrite Nat.mod_small in H3; lia. }
+  - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2.
+    rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
+    { exfalso. apply andb_prop in H2 as [H2 H3]. apply Nat.ltb_lt in H2. apply Nat.leb_le in H3.
+      rewrite Nat.mod_small in H3; lia. }
     rewrite forallb_forall in H2.
-    assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In; lia).
-    specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia). cbv zeta in H2.
-    assert (R : (S (t mod p) mod p = S t mod p)%nat) by (rewrite <- (Nat.add_1_r (t mod p)), Nat.add_mod_idemp_l, Nat.add_1_r by lia; reflexivity). rewrite R in H2.
-    assert (CA : cls (S t) = (nth t w O + Letters d * (S t mod p))%nat) by (unfold cls, class_at; now rewrite LA).
-    rewrite <- CA, advance_is in H2 by exact HR. apply andb_prop in H2 as [H2 H3]. apply andb_prop in H2 as [H4 H2]. apply (advance_allowed_is hs HR) in H4. apply Nat.eqb_eq in H2. apply member_in in H3.
-    assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold run; rewrite firstn_next, fold_left_app by lia; reflexivity).
+    assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In;
+      lia).
+    specialize (H2 (nth t w O) ltac:(apply in_seq; lia)).
+    assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia).
+    cbv zeta in H2.
+    assert (R : (S (t mod p) mod p = S t mod p)%nat) by (rewrite <- (Nat.add_1_r (t mod p)),
+      Nat.add_mod_idemp_l, Nat.add_1_r by lia; reflexivity). rewrite R in H2.
+    assert (CA : cls (S t) = (nth t w O + Letters d * (S t mod p))%nat) by (unfold cls, class_at;
+      now rewrite LA).
+    rewrite <- CA, advance_is in H2 by exact HR. apply andb_prop in H2 as [H2 H3].
+    apply andb_prop in H2 as [H4 H2]. apply (advance_allowed_is hs HR) in H4.
+    apply Nat.eqb_eq in H2. apply member_in in H3.
+    assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold
+      run; rewrite firstn_next, fold_left_app by lia; reflexivity).
     rewrite RN. auto.
 Qed.
 
 (* ---------- the theorem ---------- *)
-Record transformer_hints := { Period : nat; LayerHints : list layer_hint; Finals : list nat; Known : list (list (list Z) * nat) }.
+Record transformer_hints := { Period : nat; LayerHints : list layer_hint; Finals : list nat;
+  Known : list (list (list Z) * nat) }.
 Definition starts_fit (p L : nat) (hs : list layer_hint) : bool :=
-  match hs with [] => true | h :: _ => forallb (fun k => (nth k (PlaceOf h) O =? k / L)%nat) (seq 0 (L * p)) end.
-Definition counts_right (T : nat) (tr : transformer) (d : automaton) (g : transformer_hints) : bool :=
-  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows T (Period g) d (LayerHints g) (Finals g) (Known g) &&
+  match hs with [] => true | h :: _ => forallb (fun k => (nth k (PlaceOf h) O =? k / L)%nat) (seq
+    0 (L * p)) end.
+Definition counts_right (T : nat) (tr : transformer) (d : automaton) (g : transformer_hints) :
+  bool :=
+  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows T (Period g) d (LayerHints g)
+    (Finals g) (Known g) &&
   negb (length (TLayers tr) =? 0)%nat && starts_fit (Period g) (Letters d) (LayerHints g) &&
   match box_affine (Unembed tr), begin_with (Period g) T tr with
-  | Some U, Some (P, X) => layers_fit (Period g) T (length (Table d)) U (Finals g) (TLayers tr) (LayerHints g) P X
+  | Some U, Some (P, X) => layers_fit (Period g) T (length (Table d)) U (Finals g) (TLayers tr)
+    (LayerHints g) P X
   | _, _ => false end.
 Theorem counts_right_sound T tr d g : counts_right T tr d g = true -> right_up_to T tr d.
 Proof.
-  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H5]. apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
-  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate]. destruct (begin_with (Period g) T tr) as [[P X]|] eqn:EB; [|discriminate].
-  split; [exact H0|]. intros ex HX w Hw HF. split; [apply forward_exists|]. intros ys [xs [zs [HE [HL HR]]]] t Ht.
-  assert (LP : length (Padding tr) = 1%nat).
-  { unfold begin_with in EB. destruct (all_boxes (Tokens tr)); [|discriminate]. destruct (all_boxes (Padding tr)) as [pads|] eqn:EP; [|discriminate]. destruct (all_boxes (Places tr)); [|discriminate].
-    destruct (sum_of_two _ _); [|discriminate]. destruct (mapM _ _); [|discriminate]. cbv zeta in EB. destruct andb eqn:C in EB; [|discriminate].
-    apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply andb_prop in C as [C _]. apply Nat.eqb_eq in C. apply all_boxes_sound in EP. rewrite <- (Forall2_len _ _ _ EP). exact C. }
-  rewrite LP in *. destruct (begin_sound (Period g) T tr P X w xs EB Hw ltac:(rewrite H1; exact HF) HE) as [_ [LL [HA [HB P0]]]]. rewrite H1 in HB.
-  unfold answers. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF (S t) ltac:(lia)) as [_ K]. destruct (K ltac:(lia)) as [K1 _]. rewrite <- K1.
+  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H5].
+  apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
+  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate].
+  destruct (begin_with (Period g) T tr) as [[P X]|] eqn:EB; [|discriminate].
+  split; [exact H0|]. intros ex HX w Hw HF. split; [now apply forward_exists|].
+  intros ys [xs [zs [HE [HL HR]]]] t Ht.
+  pose proof (begin_padding _ _ _ _ _ EB) as LP.
+  rewrite LP in *. destruct (begin_sound (Period g) T tr P X w xs EB Hw ltac:(rewrite H1;
+    exact HF) HE) as [_ [LL [HA [HB P0]]]]. rewrite H1 in HB.
+  unfold answers. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF (S t) ltac:(lia)) as [_
+    K]. destruct (K ltac:(lia)) as [K1 _]. rewrite <- K1.
   eapply layers_sound with (p := Period g) (T := T) (n := (1 + length w)%nat) (ys := zs);
-    [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split; [exact HA|exact LL]| | |exact HB|exact HL|lia|exact (HR t Ht)].
-  2: { intros i Hi. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF i ltac:(lia)) as [_ K2]. apply K2. lia. }
-  unfold starts_fit in H5. destruct (LayerHints g) as [|h hs]; [exact I|]. intros i Hi. rewrite forallb_forall in H5. unfold class_at.
-  assert (HA' : (letter_at w i < Letters d)%nat) by (unfold letter_at; unfold is_word_of in HF; rewrite Forall_forall in HF; apply HF, nth_In; lia).
-  pose proof (Nat.mod_upper_bound i (Period g) ltac:(lia)) as M. set (r := (i mod Period g)%nat) in *. set (a := letter_at w i) in *.
-  specialize (H5 (a + Letters d * r)%nat ltac:(apply in_seq; nia)). apply Nat.eqb_eq in H5. rewrite H5. rewrite Nat.mul_comm, Nat.div_add, Nat.div_small by lia. reflexivity.
+    [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split;
+      [exact HA|exact LL]| | |exact HB|exact HL|lia|exact (HR t Ht)].
+  2: { intros i Hi. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF i ltac:(lia)) as [_
+    K2]. apply K2. lia. }
+  unfold starts_fit in H5. destruct (LayerHints g) as [|h hs]; [exact I|]. intros i Hi.
+  rewrite forallb_forall in H5. unfold class_at.
+  assert (HA' : (letter_at w i < Letters d)%nat) by (unfold letter_at; unfold is_word_of in HF;
+    rewrite Forall_forall in HF; apply HF, nth_In; lia).
+  pose proof (Nat.mod_upper_bound i (Period g) ltac:(lia)) as M.
+  set (r := (i mod Period g)%nat) in *. set (a := letter_at w i) in *.
+  specialize (H5 (a + Letters d * r)%nat ltac:(apply in_seq; nia)). apply Nat.eqb_eq in H5.
+  rewrite H5. rewrite Nat.mul_comm, Nat.div_add, Nat.div_small by lia. reflexivity.
 Qed.

@@ -1,4 +1,5 @@
-(* Numbers and matrices as boxes, hints, and heads that count: their results as forms of the counts. *)
+(* Numbers and matrices as boxes, hints, and heads that count: their results as forms of the
+   counts. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms.
@@ -6,21 +7,30 @@ Import ListNotations.
 Open Scope Z_scope.
 
 (* ---------- lists ---------- *)
-Lemma mapM_some {A B} (f : A -> option B) l : forall r, mapM f l = Some r -> Forall2 (fun b a => f a = Some b) r l.
+Lemma mapM_some {A B} (f : A -> option B) l : forall r, mapM f l = Some r -> Forall2 (fun b a =>
+  f a = Some b) r l.
 Proof.
-  induction l as [|a l IH]; intros r; cbn; [intros [= <-]; constructor|]. destruct (f a) as [b|] eqn:E; [|discriminate]. cbn.
-  destruct (mapM f l) as [bs|]; [|discriminate]. cbn. intros H. apply some_inj in H. subst r. constructor; auto.
+  induction l as [|a l IH]; intros r; cbn; [intros [= <-]; constructor|]. destruct (f a) as [b|]
+    eqn:E; [|discriminate]. cbn.
+  destruct (mapM f l) as [bs|]; [|discriminate]. cbn. intros H. apply some_inj in H. subst r.
+  constructor; auto.
 Qed.
-Lemma mapM_nth {A B} (f : A -> option B) l : forall r i da db, mapM f l = Some r -> (i < length l)%nat -> f (nth i l da) = Some (nth i r db).
-Proof. intros r i da db E. apply mapM_some in E. revert i. induction E; intros i Hi; cbn in Hi; [lia|]. destruct i; cbn; auto. apply IHE. lia. Qed.
-Lemma Forall2_combine {A B C D} (P : A -> C -> Prop) (Q : B -> D -> Prop) a c b d : Forall2 P a c -> Forall2 Q b d ->
+Lemma mapM_nth {A B} (f : A -> option B) l : forall r i da db, mapM f l = Some r ->
+  (i < length l)%nat -> f (nth i l da) = Some (nth i r db).
+Proof. intros r i da db E. apply mapM_some in E. revert i. induction E; intros i Hi; cbn in Hi;
+  [lia|]. destruct i; cbn; auto. apply IHE. lia. Qed.
+Lemma Forall2_combine {A B C D} (P : A -> C -> Prop) (Q : B -> D -> Prop) a c b d : Forall2 P a c
+  -> Forall2 Q b d ->
   Forall2 (fun x y => P (fst x) (fst y) /\ Q (snd x) (snd y)) (combine a b) (combine c d).
-Proof. intros H. revert b d. induction H; intros b d HQ; cbn; [constructor|]. destruct HQ; constructor; auto. Qed.
-Lemma Forall2_at {A B} (P : A -> B -> Prop) a b da db : P da db -> Forall2 P a b -> forall i, P (nth i a da) (nth i b db).
+Proof. intros H. revert b d. induction H; intros b d HQ; cbn; [constructor|].
+destruct HQ; constructor; auto. Qed.
+Lemma Forall2_at {A B} (P : A -> B -> Prop) a b da db : P da db -> Forall2 P a b ->
+  forall i, P (nth i a da) (nth i b db).
 Proof. intros H0 H. induction H; intros [|i]; cbn; auto. Qed.
 Lemma inv_at B x c : inv B x -> inb (nth c B zero_box) (at_channel c x).
 Proof. intros H. apply (Forall2_at inb); auto. apply inb_zero. Qed.
-Definition pairs (bs : list (box * box)) (l : list (f32 * f32)) : Prop := Forall2 (fun bb p => inb (fst bb) (fst p) /\ inb (snd bb) (snd p)) bs l.
+Definition pairs (bs : list (box * box)) (l : list (f32 * f32)) : Prop := Forall2 (fun bb p =>
+  inb (fst bb) (fst p) /\ inb (snd bb) (snd p)) bs l.
 
 (* ---------- numbers and matrices as boxes ---------- *)
 Definition box_of (x : f32) : option box :=
@@ -39,50 +49,69 @@ Proof.
   - cbn [box_of]. set (z := if s then Z.neg m else Z.pos m). intros E. split; [reflexivity|].
     assert (V : at40 (B2R (B754_finite s m e H)) = (IZR z * bpow radix2 (e + 40))%R).
     { unfold at40. rewrite bpow_plus, grid_is, <- Rmult_assoc. f_equal. }
-    rewrite V. destruct (Z.leb_spec 0 (e + 40)) as [C|C]; apply some_inj in E; subst b; cbn [fst snd].
+    rewrite V. destruct (Z.leb_spec 0 (e + 40)) as [C|C]; apply some_inj in E; subst b;
+      cbn [fst snd].
     + rewrite mult_IZR, <- (IZR_Zpower radix2) by assumption. cbn [radix_val radix2]. lra.
-    + set (k := - (e + 40)) in *. pose proof (IZR_shiftr z k ltac:(lia)) as [K _]. pose proof (IZR_shiftr (- z) k ltac:(lia)) as [K' _].
-      change (2 ^ k)%Z with (Zpower radix2 k) in *. rewrite IZR_Zpower in K, K' by lia. rewrite opp_IZR in *.
-      assert (P : (bpow radix2 (e + 40) * bpow radix2 k = 1)%R) by (rewrite <- bpow_plus; replace (e + 40 + k) with 0 by lia; reflexivity).
-      pose proof (bpow_gt_0 radix2 k). split; apply Rmult_le_reg_r with (bpow radix2 k); auto; rewrite ?Rmult_assoc, P; lra.
+    + set (k := - (e + 40)) in *. pose proof (IZR_shiftr z k ltac:(lia)) as [K _].
+      pose proof (IZR_shiftr (- z) k ltac:(lia)) as [K' _].
+      change (2 ^ k)%Z with (Zpower radix2 k) in *. rewrite IZR_Zpower in K, K' by lia.
+      rewrite opp_IZR in *.
+      assert (P : (bpow radix2 (e + 40) * bpow radix2 k = 1)%R) by (rewrite <- bpow_plus;
+        replace (e + 40 + k) with 0 by lia; reflexivity).
+      pose proof (bpow_gt_0 radix2 k). split; apply Rmult_le_reg_r with (bpow radix2 k); auto;
+        rewrite ?Rmult_assoc, P; lra.
 Qed.
 Definition boxes_of (x : vec) : option (list box) := mapM box_of x.
 Lemma boxes_of_sound x B : boxes_of x = Some B -> inv B x.
-Proof. intros H. apply mapM_some in H. unfold inv. induction H; constructor; auto using box_of_sound. Qed.
+Proof. intros H. apply mapM_some in H. unfold inv. induction H; constructor;
+  auto using box_of_sound. Qed.
 Definition all_boxes (w : matrix) : option (list (list box)) := mapM boxes_of w.
 Lemma all_boxes_sound w W : all_boxes w = Some W -> Forall2 inv W w.
 Proof. intros H. apply mapM_some in H. induction H; constructor; auto using boxes_of_sound. Qed.
 
-Lemma each_sum_sound {A B} (terms : A -> list (f32 * f32)) (boxed : B -> list (box * box)) la lb y Y :
-  Forall2 (fun b a => pairs (boxed b) (terms a)) lb la -> mapM (fun b => sum_box (boxed b)) lb = Some Y -> each_sum terms la y -> inv Y y.
+Lemma each_sum_sound {A B} (terms : A -> list (f32 * f32)) (boxed : B -> list (box * box)) la lb y
+  Y :
+  Forall2 (fun b a => pairs (boxed b) (terms a)) lb la -> mapM (fun b =>
+    sum_box (boxed b)) lb = Some Y -> each_sum terms la y -> inv Y y.
 Proof.
-  intros HP HM HY. apply mapM_some in HM. unfold each_sum in HY. unfold inv. revert y HY Y HM. induction HP as [|b a lb la Hp HP IH]; intros y HY Y HM.
+  intros HP HM HY. apply mapM_some in HM. unfold each_sum in HY. unfold inv. revert y HY Y HM.
+  induction HP as [|b a lb la Hp HP IH]; intros y HY Y HM.
   - inversion HY; subst. inversion HM; subst. constructor.
   - inversion HY; subst. inversion HM; subst. constructor; eauto using sum_box_sound.
 Qed.
-Definition times_box (X : list box) (W : list (list box)) : option (list box) := mapM (fun C => sum_box (combine X C)) W.
-Lemma times_sound X x W w Y y : inv X x -> Forall2 inv W w -> times_box X W = Some Y -> times x w y -> inv Y y.
+Definition times_box (X : list box) (W : list (list box)) : option (list box) := mapM (fun C =>
+  sum_box (combine X C)) W.
+Lemma times_sound X x W w Y y : inv X x -> Forall2 inv W w -> times_box X W = Some Y ->
+  times x w y -> inv Y y.
 Proof.
-  intros HX HW HY HT. apply (each_sum_sound (combine x) (combine X) w W y Y); auto. clear -HX HW. induction HW; constructor; auto.
+  intros HX HW HY HT. apply (each_sum_sound (combine x) (combine X) w W y Y); auto. clear -HX HW.
+  induction HW; constructor; auto.
   apply Forall2_combine; assumption.
 Qed.
 Definition bias_box (X : list box) (W : list (list box) * list box) : option (list box) :=
   mapM (fun Cb => sum_box (combine X (fst Cb) ++ [(snd Cb, one_box)])) (combine (fst W) (snd W)).
-Definition inw (W : list (list box) * list box) (w : matrix * vec) : Prop := Forall2 inv (fst W) (fst w) /\ inv (snd W) (snd w).
-Lemma bias_sound X x W w Y y : inv X x -> inw W w -> bias_box X W = Some Y -> with_bias x w y -> inv Y y.
+Definition inw (W : list (list box) * list box) (w : matrix * vec) : Prop :=
+  Forall2 inv (fst W) (fst w) /\ inv (snd W) (snd w).
+Lemma bias_sound X x W w Y y : inv X x -> inw W w -> bias_box X W = Some Y -> with_bias x w y ->
+  inv Y y.
 Proof.
   intros HX [HW HB] HY HT. unfold bias_box in HY. unfold with_bias in HT.
   apply (each_sum_sound (fun cb : vec * f32 => combine x (fst cb) ++ [(snd cb, one)])
-            (fun Cb : list box * box => combine X (fst Cb) ++ [(snd Cb, one_box)]) (combine (fst w) (snd w)) (combine (fst W) (snd W)) y Y); auto.
-  pose proof (Forall2_combine _ _ _ _ _ _ HW HB) as HC. clear -HX HC. induction HC as [|C c Cs cs [H1 H2] HC IH]; constructor; auto.
-  apply Forall2_app; [apply Forall2_combine; assumption|]. constructor; [|constructor]. split; [exact H2|apply inb_one].
+            (fun Cb : list box * box => combine X (fst Cb) ++ [(snd Cb, one_box)]) (combine (fst
+              w) (snd w)) (combine (fst W) (snd W)) y Y); auto.
+  pose proof (Forall2_combine _ _ _ _ _ _ HW HB) as HC. clear -HX HC.
+  induction HC as [|C c Cs cs [H1 H2] HC IH]; constructor; auto.
+  apply Forall2_app; [apply Forall2_combine; assumption|]. constructor; [|constructor].
+  split; [exact H2|apply inb_one].
 Qed.
 Definition relu_box (b : box) : box := (Z.max 0 (fst b), Z.max 0 (snd b)).
 Lemma relu_sound B x : inv B x -> inv (map relu_box B) (map rectified x).
 Proof.
   intros H. induction H as [|b x B xs [F [L U]] H IH]; cbn; constructor; auto. unfold rectified.
-  unfold smaller. rewrite Bltb_correct by (auto; reflexivity). pose proof grid_pos as G. unfold at40 in *.
-  destruct (Rlt_bool_spec (B2R x) (B2R zero)) as [C|C]; cbn [B2R zero] in C; (split; [auto; reflexivity|]); unfold at40; cbn [relu_box fst snd B2R zero]; rewrite !IZR_max;
+  unfold smaller. rewrite Bltb_correct by (auto; reflexivity). pose proof grid_pos as G.
+  unfold at40 in *.
+  destruct (Rlt_bool_spec (B2R x) (B2R zero)) as [C|C]; cbn [B2R zero] in C; (split; [auto;
+    reflexivity|]); unfold at40; cbn [relu_box fst snd B2R zero]; rewrite !IZR_max;
   unfold Rmax; repeat destruct Rle_dec; nra.
 Qed.
 Fixpoint mlp_box (ws : list (list (list box) * list box)) (X : list box) : option (list box) :=
@@ -91,46 +120,61 @@ Fixpoint mlp_box (ws : list (list (list box) * list box)) (X : list box) : optio
   | [w] => bias_box X w
   | w :: ws => match bias_box X w with Some Z => mlp_box ws (map relu_box Z) | None => None end
   end.
-Lemma mlp_sound Ws ws : Forall2 inw Ws ws -> forall X x Y y, inv X x -> mlp_box Ws X = Some Y -> mlp ws x y -> inv Y y.
+Lemma mlp_sound Ws ws : Forall2 inw Ws ws -> forall X x Y y, inv X x -> mlp_box Ws X = Some Y ->
+  mlp ws x y -> inv Y y.
 Proof.
   intros H. induction H as [|W w Ws ws HW H IH]; intros X x Y y HX HY HM; cbn [mlp_box mlp] in *.
   - injection HY as <-. subst y. exact HX.
-  - destruct H as [|W2 w2 Ws ws HW2 H]; [exact (bias_sound _ _ _ _ _ _ HX HW HY HM)|]. destruct (bias_box X W) as [Z|] eqn:E; [|discriminate].
-    destruct HM as [z [Hz HM]]. eapply IH; [|exact HY|exact HM]. apply relu_sound. exact (bias_sound _ _ _ _ _ _ HX HW E Hz).
+  - destruct H as [|W2 w2 Ws ws HW2 H]; [exact (bias_sound _ _ _ _ _ _ HX HW HY HM)|].
+    destruct (bias_box X W) as [Z|] eqn:E; [|discriminate].
+    destruct HM as [z [Hz HM]]. eapply IH; [|exact HY|exact HM]. apply relu_sound.
+    exact (bias_sound _ _ _ _ _ _ HX HW E Hz).
 Qed.
 
-Record bhead := { BQ : list (list box); BK : list (list box); BV : list (list box); BC : list (list box) }.
+Record bhead := { BQ : list (list box); BK : list (list box); BV : list (list box);
+  BC : list (list box) }.
 Definition box_head (h : thead) : option bhead :=
   match all_boxes (WQ h), all_boxes (WK h), all_boxes (WV h), all_boxes (WC h) with
-  | Some q, Some k, Some v, Some c => Some {| BQ := q; BK := k; BV := v; BC := c |} | _, _, _, _ => None end.
+  | Some q, Some k, Some v, Some c => Some {| BQ := q; BK := k; BV := v; BC := c |} | _, _, _,
+    _ => None end.
 Definition inh (b : bhead) (h : thead) : Prop :=
-  Forall2 inv (BQ b) (WQ h) /\ Forall2 inv (BK b) (WK h) /\ Forall2 inv (BV b) (WV h) /\ Forall2 inv (BC b) (WC h).
+  Forall2 inv (BQ b) (WQ h) /\ Forall2 inv (BK b) (WK h) /\ Forall2 inv (BV b) (WV h) /\
+    Forall2 inv (BC b) (WC h).
 Lemma box_head_sound h b : box_head h = Some b -> inh b h.
 Proof.
-  unfold box_head. destruct (all_boxes (WQ h)) eqn:E1; [|discriminate]. destruct (all_boxes (WK h)) eqn:E2; [|discriminate].
-  destruct (all_boxes (WV h)) eqn:E3; [|discriminate]. destruct (all_boxes (WC h)) eqn:E4; [|discriminate]. intros [= <-].
+  unfold box_head. destruct (all_boxes (WQ h)) eqn:E1; [|discriminate].
+  destruct (all_boxes (WK h)) eqn:E2; [|discriminate].
+  destruct (all_boxes (WV h)) eqn:E3; [|discriminate]. destruct (all_boxes (WC h)) eqn:E4;
+    [|discriminate]. intros [= <-].
   repeat split; apply all_boxes_sound; assumption.
 Qed.
 Definition box_affine (w : matrix * vec) : option (list (list box) * list box) :=
   match all_boxes (fst w), boxes_of (snd w) with Some a, Some b => Some (a, b) | _, _ => None end.
 Lemma box_affine_sound w W : box_affine w = Some W -> inw W w.
 Proof.
-  unfold box_affine. destruct all_boxes eqn:E; [|discriminate]. destruct boxes_of eqn:E2; [|discriminate]. intros [= <-].
+  unfold box_affine. destruct all_boxes eqn:E; [|discriminate]. destruct boxes_of eqn:E2;
+    [|discriminate]. intros [= <-].
   split; [apply all_boxes_sound|apply boxes_of_sound]; assumption.
 Qed.
-Lemma mapM_sound {A B} (f : A -> option B) (R : B -> A -> Prop) l r : (forall a b, f a = Some b -> R b a) -> mapM f l = Some r -> Forall2 R r l.
+Lemma mapM_sound {A B} (f : A -> option B) (R : B -> A -> Prop) l r : (forall a b, f a = Some b ->
+  R b a) -> mapM f l = Some r -> Forall2 R r l.
 Proof. intros H E. apply mapM_some in E. induction E; constructor; auto. Qed.
 
 (* ---------- claims about a stream ---------- *)
 Definition sub (a b : box) : bool := (fst b <=? fst a) && (snd a <=? snd b).
 Lemma sub_sound a b x : sub a b = true -> inb a x -> inb b x.
-Proof. unfold sub. intros H [F [L U]]. apply andb_prop in H as [H1 H2]. apply Z.leb_le, IZR_le in H1, H2. split; [exact F|lra]. Qed.
-Definition subs (A B : list box) : bool := (length A =? length B)%nat && forallb (fun p => sub (fst p) (snd p)) (combine A B).
+Proof. unfold sub. intros H [F [L U]]. apply andb_prop in H as [H1 H2].
+apply Z.leb_le, IZR_le in H1, H2. split; [exact F|lra]. Qed.
+Definition subs (A B : list box) : bool := (length A =? length B)%nat && forallb (fun p =>
+  sub (fst p) (snd p)) (combine A B).
 Lemma subs_sound A B x : subs A B = true -> inv A x -> inv B x.
 Proof.
-  unfold subs. intros H HA. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. revert B H1 H2.
-  induction HA as [|a y A ys Ha HA IH]; intros [|b B] H1 H2; try discriminate; [constructor|]. cbn in H1, H2.
-  apply andb_prop in H2 as [H2 H3]. constructor; [exact (sub_sound _ _ _ H2 Ha)|]. apply IH; [lia|exact H3].
+  unfold subs. intros H HA. apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1.
+  revert B H1 H2.
+  induction HA as [|a y A ys Ha HA IH]; intros [|b B] H1 H2; try discriminate; [constructor|].
+  cbn in H1, H2.
+  apply andb_prop in H2 as [H2 H3]. constructor; [exact (sub_sound _ _ _ H2 Ha)|].
+  apply IH; [lia|exact H3].
 Qed.
 Definition hull (a b : box) : box := (Z.min (fst a) (fst b), Z.max (snd a) (snd b)).
 Definition hulls (A B : list box) : list box := map (fun p => hull (fst p) (snd p)) (combine A B).
@@ -139,144 +183,220 @@ Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l
 (* ---------- hints ---------- *)
 (* a value channel: its counter, and values = unit * step, give or take *)
 Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
-(* Picks: for each residue of the position, whether the head sees letters there; the others have at most the share Rest *)
-Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool; Channels : list channel }.
-(* Writers: the classes that a copying head looks at, the latest of them; Margin: how far its score is above all others *)
+(* Picks: for each residue of the position, whether the head sees letters there; the others have
+   at most the share Rest *)
+Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool;
+  Channels : list channel }.
+(* Writers: the classes that a copying head looks at, the latest of them; Margin: how far its
+   score is above all others *)
 Record copy_hint := { Margin : Z; Writers : list bool; Copied : list channel }.
 Inductive any_hint := Counts (c : head_hint) | Copies (c : copy_hint).
-(* a combination of counters, its modulus, or where it stops counting; classes of letters in which it is looked at one by one *)
+(* a combination of counters, its modulus, or where it stops counting; classes of letters in which
+   it is looked at one by one *)
 Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
-(* Steps, Sets: for each counter, for each class, what it adds, or what it sets the counter to.  PlaceOf: for each class the residue of its position.
-   Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before the MLP, depends. *)
-Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z); Sets : list (list (option Z)); PlaceOf : list nat; Groups : list group;
+(* Steps, Sets: for each counter, for each class, what it adds, or what it sets the counter to.
+   PlaceOf: for each class the residue of its position.
+   Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before
+     the MLP, depends. *)
+Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z); Sets : list (list (option
+  Z)); PlaceOf : list nat; Groups : list group;
   Cut : nat; Owner : list nat; OwnerY : list nat; NextClass : list (list nat); NextClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
 Definition set_of (h : layer_hint) (j k : nat) : option Z := nth k (nth j (Sets h) []) None.
-Definition moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v => v | None => z + step_of h j k end.
-Fixpoint counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := match t with O => 0 | S i => moved h j (cls t) (counts h cls i j) end.
-Lemma counts_count h cls j t : (forall i, (1 <= i <= t)%nat -> set_of h j (cls i) = None) -> counts h cls t j = count (fun i => step_of h j (cls i)) t.
-Proof. induction t as [|t IH]; intros H; cbn [counts count]; [reflexivity|]. unfold moved. rewrite H by lia. rewrite IH; [reflexivity|]. intros; apply H; lia. Qed.
+Definition moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v =>
+  v | None => z + step_of h j k end.
+Fixpoint counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := match t with O =>
+  0 | S i => moved h j (cls t) (counts h cls i j) end.
+Lemma counts_count h cls j t : (forall i, (1 <= i <= t)%nat -> set_of h j (cls i) = None) ->
+  counts h cls t j = count (fun i => step_of h j (cls i)) t.
+Proof. induction t as [|t IH]; intros H; cbn [counts count]; [reflexivity|]. unfold moved.
+rewrite H by lia. rewrite IH; [reflexivity|]. intros; apply H; lia. Qed.
 (* a combination of counters: none of them is set, or all are *)
-Definition step_in (h : layer_hint) (g : group) (k : nat) : Z := dot (Weights g) (fun j => step_of h j k).
+Definition step_in (h : layer_hint) (g : group) (k : nat) : Z := dot (Weights g) (fun j =>
+  step_of h j k).
 Fixpoint unset (ws : list Z) (s : nat -> option Z) : bool :=
-  match ws with [] => true | w :: ws => ((w =? 0) || match s O with None => true | Some _ => false end) && unset ws (fun j => s (S j)) end.
+  match ws with [] => true | w :: ws => ((w =? 0) || match s O with None => true | Some _ =>
+    false end) && unset ws (fun j => s (S j)) end.
 Fixpoint all_set (ws : list Z) (s : nat -> option Z) : option Z :=
   match ws with [] => Some 0 | w :: ws =>
-    match all_set ws (fun j => s (S j)), (if w =? 0 then Some 0 else s O) with Some z, Some v => Some (w * v + z) | _, _ => None end end.
+    match all_set ws (fun j => s (S j)), (if w =? 0 then Some 0 else s O) with Some z, Some v =>
+      Some (w * v + z) | _, _ => None end end.
 Definition set_in (h : layer_hint) (g : group) (k : nat) : option Z :=
-  if unset (Weights g) (fun j => set_of h j k) then None else all_set (Weights g) (fun j => set_of h j k).
-Definition moved_in (h : layer_hint) (g : group) (k : nat) (z : Z) : Z := match set_in h g k with Some v => v | None => z + step_in h g k end.
-Definition counted (h : layer_hint) (cls : nat -> nat) (g : group) (t : nat) : Z := dot (Weights g) (counts h cls t).
-Lemma dot_unset ws : forall s st n, unset ws s = true -> dot ws (fun j => match s j with Some v => v | None => n j + st j end) = dot ws n + dot ws st.
+  if unset (Weights g) (fun j => set_of h j k) then None else all_set (Weights g) (fun j =>
+    set_of h j k).
+Definition moved_in (h : layer_hint) (g : group) (k : nat) (z : Z) : Z :=
+  match set_in h g k with Some v => v | None => z + step_in h g k end.
+Definition counted (h : layer_hint) (cls : nat -> nat) (g : group) (t : nat) : Z :=
+  dot (Weights g) (counts h cls t).
+Lemma dot_unset ws : forall s st n, unset ws s = true -> dot ws (fun j => match s j with Some v =>
+  v | None => n j + st j end) = dot ws n + dot ws st.
 Proof.
-  induction ws as [|w ws IH]; intros s st n H; cbn [dot unset] in *; [reflexivity|]. apply andb_prop in H as [H1 H2].
-  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) H2). apply orb_prop in H1 as [H1|H1]; [apply Z.eqb_eq in H1; subst; lia|]. destruct (s O); [discriminate|lia].
+  induction ws as [|w ws IH]; intros s st n H; cbn [dot unset] in *; [reflexivity|].
+  apply andb_prop in H as [H1 H2].
+  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) H2).
+  apply orb_prop in H1 as [H1|H1]; [apply Z.eqb_eq in H1; subst; lia|].
+  destruct (s O); [discriminate|lia].
 Qed.
-Lemma dot_all_set ws : forall s st n v, all_set ws s = Some v -> dot ws (fun j => match s j with Some v => v | None => n j + st j end) = v.
+Lemma dot_all_set ws : forall s st n v, all_set ws s = Some v -> dot ws (fun j =>
+  match s j with Some v => v | None => n j + st j end) = v.
 Proof.
-  induction ws as [|w ws IH]; intros s st n v H; cbn [dot all_set] in *; [congruence|]. destruct (all_set ws _) as [z|] eqn:E; [|discriminate].
-  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) z E). destruct (Z.eqb_spec w 0) as [->|]; [injection H; lia|]. destruct (s O); [injection H; lia|discriminate].
+  induction ws as [|w ws IH]; intros s st n v H; cbn [dot all_set] in *; [congruence|].
+  destruct (all_set ws _) as [z|] eqn:E; [|discriminate].
+  rewrite (IH (fun j => s (S j)) (fun j => st (S j)) (fun j => n (S j)) z E).
+  destruct (Z.eqb_spec w 0) as [->|]; [injection H; lia|]. destruct (s O); [injection H;
+    lia|discriminate].
 Qed.
 Definition together (h : layer_hint) (g : group) : bool :=
-  forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j => set_of h j k) with Some _ => true | None => false end)
+  forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j
+    => set_of h j k) with Some _ => true | None => false end)
           (seq 0 (fold_right (fun r m => Nat.max (length r) m) O (Sets h))).
-Lemma set_of_beyond h j k : (fold_right (fun r m => Nat.max (length r) m) O (Sets h) <= k)%nat -> set_of h j k = None.
+Lemma set_of_beyond h j k : (fold_right (fun r m => Nat.max (length r) m) O (Sets h) <= k)%nat ->
+  set_of h j k = None.
 Proof.
-  unfold set_of. revert j. induction (Sets h) as [|r rs IH]; intros [|j] H; cbn [nth fold_right] in *; try (now destruct k).
+  unfold set_of. revert j. induction (Sets h) as [|r rs IH]; intros [|j] H;
+    cbn [nth fold_right] in *; try (now destruct k).
   - apply nth_overflow. lia.
   - apply IH. lia.
 Qed.
 Lemma unset_none ws : forall s, (forall j, s j = None) -> unset ws s = true.
-Proof. induction ws as [|w ws IH]; intros s H; cbn; [reflexivity|]. rewrite H, orb_true_r. apply IH. intros; apply H. Qed.
-Lemma counted_next h cls g t : together h g = true -> counted h cls g (S t) = moved_in h g (cls (S t)) (counted h cls g t).
+Proof. induction ws as [|w ws IH]; intros s H; cbn; [reflexivity|]. rewrite H, orb_true_r.
+apply IH. intros; apply H. Qed.
+Lemma counted_next h cls g t : together h g = true -> counted h cls g (S t) = moved_in h g (cls (S
+  t)) (counted h cls g t).
 Proof.
   intros H. unfold counted, moved_in, set_in. cbn [counts]. unfold moved. set (k := cls (S t)).
-  destruct (unset (Weights g) (fun j => set_of h j k)) eqn:U; [now apply (dot_unset _ (fun j => set_of h j k) (fun j => step_of h j k))|].
-  destruct (all_set (Weights g) (fun j => set_of h j k)) as [v|] eqn:A; [now apply (dot_all_set _ (fun j => set_of h j k) (fun j => step_of h j k))|]. exfalso.
-  unfold together in H. rewrite forallb_forall in H. destruct (le_lt_dec (fold_right (fun r m => Nat.max (length r) m) O (Sets h)) k) as [L|L].
+  destruct (unset (Weights g) (fun j => set_of h j k)) eqn:U; [now apply (dot_unset _ (fun j =>
+    set_of h j k) (fun j => step_of h j k))|].
+  destruct (all_set (Weights g) (fun j => set_of h j k)) as [v|] eqn:A; [now apply (dot_all_set _
+    (fun j => set_of h j k) (fun j => step_of h j k))|]. exfalso.
+  unfold together in H. rewrite forallb_forall in H. destruct (le_lt_dec (fold_right (fun r m =>
+    Nat.max (length r) m) O (Sets h)) k) as [L|L].
   - rewrite unset_none in U by (intros; now apply set_of_beyond). discriminate.
   - specialize (H k ltac:(apply in_seq; lia)). rewrite U, A in H. discriminate.
 Qed.
-Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p => s * fst p + snd p) (combine ms rs) 0).
-Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat := nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
+Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p =>
+  s * fst p + snd p) (combine ms rs) 0).
+Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat :=
+  nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
 (* whether words lead there, if the hints are right *)
-Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool := (next_class h k rs <? NextClasses h)%nat.
-Definition reduced (g : group) (z : Z) : Z := if Stops g then Z.min z (Modulus g - 1) else z mod Modulus g.
-Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g => reduced g (counted h cls g t)) (Groups h).
+Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool :=
+  (next_class h k rs <? NextClasses h)%nat.
+Definition reduced (g : group) (z : Z) : Z := if Stops g then Z.min z (Modulus g - 1) else z mod
+  Modulus g.
+Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g =>
+  reduced g (counted h cls g t)) (Groups h).
 (* groups that stop count upwards; counters of one group are set together *)
 Definition upwards (h : layer_hint) : bool :=
-  forallb (forallb (Z.leb 0)) (Steps h) && forallb (forallb (fun o => match o with Some v => 0 <=? v | None => true end)) (Sets h).
+  forallb (forallb (Z.leb 0)) (Steps h) && forallb (forallb (fun o => match o with Some v =>
+    0 <=? v | None => true end)) (Sets h).
 Definition rises (h : layer_hint) : bool :=
-  forallb (fun g => (0 <? Modulus g) && together h g && (negb (Stops g) || forallb (Z.leb 0) (Weights g) && upwards h)) (Groups h).
-Lemma rises_at h g : rises h = true -> In g (Groups h) -> 0 < Modulus g /\ together h g = true /\ (Stops g = true -> forallb (Z.leb 0) (Weights g) = true /\ upwards h = true).
+  forallb (fun g => (0 <? Modulus g) && together h g && (negb (Stops g) || forallb (Z.leb 0)
+    (Weights g) && upwards h)) (Groups h).
+Lemma rises_at h g : rises h = true -> In g (Groups h) -> 0 < Modulus g /\ together h g = true /\
+  (Stops g = true -> forallb (Z.leb 0) (Weights g) = true /\ upwards h = true).
 Proof.
-  unfold rises. intros H I. rewrite forallb_forall in H. specialize (H g I). apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Z.ltb_lt in H1.
+  unfold rises. intros H I. rewrite forallb_forall in H. specialize (H g I).
+  apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Z.ltb_lt in H1.
   split; [exact H1|]. split; [exact H2|]. intros S. rewrite S in H3. now apply andb_prop in H3.
 Qed.
 Lemma dot_pos cs : forallb (Z.leb 0) cs = true -> forall n, (forall j, 0 <= n j) -> 0 <= dot cs n.
-Proof. induction cs as [|c cs IH]; cbn [forallb dot]; intros H n Hn; [lia|]. apply andb_prop in H as [H1 H2]. apply Z.leb_le in H1. pose proof (Hn O). specialize (IH H2 (fun j => n (S j)) (fun j => Hn (S j))). nia. Qed.
-Lemma nth2_all {A} (P : A -> bool) ls d j k : forallb (forallb P) ls = true -> P d = true -> P (nth k (nth j ls []) d) = true.
+Proof. induction cs as [|c cs IH]; cbn [forallb dot]; intros H n Hn; [lia|].
+apply andb_prop in H as [H1 H2]. apply Z.leb_le in H1. pose proof (Hn O).
+specialize (IH H2 (fun j => n (S j)) (fun j => Hn (S j))). nia. Qed.
+Lemma nth2_all {A} (P : A -> bool) ls d j k : forallb (forallb P) ls = true -> P d = true ->
+  P (nth k (nth j ls []) d) = true.
 Proof.
-  intros H D. rewrite forallb_forall in H. destruct (le_lt_dec (length ls) j) as [L|L]; [rewrite (nth_overflow ls _ L); destruct k; exact D|].
-  specialize (H _ (nth_In _ [] L)). rewrite forallb_forall in H. destruct (le_lt_dec (length (nth j ls [])) k) as [K|K]; [rewrite nth_overflow by exact K; exact D|]. apply H, nth_In, K.
+  intros H D. rewrite forallb_forall in H. destruct (le_lt_dec (length ls) j) as [L|L];
+    [rewrite (nth_overflow ls _ L); destruct k; exact D|].
+  specialize (H _ (nth_In _ [] L)). rewrite forallb_forall in H.
+  destruct (le_lt_dec (length (nth j ls [])) k) as [K|K]; [rewrite nth_overflow by exact K;
+    exact D|]. apply H, nth_In, K.
 Qed.
 Lemma step_pos h j k : upwards h = true -> 0 <= step_of h j k.
-Proof. unfold upwards. intros H. apply andb_prop in H as [H _]. apply Z.leb_le. exact (nth2_all (Z.leb 0) _ 0 j k H eq_refl). Qed.
+Proof. unfold upwards. intros H. apply andb_prop in H as [H _]. apply Z.leb_le.
+exact (nth2_all (Z.leb 0) _ 0 j k H eq_refl). Qed.
 Lemma set_pos h j k v : upwards h = true -> set_of h j k = Some v -> 0 <= v.
 Proof.
-  unfold upwards. intros H E. apply andb_prop in H as [_ H]. pose proof (nth2_all _ _ None j k H eq_refl) as K. cbv beta in K. unfold set_of in E. rewrite E in K. now apply Z.leb_le.
+  unfold upwards. intros H E. apply andb_prop in H as [_ H].
+  pose proof (nth2_all _ _ None j k H eq_refl) as K. cbv beta in K. unfold set_of in E.
+  rewrite E in K. now apply Z.leb_le.
 Qed.
-Lemma counted_pos h g cls t : rises h = true -> In g (Groups h) -> Stops g = true -> 0 <= counted h cls g t.
+Lemma counted_pos h g cls t : rises h = true -> In g (Groups h) -> Stops g = true ->
+  0 <= counted h cls g t.
 Proof.
-  intros H I S. destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U]. apply dot_pos; [exact W|]. intros j. induction t as [|t IH]; cbn [counts]; [lia|].
-  unfold moved. destruct (set_of h j (cls (Datatypes.S t))) eqn:E; [eapply set_pos; eauto|]. pose proof (step_pos h j (cls (Datatypes.S t)) U). lia.
+  intros H I S. destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U].
+  apply dot_pos; [exact W|]. intros j. induction t as [|t IH]; cbn [counts]; [lia|].
+  unfold moved. destruct (set_of h j (cls (Datatypes.S t))) eqn:E; [eapply set_pos; eauto|].
+  pose proof (step_pos h j (cls (Datatypes.S t)) U). lia.
 Qed.
-Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (moved_in h g k (reduced g z)) = reduced g (moved_in h g k z).
+Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (moved_in h g k
+  (reduced g z)) = reduced g (moved_in h g k z).
 Proof.
-  intros H I. unfold moved_in. destruct (set_in h g k); [reflexivity|]. unfold reduced. destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l].
-  destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U]. assert (0 <= step_in h g k) by (apply dot_pos; [exact W|intros; now apply step_pos]). lia.
+  intros H I. unfold moved_in. destruct (set_in h g k); [reflexivity|]. unfold reduced.
+  destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l].
+  destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U].
+  assert (0 <= step_in h g k) by (apply dot_pos; [exact W|intros; now apply step_pos]). lia.
 Qed.
-Lemma reduced_range h g cls t : rises h = true -> In g (Groups h) -> 0 <= reduced g (counted h cls g t) < Modulus g.
+Lemma reduced_range h g cls t : rises h = true -> In g (Groups h) -> 0 <= reduced g (counted h cls
+  g t) < Modulus g.
 Proof.
-  intros H I. destruct (rises_at h g H I) as [P _]. unfold reduced. destruct (Stops g) eqn:S; [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
+  intros H I. destruct (rises_at h g H I) as [P _]. unfold reduced. destruct (Stops g) eqn:S;
+    [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
 Qed.
-Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat := next_class h (cls t) (residues h cls t).
+Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat :=
+  next_class h (cls t) (residues h cls t).
 
 Section Layer.
-Variables (p T : nat) (P X : list (list box)) (h : layer_hint).     (* period of places; boxes for each position, and for each class *)
-Definition at_places (n : nat) (xs : stream) : Prop := forall i, (i < n)%nat -> inv (nth i P []) (xs i).
+Variables (p T : nat) (P X : list (list box)) (h : layer_hint).
+(* period of places; boxes for each position, and for each class *)
+Definition at_places (n : nat) (xs : stream) : Prop := forall i, (i < n)%nat ->
+  inv (nth i P []) (xs i).
 Definition by_class (n : nat) (cls : nat -> nat) (xs : stream) : Prop :=
   forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) X []) (xs i).
-Definition placed (n : nat) (cls : nat -> nat) : Prop := forall i, (1 <= i < n)%nat -> nth (cls i) (PlaceOf h) O = (i mod p)%nat.
+Definition placed (n : nat) (cls : nat -> nat) : Prop := forall i, (1 <= i < n)%nat ->
+  nth (cls i) (PlaceOf h) O = (i mod p)%nat.
 (* from the least to the greatest of 0 and what a counter may be set to, and t steps more *)
 Definition sets_from (l : list (option Z)) : Z * Z :=
-  fold_right (fun o m => match o with Some v => (Z.min v (fst m), Z.max v (snd m)) | None => m end) (0, 0) l.
+  fold_right (fun o m => match o with Some v => (Z.min v (fst m), Z.max v (snd m)) | None =>
+    m end) (0, 0) l.
 Lemma sets_from_sound l v : In (Some v) l -> fst (sets_from l) <= v <= snd (sets_from l).
-Proof. unfold sets_from. induction l as [|o l IH]; intros []; cbn [fold_right]; [subst; cbn; lia|]. specialize (IH H). destruct o; cbn [fst snd]; lia. Qed.
+Proof. unfold sets_from. induction l as [|o l IH]; intros []; cbn [fold_right]; [subst; cbn;
+  lia|]. specialize (IH H). destruct o; cbn [fst snd]; lia. Qed.
 Lemma sets_from_zero l : fst (sets_from l) <= 0 <= snd (sets_from l).
 Proof. unfold sets_from. induction l as [|[v|] l IH]; cbn [fold_right fst snd]; lia. Qed.
-Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in let '(a, z) := sets_from (nth j (Sets h) []) in
+Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in let '(a, z) :=
+  sets_from (nth j (Sets h) []) in
   (a + Z.of_nat t * fold_right Z.min 0 s, z + Z.of_nat t * fold_right Z.max 0 s).
 Definition span (j : nat) : Z * Z := span_to T j.
-Lemma step_range j k : fold_right Z.min 0 (nth j (Steps h) []) <= step_of h j k <= fold_right Z.max 0 (nth j (Steps h) []).
+Lemma step_range j k : fold_right Z.min 0 (nth j (Steps h) []) <= step_of h j k <= fold_right
+  Z.max 0 (nth j (Steps h) []).
 Proof.
-  unfold step_of. revert k. induction (nth j (Steps h) []) as [|z r IH]; intros k; [destruct k; cbn; lia|].
+  unfold step_of. revert k. induction (nth j (Steps h) []) as [|z r IH]; intros k; [destruct k;
+    cbn; lia|].
   pose proof (IH O). destruct k as [|k]; cbn [nth fold_right]; [|specialize (IH k)]; lia.
 Qed.
-Lemma range_signs j : fold_right Z.min 0 (nth j (Steps h) []) <= 0 <= fold_right Z.max 0 (nth j (Steps h) []).
+Lemma range_signs j : fold_right Z.min 0 (nth j (Steps h) []) <= 0 <= fold_right Z.max 0 (nth j
+  (Steps h) []).
 Proof. induction (nth j (Steps h) []); cbn; lia. Qed.
-Lemma set_range j k v : set_of h j k = Some v -> fst (sets_from (nth j (Sets h) [])) <= v <= snd (sets_from (nth j (Sets h) [])).
+Lemma set_range j k v : set_of h j k = Some v -> fst (sets_from (nth j (Sets h) [])) <= v <= snd
+  (sets_from (nth j (Sets h) [])).
 Proof.
-  unfold set_of. intros E. apply sets_from_sound. rewrite <- E. apply nth_In. destruct (le_lt_dec (length (nth j (Sets h) [])) k) as [L|L]; [|exact L]. rewrite nth_overflow in E by exact L. discriminate.
+  unfold set_of. intros E. apply sets_from_sound. rewrite <- E. apply nth_In.
+  destruct (le_lt_dec (length (nth j (Sets h) [])) k) as [L|L]; [|exact L].
+  rewrite nth_overflow in E by exact L. discriminate.
 Qed.
 Lemma counts_to cls t : within (span_to t) (counts h cls t).
 Proof.
-  intros j. unfold span_to. cbv zeta. pose proof (range_signs j). pose proof (sets_from_zero (nth j (Sets h) [])) as S0. pose proof (set_range j) as SR.
-  destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *. induction t as [|t IH]; cbn [counts]; [lia|].
-  unfold moved. pose proof (step_range j (cls (S t))). destruct (set_of h j (cls (S t))) as [v|] eqn:E; [specialize (SR _ _ E); nia|nia].
+  intros j. unfold span_to. cbv zeta. pose proof (range_signs j).
+  pose proof (sets_from_zero (nth j (Sets h) [])) as S0. pose proof (set_range j) as SR.
+  destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *. induction t as [|t IH];
+    cbn [counts]; [lia|].
+  unfold moved. pose proof (step_range j (cls (S t))). destruct (set_of h j (cls (S t))) as [v|]
+    eqn:E; [specialize (SR _ _ E); nia|nia].
 Qed.
 Lemma counts_in cls t : (t <= T)%nat -> within span (counts h cls t).
-Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j). unfold span, span_to in *. cbv zeta in *. destruct (sets_from _). cbn [fst snd] in *. nia. Qed.
+Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j).
+unfold span, span_to in *. cbv zeta in *. destruct (sets_from _). cbn [fst snd] in *. nia. Qed.
 
 Definition picked (hh : head_hint) (r : nat) : bool := nth r (Picks hh) true.
 Definition picks (hh : head_hint) (i : nat) : bool := picked hh (i mod p).
@@ -285,118 +405,180 @@ Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl ku : list box) (t : nat
   match sum_box (combine q k0), sum_box (combine q kl), sum_box (combine q ku) with
   | Some s0, Some sl, Some su => let m := picks_to (picks hh) t in
       match shares T m t s0 sl su with
-      | Some (w0, wl, wu) => sub w0 (- 2 * grid, 2 * grid) && ((m =? 0)%nat || sub wl (Share hh - ShareSlack hh, Share hh + ShareSlack hh)) && (wu <=? Rest hh)
+      | Some (w0, wl, wu) => sub w0 (- 2 * grid, 2 * grid) && ((m =? 0)%nat || sub wl (Share hh -
+        ShareSlack hh, Share hh + ShareSlack hh)) && (wu <=? Rest hh)
       | None => false end
   | _, _, _ => false end end.
-Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m => Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
+Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m =>
+  Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
 Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
   forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in
     match set_of h (Number ch) k with Some _ => false | None => true end &&
-    if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch)
+    if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch,
+      g + UnitSlack ch)
     else step_of h (Number ch) k =? 0) (seq 0 (length X)).
 Definition no_channel : channel := {| Number := 0; UnitOf := 0; UnitSlack := 0 |}.
-Definition seen_places (hh : head_hint) (b : bool) : list box := hull_of (map (fun i => nth i P []) (filter (fun i => eqb (picks hh i) b) (seq 1 T))).
+Definition seen_places (hh : head_hint) (b : bool) : list box := hull_of (map (fun i =>
+  nth i P []) (filter (fun i => eqb (picks hh i) b) (seq 1 T))).
 Definition head_forms (bh : bhead) (hh : head_hint) : option (list form) :=
   let Ht := seen_places hh true in let Hf := seen_places hh false in
-  match times_box (nth 0 P []) (BK bh), times_box Ht (BK bh), times_box Hf (BK bh), times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
+  match times_box (nth 0 P []) (BK bh), times_box Ht (BK bh), times_box Hf (BK bh), times_box (nth
+    0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
   | Some k0, Some kl, Some ku, Some v0, Some vx =>
-      if forallb (fun i => subs (nth i P []) (if picks hh i then Ht else Hf)) (seq 1 T) && forallb (row_fits bh hh k0 kl ku) (seq 0 (S T)) &&
-         forallb (fun c => channel_fits hh vx c (nth c (Channels hh) no_channel)) (seq 0 (length (BV bh)))
-      then match mapM (fun c => let ch := nth c (Channels hh) no_channel in let '(nl, nh) := span (Number ch) in
-                         counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh)
+      if forallb (fun i => subs (nth i P []) (if picks hh i then Ht else Hf)) (seq 1 T) &&
+        forallb (row_fits bh hh k0 kl ku) (seq 0 (S T)) &&
+         forallb (fun c => channel_fits hh vx c (nth c (Channels hh) no_channel)) (seq 0 (length
+           (BV bh)))
+      then match mapM (fun c => let ch := nth c (Channels hh) no_channel in let '(nl, nh) :=
+        span (Number ch) in
+                         counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf
+                           ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0
+                           zero_box)) nl nh)
                       (seq 0 (length (BV bh))) with
            | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
       else None
   | _, _, _, _, _ => None end.
-Definition infs (F : list form) (n : nat -> Z) (x : vec) : Prop := Forall2 (fun f y => inf f n y) F x.
+Definition infs (F : list form) (n : nat -> Z) (x : vec) : Prop := Forall2 (fun f y =>
+  inf f n y) F x.
 
 Lemma abs_in b c x : sub b (- c, c) = true -> inb b x -> (Rabs (at40 (B2R x)) <= IZR c)%R.
-Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite opp_IZR in A. apply Rabs_le. lra. Qed.
+Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]].
+cbn [fst snd] in *. rewrite opp_IZR in A. apply Rabs_le. lra. Qed.
 Lemma largest_sound c vx r : In r vx -> size_of_box (nth c r zero_box) <= largest c vx.
-Proof. unfold largest. induction vx as [|a vx IH]; intros []; cbn; [subst; lia|]. specialize (IH H). lia. Qed.
-Lemma near b g s x : sub b (g - s, g + s) = true -> inb b x -> (Rabs (at40 (B2R x) - IZR g) <= IZR s)%R.
-Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]]. cbn [fst snd] in *. rewrite minus_IZR in A. rewrite plus_IZR in B. apply Rabs_le. lra. Qed.
+Proof. unfold largest. induction vx as [|a vx IH]; intros []; cbn; [subst; lia|].
+specialize (IH H). lia. Qed.
+Lemma near b g s x : sub b (g - s, g + s) = true -> inb b x -> (Rabs (at40 (B2R x) - IZR g) <= IZR
+  s)%R.
+Proof. intros H I. destruct (sub_sound _ _ _ H I) as [_ [A B]].
+cbn [fst snd] in *. rewrite minus_IZR in A. rewrite plus_IZR in B. apply Rabs_le. lra. Qed.
 Lemma picks_pos pk t i : (1 <= i <= t)%nat -> pk i = true -> (0 < picks_to pk t)%nat.
 Proof.
-  induction t as [|t IH]; intros Hi H; [lia|]. cbn [picks_to]. destruct (Nat.eq_dec i (S t)) as [->|]; [rewrite H; lia|]. specialize (IH ltac:(lia) H). lia.
+  induction t as [|t IH]; intros Hi H; [lia|]. cbn [picks_to].
+  destruct (Nat.eq_dec i (S t)) as [->|]; [rewrite H; lia|]. specialize (IH ltac:(lia) H). lia.
 Qed.
 
-Lemma out_sound cls t yf y Cs cs Fs z : (t <= T)%nat -> infs yf (counts h cls t) y -> Forall2 inv Cs cs -> mapM (fun C => form_sum span (combine yf C)) Cs = Some Fs ->
+Lemma out_sound cls t yf y Cs cs Fs z : (t <= T)%nat -> infs yf (counts h cls t) y ->
+  Forall2 inv Cs cs -> mapM (fun C => form_sum span (combine yf C)) Cs = Some Fs ->
   times y cs z -> infs Fs (counts h cls t) z.
 Proof.
-  intros Ht IY IC HP HC. unfold infs. apply mapM_some in HP. unfold times, each_sum in HC. revert z HC Fs HP. induction IC as [|C c Cs cs HCc IC IH]; intros z HC Fs HP; inversion HC; subst; inversion HP; subst; constructor.
-  - eapply (form_sum_sound span (counts h cls t)); [apply counts_in; lia| |eassumption|eassumption]. exact (Forall2_combine (fun F y => inf F (counts h cls t) y) inb _ _ _ _ IY HCc).
+  intros Ht IY IC HP HC. unfold infs. apply mapM_some in HP. unfold times, each_sum in HC.
+  revert z HC Fs HP. induction IC as [|C c Cs cs HCc IC IH]; intros z HC Fs HP; inversion HC;
+    subst; inversion HP; subst; constructor.
+  - eapply (form_sum_sound span (counts h cls t)); [apply counts_in;
+      lia| |eassumption|eassumption]. exact (Forall2_combine (fun F y => inf F (counts h cls t) y)
+      inb _ _ _ _ IY HCc).
   - apply IH; assumption.
 Qed.
-Lemma head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th -> head_forms bh hh = Some Fs ->
-  at_places n xs -> by_class n cls xs -> placed n cls -> head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Lemma head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  head_forms bh hh = Some Fs ->
+  at_places n xs -> by_class n cls xs -> placed n cls -> head_on ex n th xs ys ->
+    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
 Proof.
   intros HX Hn [IQ [IK [IV IC]]] HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht.
-  unfold head_forms in HP. cbv zeta in HP. destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
-  destruct (times_box (seen_places hh true) (BK bh)) as [kl|] eqn:EKL; [|discriminate]. destruct (times_box (seen_places hh false) (BK bh)) as [ku|] eqn:EKU; [|discriminate].
+  unfold head_forms in HP. cbv zeta in HP. destruct (times_box (nth 0 P []) (BK bh)) as [k0|]
+    eqn:EK0; [|discriminate].
+  destruct (times_box (seen_places hh true) (BK bh)) as [kl|] eqn:EKL; [|discriminate].
+  destruct (times_box (seen_places hh false) (BK bh)) as [ku|] eqn:EKU; [|discriminate].
   destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
-  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate]. destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1, A2, A3.
+  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
+  destruct andb eqn:A; [|discriminate].
+  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2].
+  rewrite forallb_forall in A1, A2, A3.
   destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
   assert (N0 : (0 < n)%nat) by lia.
-  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O N0)|exact IK|exact EK0|apply Hqkv; lia]).
+  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O N0)|exact IK|exact EK0|apply
+    Hqkv; lia]).
   assert (KL : forall i, (1 <= i < n)%nat -> inv (if picks hh i then kl else ku) (k i)).
   { intros i Hi. pose proof (A1 i ltac:(apply in_seq; lia)) as S. destruct (picks hh i).
-    - eapply times_sound; [|exact IK|exact EKL|apply Hqkv; lia]. eapply subs_sound; [exact S|apply HA; lia].
-    - eapply times_sound; [|exact IK|exact EKU|apply Hqkv; lia]. eapply subs_sound; [exact S|apply HA; lia]. }
-  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O N0)|exact IV|exact EV0|apply Hqkv; lia]).
+    - eapply times_sound; [|exact IK|exact EKL|apply Hqkv; lia].
+      eapply subs_sound; [exact S|apply HA; lia].
+    - eapply times_sound; [|exact IK|exact EKU|apply Hqkv; lia].
+      eapply subs_sound; [exact S|apply HA; lia]. }
+  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O N0)|exact IV|exact EV0|apply
+    Hqkv; lia]).
   assert (LV : length vx = length X) by (apply mapM_some in EVX; apply (Forall2_len _ _ _ EVX)).
-  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)).
-  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|]. pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
+  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v
+    i)).
+  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|].
+    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
     eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
   destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
   assert (RF : row_fits bh hh k0 kl ku t = true) by (apply A2, in_seq; lia).
-  unfold row_fits in RF. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
-  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate]. destruct (sum_box (combine qb kl)) as [sl|] eqn:ESL; [|discriminate].
+  unfold row_fits in RF. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ;
+    [|discriminate].
+  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
+  destruct (sum_box (combine qb kl)) as [sl|] eqn:ESL; [|discriminate].
   destruct (sum_box (combine qb ku)) as [su|] eqn:ESU; [|discriminate]. cbv zeta in RF.
-  destruct (shares _ _ _ _ _ _) as [[[w0 wl] wu]|] eqn:EW; [|discriminate]. apply andb_prop in RF as [RF R3]. apply andb_prop in RF as [R1 R2]. apply Z.leb_le, IZR_le in R3.
-  assert (Q : inv qb (q t)) by (eapply times_sound; [apply (HA t Ht)|exact IQ|exact EQ|apply Hqkv; lia]).
-  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q K0)|exact ES0|apply Hs; lia]).
+  destruct (shares _ _ _ _ _ _) as [[[w0 wl] wu]|] eqn:EW; [|discriminate].
+  apply andb_prop in RF as [RF R3]. apply andb_prop in RF as [R1 R2]. apply Z.leb_le, IZR_le in R3.
+  assert (Q : inv qb (q t)) by (eapply times_sound; [apply (HA t Ht)|exact IQ|exact EQ|apply Hqkv;
+    lia]).
+  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q
+    K0)|exact ES0|apply Hs; lia]).
   assert (SL : forall i, (1 <= i <= t)%nat -> inb (if picks hh i then sl else su) (s i)).
   { intros i Hi. pose proof (KL i ltac:(lia)) as I. destruct (picks hh i).
     - eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q I)|exact ESL|apply Hs; lia].
     - eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q I)|exact ESU|apply Hs; lia]. }
-  destruct (shares_sound ex (picks hh) T n t s w s0 sl su w0 wl wu HX ltac:(lia) EW S0 SL Hw) as [W0 [WL WN]].
+  destruct (shares_sound ex (picks hh) T n t s w s0 sl su w0 wl wu HX ltac:(lia) EW S0 SL Hw) as
+    [W0 [WL WN]].
   assert (IY : infs yf (counts h cls t) y).
-  { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV). rewrite LB in EY, A3.
+  { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV).
+    rewrite LB in EY, A3.
     apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
     assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
-       Forall2 (fun F c => (let ch := nth c (Channels hh) no_channel in let '(nl, nh) := span (Number ch) in
-          counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some F) yb l ->
-       Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y -> Forall2 (fun F r => inf F (counts h cls t) r) yb y).
-    { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst; inversion H2; subst; constructor.
+       Forall2 (fun F c => (let ch := nth c (Channels hh) no_channel in let '(nl, nh) :=
+         span (Number ch) in
+          counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack
+            ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some F) yb l
+            ->
+       Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y ->
+         Forall2 (fun F r => inf F (counts h cls t) r) yb y).
+    { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst;
+        inversion H2; subst; constructor.
       2: { eapply IH; eauto. intros; apply HI; now right. }
       clear IH H1 H2. cbv zeta in *. set (ch := nth c (Channels hh) no_channel) in *.
-      pose proof (counts_in cls t ltac:(lia) (Number ch)) as SP. destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
-      assert (CF0 : channel_fits hh vx c ch = true) by (apply A3, HI; now left). unfold channel_fits in CF0. rewrite forallb_forall in CF0.
+      pose proof (counts_in cls t ltac:(lia) (Number ch)) as SP.
+      destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
+      assert (CF0 : channel_fits hh vx c ch = true) by (apply A3, HI; now left).
+      unfold channel_fits in CF0. rewrite forallb_forall in CF0.
       assert (CF : forall i, (1 <= i < n)%nat -> set_of h (Number ch) (cls i) = None /\
-        (let g := UnitOf ch * step_of h (Number ch) (cls i) in if picks hh i then sub (nth c (nth (cls i) vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch) else step_of h (Number ch) (cls i) =? 0) = true).
-      { intros i Hi. destruct (VL i Hi) as [C1 _]. specialize (CF0 (cls i) ltac:(apply in_seq; lia)). cbv zeta in CF0. rewrite (HPL i Hi) in CF0. fold (picks hh i) in CF0.
-        apply andb_prop in CF0 as [Q1 Q2]. split; [destruct (set_of h (Number ch) (cls i)); [discriminate|reflexivity]|exact Q2]. }
-      match goal with H : counter_form _ _ _ _ _ _ _ _ _ _ _ _ = Some _ |- _ => rename H into EF end.
-      pose proof EF as EF'. unfold counter_form in EF'. cbv zeta in EF'. destruct andb eqn:AA in EF'; [|discriminate]. clear EF'.
-      repeat (apply andb_prop in AA as [AA ?]). repeat match goal with H : (_ <=? _)%Z = true |- _ => apply Z.leb_le in H end.
+        (let g := UnitOf ch * step_of h (Number ch) (cls i) in if picks hh i then
+          sub (nth c (nth (cls i) vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch) else
+          step_of h (Number ch) (cls i) =? 0) = true).
+      { intros i Hi. destruct (VL i Hi) as [C1 _]. specialize (CF0 (cls i) ltac:(apply in_seq;
+          lia)). cbv zeta in CF0. rewrite (HPL i Hi) in CF0. fold (picks hh i) in CF0.
+        apply andb_prop in CF0 as [Q1 Q2]. split; [destruct (set_of h (Number ch) (cls i));
+          [discriminate|reflexivity]|exact Q2]. }
+      match goal with H : counter_form _ _ _ _ _ _ _ _ _ _ _ _ = Some _ |- _ =>
+        rename H into EF end.
+      pose proof EF as EF'. unfold counter_form in EF'. cbv zeta in EF'. destruct andb eqn:AA in
+        EF'; [|discriminate]. clear EF'.
+      repeat (apply andb_prop in AA as [AA ?]). repeat match goal with H : (_ <=? _)%Z = true |- _
+        => apply Z.leb_le in H end.
       match goal with H : sums _ ?r |- _ => rename H into SS; set (yc := r) in * end.
-      destruct (counter_sound (picks hh) T n t (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box))
-        w (fun i => at_channel c (v i)) (fun i => step_of h (Number ch) (cls i)) yc ltac:(lia)) as [Fy Ey]; try assumption.
+      destruct (counter_sound (picks hh) T n t (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch)
+        (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box))
+        w (fun i => at_channel c (v i)) (fun i => step_of h (Number ch) (cls i)) yc ltac:(lia)) as
+          [Fy Ey]; try assumption.
       - apply W0.
       - eapply abs_in; [|exact W0]. replace (- (2 * grid)) with (-2 * grid) by lia. exact R1.
       - apply size_of_box_sound. apply inv_at. exact V0.
-      - intros i Hi. destruct (WL i Hi) as [F1 I]. split; [exact F1|]. destruct (picks hh i) eqn:EPi.
-        + destruct (Nat.eqb_spec (picks_to (picks hh) t) 0) as [E0|]; [pose proof (picks_pos (picks hh) t i Hi EPi); lia|]. eapply near; [exact R2|exact I].
+      - intros i Hi. destruct (WL i Hi) as [F1 I]. split; [exact F1|].
+        destruct (picks hh i) eqn:EPi.
+        + destruct (Nat.eqb_spec (picks_to (picks hh) t) 0) as [E0|];
+            [pose proof (picks_pos (picks hh) t i Hi EPi); lia|]. eapply near; [exact R2|exact I].
         + eapply Rle_trans; [exact I|exact R3].
-      - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|]. destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
+      - intros i Hi. destruct i as [|i]; [apply (inv_at _ _ c V0)|].
+        destruct (VL (S i) ltac:(lia)) as [_ I]. apply (inv_at _ _ c I).
       - intros i Hi. destruct (VL i ltac:(lia)) as [C1 I]. pose proof (inv_at _ _ c I) as J. split.
-        + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound. apply nth_In. lia.
+        + eapply Rle_trans; [apply (size_of_box_sound _ _ J)|]. apply IZR_le. apply largest_sound.
+          apply nth_In. lia.
         + destruct (CF i ltac:(lia)) as [_ CFi]. cbv zeta in CFi. destruct (picks hh i).
           * eapply near; [exact CFi|exact J].
           * now apply Z.eqb_eq.
-      - rewrite <- (counts_count h cls (Number ch) t) in Ey by (intros i Hi; apply (CF i ltac:(lia))). eapply counter_form_sound; [exact EF|exact SP|exact Fy|exact Ey]. }
+      - rewrite <- (counts_count h cls (Number ch) t) in Ey by (intros i Hi;
+          apply (CF i ltac:(lia))). eapply counter_form_sound; [exact EF|exact SP|exact Fy|exact
+          Ey]. }
     eapply G; [|exact EY|exact Hy]. auto. }
   eapply out_sound; eauto. lia.
 Qed.

@@ -1,4 +1,5 @@
-(* The claim is about something: whatever a network is, the device gives some logits after every word. *)
+(* The claim is about something: whatever a network is, the device gives some logits after every
+   word. *)
 From Coq Require Import ZArith List.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network.
@@ -6,17 +7,22 @@ Import ListNotations.
 
 Definition some {A} (m : possible A) : Prop := exists a, m a.
 Lemma some_ret {A} (a : A) : some (ret a). Proof. now exists a. Qed.
-Lemma some_bind {A B} (m : possible A) (k : A -> possible B) : some m -> (forall a, some (k a)) -> some (bind m k).
+Lemma some_bind {A B} (m : possible A) (k : A -> possible B) : some m -> (forall a, some (k a)) ->
+  some (bind m k).
 Proof. intros [a Ha] H. destruct (H a) as [b Hb]. exists b, a. auto. Qed.
 Lemma some_mapM {A B} (f : A -> possible B) l : (forall a, some (f a)) -> some (mapM f l).
-Proof. intros H. induction l; cbn [mapM]; [apply some_ret|]. apply some_bind; auto. intros. apply some_bind; auto using some_ret. Qed.
-Lemma some_map2M {A B C} (f : A -> B -> possible C) : (forall a b, some (f a b)) -> forall l k, some (map2M f l k).
+Proof. intros H. induction l; cbn [mapM]; [apply some_ret|]. apply some_bind; auto. intros.
+apply some_bind; auto using some_ret. Qed.
+Lemma some_map2M {A B C} (f : A -> B -> possible C) : (forall a b, some (f a b)) ->
+  forall l k, some (map2M f l k).
 Proof.
   intros H l. induction l; intros [|b k]; cbn [map2M]; auto using some_ret.
   apply some_bind; auto. intros. apply some_bind; auto using some_ret.
 Qed.
-Lemma some_foldM {A B} (f : B -> A -> possible B) : (forall b a, some (f b a)) -> forall l b, some (foldM f l b).
-Proof. intros H l. induction l; intros b; cbn [foldM]; auto using some_ret. apply some_bind; auto. Qed.
+Lemma some_foldM {A B} (f : B -> A -> possible B) : (forall b a, some (f b a)) ->
+  forall l b, some (foldM f l b).
+Proof. intros H l. induction l; intros b; cbn [foldM]; auto using some_ret. apply some_bind; auto.
+Qed.
 
 Lemma some_sum x y : some (any_order x y).
 Proof.
@@ -26,8 +32,9 @@ Proof.
 Qed.
 
 Section Device.
-Variables (sums_of : list f32 -> list f32 -> f32 -> Prop) (sig gat th : f32 -> f32).
+Variables (sums_of : list f32 -> list f32 -> f32 -> Prop) (sig gat th : f32 -> f32 -> Prop).
 Hypothesis summable : forall x y, some (sums_of x y).
+Hypothesis bent : forall x, some (sig x) /\ some (gat x) /\ some (th x).
 Notation dev := (device sums_of sig gat th).
 Local Instance the_device : Arith f32 (list word) possible := dev.
 
@@ -49,9 +56,9 @@ Ltac go := repeat lazymatch goal with
   | |- some (quotient _ _) => apply some_equal
   | |- some (sqroot _) => apply some_equal
   | |- some (relu _) => apply some_equal
-  | |- some (sigmoid _) => apply some_equal
-  | |- some (tanh _) => apply some_equal
-  | |- some (forget_gate _) => apply some_equal
+  | |- some (sigmoid _) => apply bent
+  | |- some (tanh _) => apply bent
+  | |- some (forget_gate _) => apply bent
   | |- some (over_norm _ _) => apply some_equal
   | |- some (at_least_one _) => apply some_equal
   | |- some (match ?x with _ => _ end) => destruct x
@@ -65,11 +72,13 @@ Proof. destruct s as [[m p] q]. unfold one_block. go. Qed.
 Lemma some_all_blocks two bs : forall x s, some (all_blocks two bs x s).
 Proof.
   induction bs as [|b bs IH]; intros x [|t s]; cbn [all_blocks]; try apply some_ret.
-  apply some_bind; [apply some_one_block|]. intros [y t1]. apply some_bind; [apply IH|]. intros [z s1]. apply some_ret.
+  apply some_bind; [apply some_one_block|]. intros [y t1]. apply some_bind; [apply IH|].
+  intros [z s1]. apply some_ret.
 Qed.
 Lemma some_step n s a : some (step n s a).
 Proof.
-  unfold step. apply some_bind; [go|]. intros. apply some_bind; [apply some_all_blocks|]. intros [y s1]. go.
+  unfold step. apply some_bind; [go|]. intros. apply some_bind; [apply some_all_blocks|].
+  intros [y s1]. go.
 Qed.
 Lemma some_start n : some (start n).
 Proof. go. Qed.

@@ -5,22 +5,26 @@ Import ListNotations.
 Local Open Scope bool_scope.
 
 Definition same_label (a b : label) : bool :=
-  String.eqb (Name a) (Name b) && String.eqb (Type_ a) (Type_ b) && if list_eq_dec Nat.eq_dec (Shape a) (Shape b) then true else false.
+  String.eqb (Name a) (Name b) && String.eqb (Type_ a) (Type_ b) && if list_eq_dec Nat.eq_dec
+    (Shape a) (Shape b) then true else false.
 Lemma same_label_ok a b : same_label a b = true -> a = b.
 Proof.
-  unfold same_label. intros H. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply String.eqb_eq in H1, H2.
+  unfold same_label. intros H. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2].
+  apply String.eqb_eq in H1, H2.
   destruct (list_eq_dec _ _ _) as [E|]; [|discriminate]. destruct a, b; cbn in *; congruence.
 Qed.
 Fixpoint without (a : label) (l : list label) : option (list label) :=
   match l with
   | [] => None
-  | b :: l => if same_label a b then Some l else match without a l with Some k => Some (b :: k) | None => None end
+  | b :: l => if same_label a b then Some l else match without a l with Some k =>
+    Some (b :: k) | None => None end
   end.
 Lemma without_ok a l : forall k, without a l = Some k -> Permutation (a :: k) l.
 Proof.
   induction l as [|b l IH]; cbn; intros k H; [discriminate|]. destruct (same_label a b) eqn:E.
   - injection H as <-. now rewrite (same_label_ok _ _ E).
-  - destruct (without a l) as [j|]; [|discriminate]. injection H as <-. eapply perm_trans; [apply perm_swap|]. apply perm_skip. now apply IH.
+  - destruct (without a l) as [j|]; [|discriminate]. injection H as <-. eapply perm_trans;
+      [apply perm_swap|]. apply perm_skip. now apply IH.
 Qed.
 Fixpoint rearranged (a b : list label) : bool :=
   match a with
@@ -30,14 +34,20 @@ Fixpoint rearranged (a b : list label) : bool :=
 Lemma rearranged_ok a : forall b, rearranged a b = true -> Permutation a b.
 Proof.
   induction a as [|x a IH]; cbn; intros b H; [destruct b; [constructor|discriminate]|].
-  destruct (without x b) as [k|] eqn:E; [|discriminate]. eapply perm_trans; [apply perm_skip, IH, H|]. now apply without_ok.
+  destruct (without x b) as [k|] eqn:E; [|discriminate]. eapply perm_trans; [apply perm_skip, IH,
+    H|]. now apply without_ok.
 Qed.
 Definition has_tensors (expected : list label) (ts : list tensor) : bool :=
-  rearranged expected (map Label ts) && forallb (fun t => Nat.eqb (List.length (words_of t)) (size_of (Label t))) ts.
-Definition file_fits (hash : Z) (expected : list label) (ts : list tensor) : bool := has_tensors expected ts && Z.eqb (sha256 (file_of ts)) hash.
-Lemma file_fits_ok hash expected ts : file_fits hash expected ts = true -> is_file hash expected ts.
+  rearranged expected (map Label ts) && forallb (fun t => Nat.eqb (List.length (words_of t))
+    (size_of (Label t))) ts.
+Definition file_fits (hash : Z) (line : string) (expected : list label) (ts : list tensor) : bool
+  :=
+  has_tensors expected ts && Z.eqb (sha256 (described line ts)) hash.
+Lemma file_fits_ok hash line expected ts : file_fits hash line expected ts = true ->
+  is_file hash line expected ts.
 Proof.
-  unfold file_fits, has_tensors. intros H. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. repeat split.
+  unfold file_fits, has_tensors. intros H. apply andb_prop in H as [H H3].
+  apply andb_prop in H as [H1 H2]. repeat split.
   - now apply Z.eqb_eq.
   - now apply rearranged_ok.
   - apply Forall_forall. intros t Ht. rewrite forallb_forall in H2. now apply Nat.eqb_eq, H2.

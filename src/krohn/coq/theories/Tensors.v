@@ -7,16 +7,21 @@ Local Open Scope string_scope.
 Inductive run_of_words := Run (n : N) (w : Z).
 Record label := { Name : string; Type_ : string; Shape : list nat }.
 Record tensor := { Label : label; Runs : list run_of_words }.
-Definition words_of (t : tensor) : list word := flat_map (fun r => let '(Run n w) := r in repeat w (N.to_nat n)) (Runs t).
+Definition words_of (t : tensor) : list word :=
+  flat_map (fun r => let '(Run n w) := r in repeat w (N.to_nat n)) (Runs t).
 Definition size_of (l : label) : nat := fold_right Nat.mul 1%nat (Shape l).
 Definition bytes_of (l : label) : nat := if Type_ l =? "F32" then 4 else 8.
-(* {"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}, filled with spaces; before it its length, after it the words *)
+(* {"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...}, filled with spaces; before
+   it its length, after it the words *)
 Definition decimal (n : nat) : string := NilEmpty.string_of_uint (Nat.to_uint n).
 Fixpoint entries (begin : N) (ls : list label) : list string :=
   match ls with
   | [] => []
-  | l :: ls => let stop := (begin + N.of_nat (bytes_of l) * N.of_nat (size_of l))%N in let n z := NilEmpty.string_of_uint (N.to_uint z) in
-      ("""" ++ Name l ++ """:{""dtype"":""" ++ Type_ l ++ """,""shape"":[" ++ String.concat "," (map decimal (Shape l)) ++
+  | l :: ls =>
+      let stop := (begin + N.of_nat (bytes_of l) * N.of_nat (size_of l))%N in
+      let n z := NilEmpty.string_of_uint (N.to_uint z) in
+      ("""" ++ Name l ++ """:{""dtype"":""" ++ Type_ l ++
+       """,""shape"":[" ++ String.concat "," (map decimal (Shape l)) ++
        "],""data_offsets"":[" ++ n begin ++ "," ++ n stop ++ "]}") :: entries stop ls
   end.
 Definition file_of (ts : list tensor) : list Z :=
@@ -24,9 +29,13 @@ Definition file_of (ts : list tensor) : list Z :=
   let header := (h ++ repeat 32%Z ((8 - List.length h mod 8) mod 8))%list in
   (little_endian 8 (Z.of_nat (List.length header)) ++ header ++
    flat_map (fun t => flat_map (little_endian (bytes_of (Label t))) (words_of t)) ts)%list.
-(* The file has this hash, exactly these tensors, and as many words as their shapes say. *)
-Definition is_file (hash : Z) (expected : list label) (ts : list tensor) : Prop :=
-  sha256 (file_of ts) = hash /\ Permutation expected (map Label ts) /\ Forall (fun t => List.length (words_of t) = size_of (Label t)) ts.
+(* A line, which says what the shapes leave open, with the file after it has this hash; the file
+   has exactly these tensors, and as many words as their shapes say. *)
+Definition described (line : string) (ts : list tensor) : list Z :=
+  (text line ++ 10%Z :: file_of ts)%list.
+Definition is_file (hash : Z) (line : string) (expected : list label) (ts : list tensor) : Prop :=
+  sha256 (described line ts) = hash /\ Permutation expected (map Label ts) /\
+  Forall (fun t => List.length (words_of t) = size_of (Label t)) ts.
 (* A tensor by its name, as one list of words, or as a matrix by its columns, *)
 Definition words_named (ts : list tensor) (name : string) : list word :=
   match find (fun t => Name (Label t) =? name) ts with Some t => words_of t | None => [] end.
