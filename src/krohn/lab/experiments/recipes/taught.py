@@ -182,11 +182,8 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     ]
     if not bars:
         return {}
-    title = "Words read to 99% of the letters, by the median of the replicates that get there"
-    axis = f"of the map's {MAP_WORDS:,} words"
-    note = (
-        f"{caption.partition(',')[0]}, T = {rows[0]['length']}; beside each bar how many replicates get there"
-    )
+    title, axis = "Words read to 99% of the letters", f"of the map's {MAP_WORDS:,} words"
+    note = f"T = {rows[0]['length']}; the median of the replicates that get there"
     return {"taught": bar_chart(bars, title=title, y_axis=axis, note=note)}
 
 
