@@ -3,9 +3,7 @@
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 
 from krohn.check.arithmetic.format import Format
@@ -40,11 +38,8 @@ def representative_row(patch: pytest.MonkeyPatch) -> None:
 def two_stores(patch: pytest.MonkeyPatch) -> None:
     """Product, bias and stream are stored three times, and two are counted."""
 
-    def any_sum(self: Format, size: Any, terms: Any, unit: Any = 0.0) -> Any:
-        off = self.inner.error(size * (1 + 2.0**-40), terms, terms)
-        return np.where(self.outer.holds(unit, size), 0.0, off + 2 * self.rounding(size + off))
-
-    patch.setattr(Format, "any_sum", any_sum)
+    right = Format.any_sum
+    patch.setattr(Format, "any_sum", lambda *given: right(*given, stores=2.0))
 
 
 Mistake = Callable[[pytest.MonkeyPatch], None]

@@ -17,6 +17,9 @@ from krohn.check.transformer.machine import Setting
 from krohn.check.verdict import inside
 
 
+# Hypotheses: ``stream`` bounds each channel at every position. Conclusion: nothing overflows, read or not.
+# Why: plain intervals through the network's own operations; a sum is refused if its terms, all positive,
+# could reach the end of the format, so no order of adding overflows.
 def finite_attention(setting: Setting, stream: Real, layer: Layer, norm: Norm, positions: int) -> None:
     """Refuses unless every number of the heads, and of the stream after them, is finite."""
     fmt, rows = setting.fmt, whole(stream.shaped(1, -1))

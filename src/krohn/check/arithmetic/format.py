@@ -349,17 +349,19 @@ class Format:
         off = np.where(single[:, None], 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
-    def any_sum(self, size: Array, terms: Array | float, unit: Array | float = 0.0) -> Array:
+    def any_sum(
+        self, size: Array, terms: Array | float, unit: Array | float = 0.0, stores: float = 3.0
+    ) -> Array:
         """Error of a sum of ``terms`` products of this total size, bias and stream included.
 
         The product is stored, then with the bias, then with the stream: three roundings of numbers that the
-        roundings before may have enlarged. 0 where all terms are known multiples of ``unit`` and every
-        partial sum fits the format.
+        roundings before may have enlarged; two without a stream. 0 where all terms are known multiples of
+        ``unit`` and every partial sum fits the format.
         """
         first = self.inner.error(ample(size), terms, terms)
-        grown = size + 3 * first + 3 * self.rounding(size + first)
+        grown = size + stores * (first + self.rounding(size + first))
         off = self.inner.error(ample(grown), terms, terms)
-        return np.where(self.outer.holds(unit, size), 0.0, off + 3 * self.rounding(grown))
+        return np.where(self.outer.holds(unit, size), 0.0, off + stores * self.rounding(grown))
 
     def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
         """Error of y @ matrix where y is computed up to ``off`` from a number of this size, and stored."""

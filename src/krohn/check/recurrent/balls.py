@@ -103,13 +103,13 @@ class DiagonalBalls:
         unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
         moving = (x.radius > 0).astype(np.float64) @ there > 0
         terms = (x.size > 0).astype(np.float64) @ there + (b != 0)
-        lost = self.fmt.any_sum(size, terms, np.where(moving, 0.0, unit))
+        lost = self.fmt.any_sum(size, terms, np.where(moving, 0.0, unit), stores=2.0)  # product and bias
         return Ball(x.middle @ w + b, ample(x.radius @ np.abs(w)) + lost)
 
     def plus(self, x: Ball, y: Ball) -> Ball:
         """x + y; where both are points that fit, nothing is rounded."""
         unit = np.where(x.radius + y.radius > 0, 0.0, np.minimum(lowest_bit(x.middle), lowest_bit(y.middle)))
-        lost = self.fmt.any_sum(x.size + y.size, 2.0, unit)
+        lost = self.fmt.any_sum(x.size + y.size, 2.0, unit, stores=2.0)
         return Ball(x.middle + y.middle, ample(x.radius + y.radius) + lost)
 
     def mix(self, prefix: str, window: Ball, memory: Ball) -> tuple[Ball, Ball]:

@@ -116,6 +116,9 @@ def fits(network: Network, automaton: Automaton) -> bool:
     return bool(whole and shown and 0 <= automaton.start < states)
 
 
+# Rule: the embedding.
+# Hypotheses: none. Conclusion: at letter t the stream is in the box of (clock reading at t, letter), plus its
+# code where the clock does not tell it. Why: each sum token + position is in the hull of its class.
 def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> Moment:
     """Token plus position, rounded once. Position codes that are constant or periodic become part of the
     classes (clock reading, letter): the box of a class is the hull over all positions with its reading.

@@ -36,6 +36,13 @@ Term = tuple[int, int, int, tuple[tuple[int, int], ...]]
 """Number of a kind and of a channel; the axis of left(q), or -1; axes of own points, each with its point."""
 
 
+# Rule: two windows are composed.
+# Hypotheses: units are grouped by the points they see, at most two; kept channels count as units that copy.
+# Conclusion: row y of the channel of point q holds what it has for all x = left(q) with own(x) = y.
+# Why: units add up. Each group is run on all values of its points, by the network's own matrices; its part
+# for (x, y) is the hull over the points that x and y leave open. The error of a left number is one number
+# for all groups that see it in one channel, so it cancels where they subtract it. Every addend is rounded in
+# one sum with the bias and the stream, which is stored three times.
 def composed(
     setting: Setting,
     coded: Real,

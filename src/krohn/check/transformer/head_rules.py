@@ -168,6 +168,13 @@ def counted_by(look: Look) -> Counted:
     return every if (here & there).any() or not near.any() else Counted(near, here, stands)
 
 
+# Rule: a head that adds up.
+# Hypotheses: at each letter t the scores of all letters that count lie in one interval, whatever stands
+# where; which positions count does not depend on the word; class c adds steps[c] to the counters.
+# Conclusion: the head writes wide · Z, Z being the steps added up so far, plus a number in the box.
+# Why: softmax gives equal scores equal weights, so the head writes Σ w·v·W_C with w in one interval. Less
+# wide · Z that is at most as many terms as letters count, each in the hull over classes of w·v·W_C − wide ·
+# steps. Padding and letters that do not count add weight times value; then comes rounding.
 def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
     """Counted letters have equal weights: what class c adds beyond its steps, and the worth of counters."""
     moment, fmt, tau = look.moment, look.fmt, look.tau
@@ -259,6 +266,8 @@ class Memory:
     filled: Flags  # (state, letter, cell)
 
 
+# Lead of a position: its least score less the logarithm of what all others weigh together at most. If it is
+# positive, others have at most e^(−lead) of the weight of this one: the head copies its value but for a leak.
 def lead_back(look: Look, distance: int) -> Lead:
     """The lead of the position ``distance`` back (or the first), at every letter, for all classes."""
     lead = Lead()
@@ -272,6 +281,12 @@ def lead_back(look: Look, distance: int) -> Lead:
     return lead
 
 
+# Rule: a head that looks back.
+# Hypotheses: at every letter the position ``distance`` back, or the first one, is visible and leads, whatever
+# the classes are; state 0 holds the values of the last paddings, and each letter shifts the line of values
+# and adds its steps to their offsets.
+# Conclusion: at (state, letter) the head writes the value at the end of the line, less its counters' offset.
+# Why: the line holds what stands there, by induction over letters; the lead says that it is copied.
 def look_back(look: Look, rule: Back, new: Lifted) -> Part:
     """The head copies from ``distance`` back: every state holds the values of the last positions."""
     k, value_of = rule.distance, _grouping(rule.value_of, look.moment.classes + look.tau)
@@ -296,6 +311,13 @@ def look_back(look: Look, rule: Back, new: Lifted) -> Part:
     return Part(values, now[..., k], far[:, :, k], carried, rest)
 
 
+# Rule: a head that remembers.
+# Hypotheses: each key belongs to cells; a state holds the value of the latest (earliest) member of each, from
+# padding on; for each query the cells are ordered, one of them is not empty, and its latest member leads all
+# that can be there while better cells are empty.
+# Conclusion: at (state, letter) the head writes the value that the first cell with a member holds.
+# Why: cells hold what was read, by induction; while no better cell has a member, only members of this cell
+# and of worse ones compete, and the lead is over all of them together.
 def remember(look: Look, rule: Cells, new: Lifted) -> Part:
     """The head copies from the latest member of the best cell that has one."""
     value_of, groups = _grouping(rule.value_of, look.moment.classes + look.tau), len(look.keys)

@@ -188,6 +188,10 @@ class Lifted:
         return np.repeat(self.live[:, None], self.step.follow.shape[1], axis=1)
 
 
+# Rule: a machine over another one.
+# Hypotheses: state 0 lies over state 0; where both a state and the next one read letters, moving and then
+# going down is going down and then moving. Conclusion: each run below has a run above it, letter by letter.
+# Why: induction over letters. A state that only the last letter reaches is followed by nothing.
 def lifted(moment: Moment, step: Lift) -> Lifted:
     """Proves that every run of the moment's machine lifts to a run of the new machine."""
     old, follow, base = moment.machine, step.follow, step.base
@@ -203,6 +207,11 @@ def lifted(moment: Moment, step: Lift) -> Lifted:
     return Lifted(step, live, moves, own, steps, old.letter.repeat(choices), choices)
 
 
+# Rule: merging.
+# Hypotheses: states with one label act, show and count alike, for those that read letters; new counters are
+# turn · (old ones). Conclusion: the claim holds of the merged machine, with boxes joined class by class.
+# Why: wide · Z = wide' · turn · Z + (wide − wide' · turn) · Z, and the last part, over the range of Z, joins
+# the box.
 def merge(moment: Moment, step: Merge) -> Moment:
     """Merges states and classes; replaces counters by new ones, or absorbs their values into the boxes."""
     old, states, classes, turn = moment.machine, step.states, step.classes, step.turn
@@ -252,6 +261,11 @@ class Situations:
         return self.table[:, wanted]
 
 
+# Rule: what states know of counters.
+# Hypotheses: the start knows the fold of 0; for each value that a state allows some choice of the letter
+# leads to a state that allows the value after it; at most one counter needs choices.
+# Conclusion: each run lifts to one in which every state knows the fold of each counter before its letter.
+# Why: choose by that one counter. After the last letter no state rules anything out, so all values stay.
 def follow_folds(setting: Setting, moment: Moment, step: Tabulate, new: Lifted) -> Situations:
     """Proves that for each value of a counter some choice leads to a value that the next state allows."""
     follow, counters = step.lift.follow, len(moment.low)

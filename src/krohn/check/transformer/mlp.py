@@ -33,6 +33,12 @@ MOST_HELD = 1 << 22
 BLOCK = 1 << 20
 
 
+# Rule: an MLP.
+# Hypotheses: those of ``follow_folds``; blocks that are run as one have no heads between them; where one has
+# a LayerNorm, the stream before it stays in what that was bounded for.
+# Conclusion: after x ← keep x + mlp(x) the class shown has the hull of all its rows, less wide' · Z.
+# Why: each (class, values of the counters that outputs depend on) is a row, and rows are run by the network's
+# own matrices; counters that nothing reads, and whose worth stays, cancel.
 def tabulate(block: "Block", layers: tuple[Layer, ...]) -> Moment:
     """The claim after ``x ← keep x + mlp(x)`` of each layer; without any, counters are only written out."""
     setting, moment, step, new = block.setting, block.moment, block.step, block.new

@@ -34,6 +34,11 @@ AFTER = np.array([[STATUS.index(_after(*status, *divmod(n, 2))) for status in ST
 """The next status, by 2 · one + two and the status."""
 
 
+# Rule: a race.
+# Hypotheses: both heads remember, by a lead, and carry no counters; which of them copies the current letter
+# follows from state and letter. Conclusion: their sum is in a box by both values and the possible distances.
+# Why: the distance is 0 or 1 when a letter is copied and grows by one with each letter that is not, clamped
+# to ±2; all distances that some run has at a state are followed.
 def race(setting: Setting, new: Lifted, parts: tuple[Part, Part]) -> tuple[Part, Part]:
     """Both parts, with their sum in the first one: its rows are (value, value, distances)."""
     memories = [_memory(part) for part in parts]

@@ -15,6 +15,10 @@ TINY = 1 / 1024
 """If errors are below this share of the largest logit, the weights are at fault, not rounding."""
 
 
+# Rule: the read-out.
+# Hypotheses: in each class one logit is above all others for every number of its box, LayerNorm included.
+# Conclusion: whatever word shows this class, the output is that one; the margin is the least lead.
+# Why: logits are run as affine forms of the box: what two of them share cancels in their difference.
 def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers, float]:
     """The output of each class, and the least lead of its logit over the others."""
     rows = moment.over_counters(moment.box, moment.wide) + moment.codes
@@ -57,6 +61,10 @@ def _leads(
     return states, others, leads.min(axis=1), ideal, form.box.size.max(axis=1)
 
 
+# Rule: simulation.
+# Hypotheses: on all pairs of states that words of at most ``length`` letters reach together, the class shown
+# decodes to what the automaton shows. Conclusion: the network is right on these words.
+# Why: for each word some run of the machine has the stream in its boxes, and all runs are followed here.
 def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Automaton, length: int) -> int:
     """Breadth-first over pairs of machine and automaton states, up to ``length`` letters."""
     size = len(automaton.table)

@@ -103,6 +103,13 @@ def _by_value(box: Real, scan: Scan) -> Real:
     return Real(lo, hi)
 
 
+# Rule: a layer of a scan.
+# Hypotheses: each head that writes looks a whole number of windows back, and its position leads whatever is
+# there; it takes one point to a channel, and no channel gets two maps; a unit of the MLP sees at most two
+# points; every number is finite, read or not.
+# Conclusion: if channel p held m(p) for windows of w positions, it does for windows of w times as many.
+# Why: for window maps l (left) and o (own), channel q must hold o(l(q)). What units add to it depends on
+# l(q) = x and o(x) = y through the points they see: n² cases, and for each the hull over all other points.
 def compose(
     setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int
 ) -> tuple[Moment, int]:
