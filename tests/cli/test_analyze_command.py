@@ -117,13 +117,13 @@ def test_one_layer_of_c2_has_constant_heads_and_an_mlp_that_grows(capsys: pytest
     text = capsys.readouterr().out
     assert f"depth        1, optimal for words of more than 1 letter\ngrows        {GROWTH}\n" in text
     keys = ("depth", "heads", "head_dim", "mlp_depth", "mlp_width")
-    for length, narrow in ((100, 8), (1_000, 23), (10_000, 72)):
-        built = {
-            objective: krohn.compile("C2", length, method="cascade", objective=objective).sizes()
-            for objective in ("depth", "blocks")
-        }
-        assert [built["depth"][key] for key in keys] == [1, 1, 1, 4, narrow]
-        assert [built["blocks"][key] for key in keys] == [1, 1, 1, 1, length + 1]
+    for objective, length, hidden, width in (
+        ("parameters", 100, 4, 8),
+        ("parameters", 1_000, 4, 23),
+        ("blocks", 100, 1, 101),
+    ):
+        built = krohn.compile("C2", length, method="cascade", objective=objective).sizes()
+        assert [built[key] for key in keys] == [1, 1, 1, hidden, width]
 
 
 def test_one_layer_of_d8_is_a_property_of_its_two_letters() -> None:
