@@ -109,9 +109,12 @@ def accepted(request: Request) -> CompiledNetwork:
 
 
 def _doubts(network: CompiledNetwork, dtype: str, budget: Budget) -> Iterator[str]:
-    """Why the network is not taken: what is known before the checker is asked, then what it says."""
+    """Why the network is not taken: it is far too long for the format, or the checker says why.
+
+    Estimates of what a format supports are coarse: only words of four times that length are not tried.
+    """
     if network.program is not None:
-        yield from precision_faults(network.program, network.length, dtype)
+        yield from precision_faults(network.program, -(-network.length // 4), dtype)
     if why := refusal(network, dtype, budget):
         yield why
 

@@ -117,6 +117,9 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
     help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
 )
 @click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
+@click.option(
+    "--largest", is_flag=True, help="Where the proof fails: find the largest length that is proved; slow."
+)
 @json_option
 def command(
     directory: Path,
@@ -133,6 +136,7 @@ def command(
     device: str,
     tokens: Path | None,
     kernel: bool,
+    largest: bool,
     as_json: bool,
 ) -> None:
     """Decide from the files in DIRECTORY whether the network is proved right on every word.
@@ -174,6 +178,7 @@ def command(
         effort=effort,
         device=device,
         tokens=tokens,
+        largest=largest,
     )
     report(result, out, as_argument=as_argument, as_json=as_json)
 
@@ -208,7 +213,8 @@ def summary(verdict: Verification) -> str:
         lines.append(f"counterexample: {shown}")
     elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED):
         known = f"certified in {verdict.dtype} up to length {verdict.largest}"
-        lines.append(known if verdict.largest else "no counterexample found: undecided")
+        sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
+        lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
     lines.append(verdict.identity.sentence())
     opinion = verdict.second_opinion
     if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:

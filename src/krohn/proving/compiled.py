@@ -46,7 +46,7 @@ def verify_compiled(
     automaton: Semiautomaton | None = None,
     renamed: bool = False,
     second_opinion: bool = True,
-    largest: bool = True,
+    largest: bool = False,
     lowers_again: bool = False,
 ) -> Verification:
     """Decides from the weights whether the network is right on every word of length ≤ ``length``.

@@ -41,7 +41,7 @@ class Question:
         renamed: allow its names of states and letters to differ from the network's.
         chunks: whether the chunked form of a recurrent network must be proved, too.
         second_opinion: also run all short words, independently of the proof.
-        largest: if the proof fails, find the largest length that is proved.
+        largest: if the proof fails, find the largest length that is proved; this may take minutes.
         effort: for a trained network: how many words to run.
         device: the torch device for a trained network.
         tokens: of letters and states, for a network that krohn did not write.
@@ -53,7 +53,7 @@ class Question:
     renamed: bool = False
     chunks: bool = False
     second_opinion: bool = True
-    largest: bool = True
+    largest: bool = False
     effort: float = 1.0
     device: str = "cpu"
     tokens: Any = None
@@ -72,7 +72,7 @@ def verify(
     chunks: bool = False,
     as_claimed: bool = False,
     second_opinion: bool = True,
-    largest: bool = True,
+    largest: bool = False,
     effort: float = 1.0,
     device: str = "cpu",
     tokens: Any = None,
@@ -102,7 +102,7 @@ def verify(
     chunks: bool = False,
     as_claimed: bool = False,
     second_opinion: bool = True,
-    largest: bool = True,
+    largest: bool = False,
     effort: float = 1.0,
     device: str = "cpu",
     tokens: Any = None,
@@ -127,7 +127,7 @@ def verify(
         chunks: ask for the form that reads many letters at once, too, as ``krohn run --chunks`` does.
         as_claimed: ask of a certificate no more than it claims: perhaps fewer or shorter words.
         second_opinion: also run all short words, independently of the proof.
-        largest: if the proof fails, find the largest length that is proved.
+        largest: if the proof fails, find the largest length that is proved; this may take minutes.
         effort: for a trained network: how many words to run; 1 is a few seconds.
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or

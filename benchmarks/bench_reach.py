@@ -1,0 +1,210 @@
+"""What ``krohn compile`` proves by default, and how far: everyday patterns and longer words.
+
+    python benchmarks/bench_reach.py patterns [--length 64] [--every N]
+    python benchmarks/bench_reach.py growth [--lengths 100 1000 4000] [NAME …]
+    python benchmarks/bench_reach.py longest [--dtype float32] [--most 4096] [NAME …]
+
+``patterns``: 100 patterns of everyday use, for both targets: how many are proved in float32, CPU seconds and
+blocks. ``growth``: for the paper's 19 automata and abab, depth, blocks, proof and CPU seconds at each length,
+and the slope of the seconds in log–log. ``longest``: by doubling and bisection the largest length at which
+what is compiled is proved in a format. Aim: everything proved in float32, at T = 1,000 within 15 s and at
+4,000 within 45 s. ``tools/size_table.py`` writes the sizes beside the paper's best.
+"""
+
+import argparse
+import math
+import statistics
+import time
+from collections.abc import Sequence
+
+import krohn
+from krohn.errors import KrohnError
+from krohn.network.compiled import CompiledNetwork
+
+AUTOMATA = (
+    *(f"C{n}" for n in range(2, 9)),
+    *("C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5", "S5", "Grid4", "Grid9", "Dyck4,2", "abab"),
+)
+NUMBER, HEX, NAME = "[0-9]+", "[0-9a-f]+", "[a-z][a-z0-9_]*"
+PATTERNS = (
+    *(
+        NUMBER,
+        f"-?{NUMBER}",
+        f"[-+]?{NUMBER}",
+        f"{NUMBER}(\\.{NUMBER})?",
+        r"0|[1-9][0-9]*",
+        r"-?(0|[1-9][0-9]*)",
+    ),
+    *(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", r"[0-9]{3}", r"[0-9]{5}", r"[0-9]{5}(-[0-9]{4})?"),
+    *(r"[0-9]{3}-[0-9]{4}", r"\([0-9]{3}\)_[0-9]{3}-[0-9]{4}", r"\+[0-9]{2}_[0-9]+", r"[0-9]{2}:[0-9]{2}"),
+    *(
+        r"[0-9]{2}:[0-9]{2}:[0-9]{2}",
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
+        r"[0-9]{2}/[0-9]{2}/[0-9]{4}",
+        r"[01]?[0-9]",
+    ),
+    *(r"[0-9]{1,3}(,[0-9]{3})*", r"\$[0-9]+\.[0-9]{2}", r"[0-9]+%", f"0x{HEX}", f"#{HEX}", r"#[0-9a-f]{6}"),
+    *(r"#[0-9a-f]{3}([0-9a-f]{3})?", r"[01]+", r"[01]{8}", r"(0|1)*00", r"(0|1)*1(0|1)", r"0*10*", r"(01)*"),
+    *(
+        NAME,
+        r"[A-Z][a-z]*",
+        r"[a-z]+",
+        r"[A-Z]+",
+        r"[a-z]+(-[a-z]+)*",
+        r"[a-z]+([A-Z][a-z]+)*",
+        r"[a-z]+(_[a-z]+)*",
+    ),
+    *(
+        f"{NAME}(\\.{NAME})*",
+        f"{NAME}\\(\\)",
+        f"{NAME}={NUMBER}",
+        f"({NAME};)*",
+        f"{NAME}(,{NAME})*",
+        r"'[a-z_]*'",
+    ),
+    *(
+        r"\"[a-z_]*\"",
+        r"\"([a-z]|\\\\.)*\"",
+        r"//[a-z_]*",
+        r"/\*[a-z_]*\*/",
+        r"#[a-z_]*",
+        r"<[a-z]+>",
+        r"</[a-z]+>",
+    ),
+    *(r"<[a-z]+/?>", r"\[[a-z]*\]", r"\{[a-z]*\}", r"[a-z]+@[a-z]+\.[a-z]+", r"[a-z.]+@[a-z]+(\.[a-z]+)+"),
+    *(
+        r"https?://[a-z.]+",
+        r"https?://[a-z.]+(/[a-z]*)*",
+        r"(www\.)?[a-z]+\.(com|org)",
+        r"/([a-z]+/)*",
+        r"\.\./[a-z]*",
+    ),
+    *(r"[a-z]+\.(txt|md)", r"[a-z]+\.[a-z]{2,4}", r"([a-z]+/)*[a-z]+\.py", r"-[a-z]", r"--[a-z]+(=[a-z]+)?"),
+    *(
+        r"[0-9]+\.[0-9]+\.[0-9]+",
+        r"v[0-9]+(\.[0-9]+)*",
+        r"[0-9]{1,3}(\.[0-9]{1,3}){3}",
+        r"([0-9a-f]{2}:){5}[0-9a-f]{2}",
+    ),
+    *(
+        r"(true|false)",
+        r"(yes|no)?",
+        r"(GET|POST|PUT)",
+        r"(mon|tue|wed|thu|fri)",
+        r"(red|green|blue)",
+        r"if|else|while",
+    ),
+    *(
+        r"(a|b)*abb",
+        r"(ab)*",
+        r"(ab|ba)*",
+        r"a*b*",
+        r"a*b*c*",
+        r"(a|b)*aa(a|b)*",
+        r"(b|ab)*a?",
+        r"b*(ab*ab*)*",
+    ),
+    *(
+        r"(a|b)*a(a|b)",
+        r"(a|b)*a(a|b)(a|b)",
+        r"(a|b)*(abc|cab)(a|b)*",
+        r"(a|b|c)*abc",
+        r"a(b|c)*d",
+        r"(a|bc)*",
+        r"a+b+",
+    ),
+    *(
+        r"(aa)*",
+        r"(aaa)*",
+        r"(aa|aaa)*",
+        r"ab?c?",
+        r"[^a]*",
+        r"[^ab]*ab",
+        r"[a-z]{3,}",
+        r"[a-z]?[0-9]",
+        r"x[0-9]{2}y",
+    ),
+)
+
+
+def timed(spec: str, length: int, **options: str) -> tuple[float, CompiledNetwork | None]:
+    start = time.process_time()
+    try:
+        network = krohn.compile(spec, length, **options)  # type: ignore[call-overload]
+    except KrohnError:
+        network = None
+    return time.process_time() - start, network
+
+
+def patterns(length: int, every: int) -> None:
+    for target in ("state", "observation"):
+        spent, blocks, proved, listed = [], [], 0, PATTERNS[::every]
+        for pattern in listed:
+            seconds, network = timed(f"regex:{pattern}", length, target=target)
+            held = network is not None and network.proved == "float32"
+            proved += held
+            spent.append(seconds)
+            if network is not None:
+                blocks.append(network.transformer.num_blocks)
+            if not held:
+                print(f"  not proved in float32, {target}: {pattern}")
+        shown = f"CPU s median {statistics.median(spent):.1f}, most {max(spent):.1f}"
+        print(
+            f"{target}: {proved} of {len(listed)} proved in float32 at T = {length}; {shown}; "
+            f"blocks median {statistics.median(blocks):g}, most {max(blocks)}",
+            flush=True,
+        )
+
+
+def growth(names: Sequence[str], lengths: Sequence[int]) -> None:
+    for name in names:
+        cells, spent = [], []
+        for length in lengths:
+            seconds, network = timed(name, length)
+            spent.append(seconds)
+            if network is None:
+                cells.append(f"T {length:,}: refused")
+                continue
+            net = network.transformer
+            sizes = f"{net.depth} layers, {net.num_blocks} blocks, {network.proved or 'not proved'}"
+            cells.append(f"T {length:,}: {sizes}, {seconds:.1f} s")
+        slope = math.log(spent[-1] / spent[0]) / math.log(lengths[-1] / lengths[0]) if len(spent) > 1 else 0.0
+        print(f"{name:9} " + " | ".join(cells) + f" | slope {slope:.2f}", flush=True)
+
+
+def longest(names: Sequence[str], dtype: str, most: int) -> None:
+    def holds(name: str, length: int) -> bool:
+        network = timed(name, length, dtype=dtype)[1]
+        return network is not None and network.proved == dtype
+
+    for name in names:
+        low, high = 0, 64
+        while high <= most and holds(name, high):
+            low, high = high, 2 * high
+        while high - low > max(1, low // 32) and low < most:
+            middle = (low + high) // 2
+            low, high = (middle, high) if holds(name, middle) else (low, middle)
+        print(f"{name:9} proved in {dtype} up to {'at least ' * (low >= most)}T = {low:,}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("what", choices=("patterns", "growth", "longest"))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 4000])
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th pattern")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--most", type=int, default=4096)
+    given = parser.parse_args()
+    names = given.names or AUTOMATA
+    if given.what == "patterns":
+        patterns(given.length, given.every)
+    elif given.what == "growth":
+        growth(names, given.lengths)
+    else:
+        longest(names, given.dtype, given.most)
+
+
+if __name__ == "__main__":
+    main()
