@@ -31,7 +31,7 @@ from krohn.cli.app import COMMANDS
 from krohn.cli.process import run_as_process
 
 ROOT = Path(__file__).parents[1]
-SECONDS, BYTES = 20, 2 << 30
+SECONDS, BYTES = 20, 1 << 30
 LONG = ("train", "atlas")
 """Commands that work for as long as they are asked to: steps of training, all automata of a size."""
 NEGATIVE = re.compile(
