@@ -23,7 +23,7 @@ krohn.build = function (drawing) {
     plan: { method: "scan", levels: 0, components: [], heads },
     network: { method: "scan", mask: "causal", length: krohn.BUILT_LENGTH, padding: 1, shape: Array.from({ length: layers }, () => [1, 2]), tensors: scan.tensors },
     meaning: { ...krohn.scanMeaning(names, layers), heads, head_words: heads, maps: [], registers: {}, coordinates: [], codes: [] },
-    sizes: { theorem: "", rows: Object.entries(size).map(([name, built]) => ({ name, built, recipe: null, bound: null, corrected: null })) },
+    sizes: { theorem: "", rows: Object.entries(size).map(([name, built]) => ({ name, built, recipe: null })) },
     certificate: null,
   };
 };

@@ -69,16 +69,15 @@ krohn.component = function (part) {
   return krohn.make("span", { class: `part ${kind.replace(" ", "-")}` }, krohn.make("b", {}, part.group || kind), ` ${part.tiles} states `, ...factors);
 };
 
-/* Bars on a logarithmic scale: built, the paper's own recipe, the bound that its theorem states. */
+/* Bars on a logarithmic scale: built, and what the paper's own statements give at best. */
 krohn.showSizes = function (sizes) {
   const columns = [
     ["built", "built here"],
-    ["recipe", "the paper’s recipe"],
-    ["bound", `bound of ${sizes.theorem}`],
+    ["recipe", "the paper at its best"],
   ];
   const written = (value) => krohn.text(value).replace(/^(\d(?:\.\d+)?)e\+?(\d+)$/, (_, digits, power) => (digits === "1" ? "" : `${digits}·`) + `10${krohn.raised(power)}`);
   const magnitude = (value) => (typeof value === "number" ? Math.log10(Math.max(1, value)) : krohn.exponent(value));
-  const rows = sizes.rows.filter((row) => row.bound !== null || row.recipe !== null).map((row) => {
+  const rows = sizes.rows.filter((row) => row.recipe !== null).map((row) => {
     const most = Math.max(...columns.map(([key]) => (row[key] === null ? 0 : magnitude(row[key]))), 1);
     const bars = columns
       .filter(([key]) => row[key] !== null)
@@ -99,7 +98,7 @@ krohn.showSizes = function (sizes) {
     if (built[name] !== undefined) list.append(krohn.make("dt", {}, name === "dim" ? "width" : krohn.LABELS[name]), krohn.make("dd", {}, krohn.text(built[name])));
   }
   if (!rows.length) return void krohn.fill("sizes", list);
-  krohn.fill("sizes", list, ...rows, krohn.make("p", { class: "note" }, `Bars are logarithmic. The paper’s recipe: what its construction would need by its own formulas. ${sizes.theorem}: what it promises in general.`));
+  krohn.fill("sizes", list, ...rows, krohn.make("p", { class: "note" }, `Bars are logarithmic. The paper at its best: the smallest network that its own statements give, here by its ${sizes.theorem}.`));
 };
 
 krohn.exponent = function (text) {
