@@ -131,7 +131,7 @@ def run_words(
     while short > 1 and automaton.num_letters**short > MAX_WORDS:
         short, limit = short - 1, f"more than {MAX_WORDS:,} words"
     result, wrong = first_wrong(run, automaton, all_words(automaton.num_letters, short))
-    return SecondOpinion(short, automaton.num_letters**short, wrong, limit), result
+    return SecondOpinion(short, automaton.num_letters**short, wrong, "float32", limit), result
 
 
 def verify_callable(
