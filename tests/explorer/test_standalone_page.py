@@ -227,7 +227,7 @@ def nudged(spec: str, name: str, index: int, change: float) -> Transformer:
 
 def test_a_nudged_weight_gives_a_word_that_is_really_wrong(browser: Chrome, pages: Path) -> None:
     open_page(browser, pages)
-    name = "layers.1.heads.0.W_V"
+    name = "layers.0.heads.0.W_V"
     index = browser.execute_script(
         "return krohn.current.network.tensors[arguments[0]].values.findIndex((value) => value !== 0)", name
     )

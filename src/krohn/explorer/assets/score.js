@@ -63,7 +63,9 @@ krohn.Score = class {
     const said = meaning.head_words || meaning.heads;
     const rows = meaning.heads[layer].map((text, head) => this.head(layer, head, said[layer][head], text));
     rows.push(...this.registers(2 * layer + 1, 2 * layer), ...this.registers(2 * layer + 2, 2 * layer + 1));
-    return this.group(`Layer ${layer + 1}`, rows);
+    // Blocks without a head only look up: with them there are more blocks than layers.
+    const unit = this.explorer.network.shape.every(([heads]) => heads) ? "Layer" : "Block";
+    return this.group(`${unit} ${layer + 1}`, rows);
   }
 
   group(title, rows) {
