@@ -12,7 +12,7 @@ from krohn.lab.suite.catalogue import entries
 def command() -> None:
     """Build GPT-2s whose algorithm is known, and score circuits and subspaces against the truth.
 
-    All three commands take --json.
+    All commands take --json.
 
     \b
     Example:  krohn suite build --out suite --only c2-cascade-plain
@@ -23,7 +23,7 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_networks(as_json: bool) -> None:
-    """List the networks: automaton, algorithm, disguise.
+    """List the networks: tier, automaton, algorithm, disguise.
 
     \b
     Example:  krohn suite list
@@ -72,18 +72,40 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
     help="A circuit in MIB's JSON format, or a directory with one for each size.",
 )
 @click.option("--subspace", type=click.Path(path_type=Path), help="JSON: variable, place, basis.")
+@click.option(
+    "--answers", type=click.Path(path_type=Path), help="For locks. JSON: name of task to automaton."
+)
+@click.option(
+    "--key", type=click.Path(path_type=Path), help="For locks: the key.  [default: FOLDER.key/key.json]"
+)
 @json_option
-def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, as_json: bool) -> None:
-    """Compare a circuit, or subspaces of variables, with what is known of the network in FOLDER.
+def score_hypothesis(
+    folder: Path,
+    circuit: Path | None,
+    subspace: Path | None,
+    answers: Path | None,
+    key: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare a circuit, subspaces of variables, or automata with what is known of the network in FOLDER.
 
     A circuit is scored by AUROC over all edges, and by MIB's faithfulness curve; a subspace by how often
-    swapping it between two words makes the network answer as the causal model does.
+    swapping it between two words makes the network answer as the causal model does. Automata of locks are
+    right if they agree with the truth on every word; the planted words are counted as well.
 
     \b
     Example:  krohn suite score suite/c2-cascade-plain --circuit my-circuit.json
+              krohn suite score locks --answers answers.json
     """
-    if (circuit is None) == (subspace is None):
-        raise click.UsageError("give --circuit FILE or --subspace FILE, one of the two")
+    if sum(given is not None for given in (circuit, subspace, answers)) != 1:
+        raise click.UsageError("give --circuit FILE, --subspace FILE or --answers FILE, one of the three")
+    if answers is not None:
+        from krohn.lab.suite.locks import score_locks
+
+        found = score_locks(folder, answers, key)
+        said = f"{found.exact:.1%} of the automata are exact, {found.word:.1%} of the planted words are found"
+        emit(found.to_json(), as_json=as_json, text=lambda: said)
+        return
     from krohn.lab.suite.scoring import score_circuit, score_subspace
 
     if circuit is not None:
@@ -121,3 +143,37 @@ def score_hypothesis(folder: Path, circuit: Path | None, subspace: Path | None, 
         as_json=as_json,
         text=lambda: table(("variable", "place", "dimension", "interchange accuracy", "pairs"), rows),
     )
+
+
+@command.command("locks")
+@click.option("--count", type=click.IntRange(1, 100_000), required=True, help="How many.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), required=True, help="Decides all planted words.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="A new folder; the key goes beside it."
+)
+@click.option("--unproved", is_flag=True, help="Skip the certificates, which take about 20 s each.")
+@json_option
+def write_locks(count: int, seed: int, out: Path, unproved: bool, as_json: bool) -> None:
+    """Write networks with a planted word, tasks for those who look for it, and a key that is kept back.
+
+    A lock shows a parity until a word of 16 letters over 4 has been read, and its opposite from then on.
+    OUT can be published; OUT.key holds key, seed, plain networks and certificates.
+
+    \b
+    Example:  krohn suite locks --count 3 --seed 1 --out locks --unproved
+    """
+    from krohn.lab.suite.locks import BOUND, QUERIES, build_locks, key_folder
+
+    tasks = build_locks(
+        out,
+        count,
+        seed,
+        proved=not unproved,
+        progress=lambda name, number, all: note(f"{number + 1}/{all} {name}"),
+    )
+    lines = [
+        f"{count} locks in {out}, the key in {key_folder(out)}",
+        f"from outside {QUERIES:,} queries find at most {BOUND:.2%} of the planted words",
+    ]
+    payload = {"tasks": [task.to_json() for task in tasks], "key": str(key_folder(out))}
+    emit(payload, as_json=as_json, text=lambda: "\n".join(lines))

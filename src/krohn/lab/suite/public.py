@@ -9,12 +9,13 @@ from krohn.errors import InvalidInput
 from krohn.lab.suite.building import Built, build
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.graph import Circuit
+from krohn.lab.suite.locks import LockScore, Task, build_locks, score_locks
 from krohn.lab.suite.scoring import CircuitScore, SubspaceScore, score_circuit, score_subspace
 
 
 @final
 class Suite:
-    """What ``krohn suite`` does: ``suite.list()``, ``suite.build(out)``, ``suite.score(folder, …)``."""
+    """What ``krohn suite`` does: ``list``, ``build``, ``locks``, ``score``."""
 
     def list(self) -> Rows[Entry]:
         """All networks, in the order of the catalogue."""
@@ -24,16 +25,23 @@ class Suite:
         """Writes networks into folders of ``out``; finished ones are kept."""
         return Rows(build(out, only), Built.to_json)
 
+    def locks(self, out: str | Path, count: int, seed: int, *, proved: bool = True) -> Rows[Task]:
+        """Writes locks to a new folder, and their key beside it."""
+        return Rows(build_locks(out, count, seed, proved=proved), Task.to_json)
+
     def score(
         self,
         folder: str | Path,
         *,
         circuit: str | Path | Circuit | None = None,
         subspace: str | Path | None = None,
-    ) -> CircuitScore | Rows[SubspaceScore]:
-        """Scores a circuit (MIB's file, a directory of them, an object), or subspaces, against the truth."""
-        if (circuit is None) == (subspace is None):
-            raise InvalidInput("give a circuit or a subspace, one of the two")
+        answers: str | Path | None = None,
+    ) -> CircuitScore | Rows[SubspaceScore] | LockScore:
+        """Scores a circuit (MIB's file, a directory of them, an object), subspaces, or answers to locks."""
+        if sum(given is not None for given in (circuit, subspace, answers)) != 1:
+            raise InvalidInput("give a circuit, a subspace or answers, one of the three")
+        if answers is not None:
+            return score_locks(folder, answers)
         if circuit is not None:
             return score_circuit(folder, circuit)
         assert subspace is not None

@@ -1,0 +1,89 @@
+"""Ways to find planted words, on locks of three grades of disguise: the table of docs/suite.md.
+
+    python tools/lock_methods.py run --count 6 --seed 1 --out results/understand/locks.jsonl
+    python tools/lock_methods.py write results/understand/locks.jsonl docs/suite.md
+
+``run`` builds locks in a temporary folder and appends one JSON line for each method and lock; lines that are
+there already are kept. ``write`` puts the table into the page.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from krohn.lab.suite.disguise import DISGUISES
+from krohn.lab.suite.lock_methods import METHODS, Target
+from krohn.lab.suite.locks import BOUND, Lock, build_locks, tasks_of
+
+BEGIN, END = "<!-- suite-locks -->", "<!-- end -->"
+
+
+def measured(count: int, seed: int, out: Path) -> None:
+    known = {(row["name"], row["seed"], row["method"]) for row in rows_of(out)}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "locks"
+        build_locks(folder, count, seed, proved=False)
+        for number, task in enumerate(tasks_of(folder)):
+            lock = Lock.draw(number, seed)
+            target = Target.read(folder / lock.name, lock.automaton, task["tokens"])
+            for method, find in METHODS.items():
+                if (lock.name, seed, method) in known:
+                    continue
+                started = time.process_time()
+                found = find(target, number)
+                seconds = round(time.process_time() - started, 1)
+                row = {"name": lock.name, "seed": seed, "grade": lock.grade, "method": method}
+                with out.open("a") as file:
+                    file.write(json.dumps({**row, "found": found == lock.word, "seconds": seconds}) + "\n")
+
+
+def rows_of(file: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    lines = [
+        f"| method | {' | '.join(f'{grade}: words found' for grade in DISGUISES)} | processor seconds, mean |",
+        f"| --- |{' --- |' * (len(DISGUISES) + 1)}",
+    ]
+    for method in METHODS:
+        own = [row for row in rows if row["method"] == method]
+        cells = []
+        for grade in DISGUISES:
+            some = [row for row in own if row["grade"] == grade]
+            cells.append(f"{sum(bool(row['found']) for row in some)} of {len(some)}")
+        seconds = sum(float(str(row["seconds"])) for row in own) / max(1, len(own))
+        lines.append(f"| {method} | {' | '.join(cells)} | {seconds:.0f} |")
+    cells = [f"at most {BOUND:.2%}"] * len(DISGUISES)
+    lines.append(f"| any method from outside, a million queries | {' | '.join(cells)} | |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run")
+    run.add_argument("--count", type=int, default=6)
+    run.add_argument("--seed", type=int, default=1)
+    run.add_argument("--out", type=Path, required=True)
+    write = commands.add_parser("write")
+    write.add_argument("rows", type=Path)
+    write.add_argument("page", type=Path)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    if given.command == "run":
+        measured(given.count, given.seed, given.out)
+        return
+    before, _, rest = given.page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    given.page.write_text(f"{before}{BEGIN}\n{table(rows_of(given.rows))}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
