@@ -24,7 +24,8 @@ from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.disguise import DISGUISES
 from krohn.lab.suite.methods import CIRCUIT_METHODS, aligned, most_variance
-from krohn.lab.suite.scoring import Known, interchange_accuracy, scored
+from krohn.lab.suite.scoring import Known, scored
+from krohn.lab.suite.swaps import interchange_accuracy
 
 PAIRS = 48
 VARIABLES = 3

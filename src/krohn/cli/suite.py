@@ -1,11 +1,15 @@
 """``krohn suite``: networks whose algorithm is known, with their circuits, and a scorer."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.lab.suite.catalogue import entries
+from krohn.lab.suite.catalogue import listed
+
+if TYPE_CHECKING:
+    from krohn.lab.suite.scoring import CircuitScore
 
 
 @click.group()
@@ -28,7 +32,7 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    rows = [entry.to_json() for entry in entries()]
+    rows = listed()
     text = table(tuple(rows[0]), [tuple(row.values()) for row in rows])
     emit({"networks": rows}, as_json=as_json, text=lambda: text)
 
@@ -54,9 +58,9 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
     rows = [
         (
             built.name,
-            *(built.facts[key] for key in ("layers", "heads", "dim", "edges", "in_graph")),
+            *(built.facts.get(key, "·") for key in ("layers", "heads", "dim", "edges", "in_graph")),
             len(built.facts["variables"]),
-            "proved" if built.facts["proof"].startswith("proved") else "tested",
+            "proved" if built.facts.get("proof", "").startswith("proved") else "tested",
         )
         for built in done
     ]
@@ -110,30 +114,7 @@ def score_hypothesis(
 
     if circuit is not None:
         score = score_circuit(folder, circuit)
-        overlap = (
-            f"of the circuit's edges {score.precision:.0%} are true, "
-            f"of the true ones {score.recall:.0%} are in it"
-            if score.claimed
-            else "no edge is marked in_graph, so this is a ranking without a circuit"
-        )
-        lines = [
-            f"AUROC {score.auroc:.3f}; {overlap}",
-            f"faithfulness: CPR {score.cpr:.3f} (1 is best), CMD {score.cmd:.3f} (0 is best)",
-            table(
-                ("share of edges", "true found", "false found", "faithfulness"),
-                [
-                    (f"{a:.1%}", f"{b:.2f}", f"{c:.2f}", f"{d:.2f}")
-                    for a, b, c, d in zip(
-                        score.curve.share,
-                        score.curve.true_positive,
-                        score.curve.false_positive,
-                        score.curve.faithfulness,
-                        strict=True,
-                    )
-                ],
-            ),
-        ]
-        emit(score.to_json(), as_json=as_json, text=lambda: "\n".join(lines))
+        emit(score.to_json(), as_json=as_json, text=lambda: _circuit_text(score))
         return
     assert subspace is not None
     result = score_subspace(folder, subspace)
@@ -143,6 +124,25 @@ def score_hypothesis(
         as_json=as_json,
         text=lambda: table(("variable", "place", "dimension", "interchange accuracy", "pairs"), rows),
     )
+
+
+def _circuit_text(score: "CircuitScore") -> str:
+    """A few lines, and the curve."""
+    overlap = (
+        f"of the circuit's edges {score.precision:.0%} are true, "
+        f"of the true ones {score.recall:.0%} are in it"
+        if score.claimed
+        else "no edge is marked in_graph, so this is a ranking without a circuit"
+    )
+    curve = score.curve
+    columns = curve.share, curve.true_positive, curve.false_positive, curve.faithfulness
+    rows = [(f"{a:.1%}", f"{b:.2f}", f"{c:.2f}", f"{d:.2f}") for a, b, c, d in zip(*columns, strict=True)]
+    lines = [
+        f"AUROC {score.auroc:.3f}; {overlap}",
+        f"faithfulness: CPR {score.cpr:.3f} (1 is best), CMD {score.cmd:.3f} (0 is best)",
+        table(("share of edges", "true found", "false found", "faithfulness"), rows),
+    ]
+    return "\n".join(lines)
 
 
 @command.command("locks")

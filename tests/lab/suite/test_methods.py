@@ -12,7 +12,8 @@ from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.methods import STEPS, aligned, attribution, lead, most_variance
 from krohn.lab.suite.patching import EdgeModel
-from krohn.lab.suite.scoring import Known, interchange_accuracy
+from krohn.lab.suite.scoring import Known
+from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.network.gpt2.reading import read_export
 
 

@@ -12,7 +12,7 @@ from krohn.lab.suite.causal import TEST, TRAIN, counterfactuals, joined, swapped
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.patching import EdgeModel
-from krohn.lab.suite.scoring import interchange_accuracy
+from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import interpret, interpret_registers
 

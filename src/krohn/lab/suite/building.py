@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from krohn.automata.files import automaton_payload
 from krohn.base.atomic import json_bytes
 from krohn.base.extras import to_install
 from krohn.base.strict_json import read_json
 from krohn.construct.compiling import compile as compile_network
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
+from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import Counterfactual, Variable, causal_model, counterfactuals
 from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, disguise
 from krohn.lab.suite.graph import circuit_of
 from krohn.lab.suite.paper_program import with_program
+from krohn.lab.suite.taught import VERSION as TAUGHT
+from krohn.lab.suite.taught import established, judged, names, stored
 from krohn.lab.suite.truth import Search, Truth, search, truth_of
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Files, tensor_file, write_files
@@ -50,36 +54,35 @@ def build(
     out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> list[Built]:
     """Builds networks of the suite into folders of ``out``; finished ones are kept."""
-    wanted, base, done = entries(only), Path(out), []
+    taught = [name for name in names() if not only or name in only]
+    compiled = [name for name in only if name not in taught]
+    wanted: list[Entry | str] = [*(entries(compiled) if compiled or not only else []), *taught]
+    base, done = Path(out), []
     if base.exists() and not base.is_dir():
         raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
     _require_parquet()
     for number, entry in enumerate(wanted):
+        name, version = (entry, TAUGHT) if isinstance(entry, str) else (entry.name, entry.version)
         if progress is not None:
-            progress(entry.name, number, len(wanted))
-        folder = base / entry.name
-        facts = _finished(folder, entry)
+            progress(name, number, len(wanted))
+        folder = base / name
+        facts, new = _finished(folder, name, version), False
         if facts is None:
             _refuse_foreign(folder)
-            files, facts = files_of(entry)
+            files, facts = files_of_taught(entry) if isinstance(entry, str) else files_of(entry)
             write_files(folder, files)
-            done.append(Built(entry.name, folder, facts, True))
-        else:
-            done.append(Built(entry.name, folder, facts, False))
+            new = True
+        done.append(Built(name, folder, facts, new))
     return done
 
 
-def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
-    """The facts of a folder that holds the entry as it is now."""
+def _finished(folder: Path, name: str, version: int) -> dict[str, Any] | None:
+    """The facts of a folder that holds the network as it is now."""
     path = folder / SUITE
     if not path.exists():
         return None
     facts = read_json(path)
-    same = (
-        isinstance(facts, dict)
-        and facts.get("krohn suite") == entry.version
-        and facts.get("name") == entry.name
-    )
+    same = isinstance(facts, dict) and facts.get("krohn suite") == version and facts.get("name") == name
     return facts if same else None
 
 
@@ -107,8 +110,43 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
         CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
         TRUTH: json_bytes(_truth(truth)),
         CAUSAL: json_bytes(causal_model(explained, variables)),
-        PAIRS: _parquet(pairs),
+        PAIRS: parquet_of(pairs),
         SUBSPACES: tensor_file({f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}, {}),
+        SUITE: json_bytes(facts),
+    }, facts
+
+
+def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
+    """Everything that the folder of a taught network holds, and the facts about it."""
+    decoder, automaton = stored(name)
+    seed = sum((place + 1) * code for place, code in enumerate(name.encode()))
+    rows, pairs, bases = established(decoder, automaton, seed)
+    variables = [{key: row[key] for key in ("name", "place", "dimension")} for row in rows]
+    facts = {
+        "krohn suite": TAUGHT,
+        "name": name,
+        "tier": "taught",
+        "automaton": automaton.name,
+        "length": decoder.length,
+        "layers": decoder.layers,
+        "heads": decoder.heads,
+        "dim": decoder.dim,
+        **judged(decoder, automaton, seed),
+        "variables": variables,
+        "counterfactuals": len(pairs),
+        "seed": seed,
+    }
+    tokens = {part: list(getattr(decoder.vocabulary, part)) for part in ("prompt", "letters", "states")}
+    about = {"tokens": tokens, "length": decoder.length, "target": "state", "automaton": automaton.name}
+    mechanism = "after block l the product of the last 2^l letters, composed from two of half the length"
+    return {
+        **hugging_face_files(decoder, {}),
+        "automaton.json": json_bytes(automaton_payload(automaton)),
+        "export.json": json_bytes(about),
+        TRUTH: json_bytes({"interventions": rows}),
+        CAUSAL: json_bytes({"variables": variables, "mechanism": mechanism}),
+        PAIRS: parquet_of(pairs),
+        SUBSPACES: tensor_file(bases, {}),
         SUITE: json_bytes(facts),
     }, facts
 
@@ -189,7 +227,8 @@ def _require_parquet() -> None:
         raise MissingDependency(f"counterfactuals are Parquet files: {to_install('parquet')}") from error
 
 
-def _parquet(pairs: list[Counterfactual]) -> bytes:
+def parquet_of(pairs: list[Counterfactual]) -> bytes:
+    """Counterfactuals as a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -51,6 +51,7 @@ class Entry:
     disguise: str
     length: int
     options: dict[str, Any]
+    tier: str = "compiled"
 
     @property
     def name(self) -> str:
@@ -64,7 +65,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """Its entry in a list of the suite."""
-        kept = ("name", "automaton", "algorithm", "disguise", "length")
+        kept = ("name", "tier", "automaton", "algorithm", "disguise", "length")
         return {key: getattr(self, key) for key in kept}
 
     @property
@@ -88,3 +89,36 @@ def entries(only: Sequence[str] = ()) -> list[Entry]:
             hint = f"did you mean {near[0]}?" if near else "krohn suite list shows all of them"
             raise UnknownName(f"the suite has no network named {name[:60]!r}; {hint}")
     return [entry for entry in every if not only or entry.name in only]
+
+
+TAUGHT = {
+    f"{spec.lower()}-taught-{seed}": spec
+    for spec in ("C3", "D6", "D8", "Q8", "A4", "S4", "S5", "Grid4")
+    for seed in range(2)
+}
+"""Networks that were trained, with their variables as lessons: automaton by name."""
+TAUGHT_LENGTH = 16
+
+
+def listed() -> list[dict[str, Any]]:
+    """All networks by name and tier; locks are made by a command of their own, as many as are asked for."""
+    taught = [
+        {
+            "name": name,
+            "tier": "taught",
+            "automaton": spec,
+            "algorithm": "scan, learned",
+            "disguise": "training",
+            "length": TAUGHT_LENGTH,
+        }
+        for name, spec in TAUGHT.items()
+    ]
+    lock = {
+        "name": "locks",
+        "tier": "lock",
+        "automaton": "parity, planted word",
+        "algorithm": "cascade",
+        "disguise": "all three",
+        "length": 32,
+    }
+    return [*(entry.to_json() for entry in entries()), *taught, lock]

@@ -16,7 +16,7 @@ from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, Scores
 from krohn.lab.suite.patching import EdgeModel, Run
-from krohn.lab.suite.scoring import interchanged, swapped_in
+from krohn.lab.suite.swaps import interchanged, swapped_in
 from krohn.lab.suite.truth import Trial
 
 STEPS = 5

@@ -18,7 +18,7 @@ class Suite:
     """What ``krohn suite`` does: ``list``, ``build``, ``locks``, ``score``."""
 
     def list(self) -> Rows[Entry]:
-        """All networks, in the order of the catalogue."""
+        """The compiled networks, in the order of the catalogue; ``krohn suite list`` has all tiers."""
         return Rows(entries(), Entry.to_json)
 
     def build(self, out: str | Path, only: Sequence[str] = ()) -> Rows[Built]:

@@ -25,65 +25,12 @@ from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE
 from krohn.lab.suite.causal import TEST, Counterfactual
 from krohn.lab.suite.graph import Circuit, Flags, Graph, Scores, read_circuit
 from krohn.lab.suite.patching import EdgeModel
+from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.lab.suite.truth import Trial, word_pairs
 from krohn.network.gpt2.reading import read_export
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
-
-
-def swapped_in(model: EdgeModel, place: str, asked: Sequence[Counterfactual]) -> Tensor:
-    """The stream of the source words at the place and letter of the swap: [pair, d]."""
-    sources = np.array([one.source for one in asked], dtype=np.int64)
-    letters = torch.tensor([one.letter for one in asked]) + model.prompt
-    seen = list[Tensor]()
-
-    def look(where: str, stream: Tensor) -> Tensor:
-        if where == place:
-            seen.append(stream[torch.arange(len(asked)), letters])
-        return stream
-
-    with torch.no_grad():
-        model.run(sources, edit=look)
-    return seen[0]
-
-
-def interchanged(
-    model: EdgeModel,
-    place: str,
-    basis: Tensor,
-    asked: Sequence[Counterfactual],
-    sources: Tensor | None = None,
-) -> Tensor:
-    """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows.
-
-    ``sources`` is the result of ``swapped_in``, if already computed.
-    """
-    words = np.array([one.base for one in asked], dtype=np.int64)
-    letters = torch.tensor([one.letter for one in asked]) + model.prompt
-    rows, held = torch.arange(len(asked)), swapped_in(model, place, asked) if sources is None else sources
-
-    def swap(where: str, stream: Tensor) -> Tensor:
-        if where != place:
-            return stream
-        own = stream[rows, letters]
-        changed = stream.clone()
-        changed[rows, letters] = own + (held - own) @ basis.mT @ basis
-        return changed
-
-    return model.run(words, edit=swap).logits
-
-
-def interchange_accuracy(
-    model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]
-) -> float:
-    """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
-    with torch.no_grad():
-        answers = interchanged(model, place, basis, asked).argmax(-1).numpy()
-    wanted = np.array([one.answers for one in asked])
-    letters = np.array([one.letter for one in asked])
-    later = np.arange(wanted.shape[1]) >= letters[:, None]
-    return float(((answers == wanted) | ~later).all(axis=1).mean())
 
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -154,7 +101,13 @@ class Known:
         self.facts: dict[str, Any] = facts
         export = read_export(self.folder)
         self.automaton, self.model = export.automaton, EdgeModel(export.decoder)
-        self.truth = read_circuit(self.folder / CIRCUIT, self.model.graph)
+
+    @property
+    def truth(self) -> Circuit:
+        """The true circuit; a taught network has none."""
+        if not (self.folder / CIRCUIT).exists():
+            raise InvalidInput(f"{self.folder} has no known circuit; it is scored by --subspace FILE")
+        return read_circuit(self.folder / CIRCUIT, self.model.graph)
 
     @property
     def graph(self) -> Graph:

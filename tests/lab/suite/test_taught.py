@@ -1,0 +1,55 @@
+"""Taught networks: what the scan predicts, against a naive run; the folder; what was established."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from krohn.automata.zoo import zoo
+from krohn.lab.suite.building import build
+from krohn.lab.suite.taught import LENGTH, draw, names, predicted, products, stored
+
+NAME = "s4-taught-0"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("taught")
+    build(out, [NAME])
+    return out / NAME
+
+
+def test_there_are_eight_automata_with_two_seeds_each() -> None:
+    assert len(set(names().values())) == 8
+    assert sorted(names().values()) == sorted([*set(names().values())] * 2)
+    assert all(stored(name)[0].length == LENGTH for name in ("c3-taught-0", "grid4-taught-1"))
+
+
+@pytest.mark.parametrize("window", [2, 4, 16])
+def test_predictions_are_those_of_a_scan_that_is_run(window: int) -> None:
+    """A scan of windows 1, 2, 4, … on maps of states, with one map exchanged, position by position."""
+    automaton, rng = zoo("S4"), np.random.default_rng(0)
+    base, source = draw(automaton, 12, 1), draw(automaton, 12, 2)
+    letter = rng.integers(LENGTH, size=12)
+    held = products(automaton, source, window)
+    for row, at in enumerate(letter.tolist()):
+        maps = [automaton.table[:, one] for one in base[row]]
+        size = 1
+        while size <= LENGTH:
+            if size == window:
+                maps[at] = held[row, at]
+            maps = [maps[t] if t < size else maps[t][maps[t - size]] for t in range(LENGTH)]
+            size *= 2
+        states = [int(one[automaton.start]) for one in maps]
+        if window < LENGTH:
+            assert states == predicted(automaton, base, source, letter, window)[row].tolist()
+
+
+def test_the_network_behaves_as_its_variables_say(folder: Path) -> None:
+    rows = json.loads((folder / "truth.json").read_text())["interventions"]
+    assert [row["name"] for row in rows] == [f"product of {2**block} letters" for block in range(1, 5)]
+    for row in rows:
+        assert row["whole position"]["value"] > 0.95
+        assert row["classes"]["value"] > 0.95
+        assert row["random"]["value"] < 0.5
