@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FORMATS = ("float32", "float64")
 """Where a proof is sought, in this order, unless a request names a format."""
-WORK, SHARE = 8e8, 2e8
+WORK, SHARE = 1.6e9, 6e8
 """Array entries that all searches for proofs in one format may take at effort 1, and each of them.
 
-That is some twenty seconds, and five.
+That is some forty seconds at most, and fifteen.
 """
 REASON = 160
 
