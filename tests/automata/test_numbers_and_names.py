@@ -59,9 +59,9 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("words", "shape"),
-    [([], (0, 0)), ([[]], (1, 0)), ([[], ()], (2, 0)), ([""], (1, 0)), (["", ""], (2, 0)), ((), (0, 0))],
+    [([], (0,)), ([[]], (1, 0)), ([[], ()], (2, 0)), ([""], (1, 0)), (["", ""], (2, 0)), ((), (0,))],
 )
-def test_words_without_letters_are_words_however_they_are_written(words: Any, shape: tuple[int, int]) -> None:
+def test_words_without_letters_are_words_however_they_are_written(words: Any, shape: tuple[int, ...]) -> None:
     assert krohn.simulate("Parity", words).shape == shape
     assert krohn.decompose("Parity").simulate(words).shape == shape
 

@@ -130,7 +130,7 @@ def test_letters_and_states_must_be_integers() -> None:
         Semiautomaton.from_letters([(0.5, 1)])  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize("words", [[[0, 1], [0]], [[0, [1]], [0, 1]], [0, 1], [[0.5]]])
+@pytest.mark.parametrize("words", [[[0, 1], [0]], [[0, [1]], [0, 1]], [[0.5]]])
 def test_words_of_several_lengths_or_of_no_letters_are_refused(words: list[object]) -> None:
     with pytest.raises(InvalidInput, match=r"words must (have one length|be an integer array)"):
         simulate(Semiautomaton(TABLE), words)

@@ -85,12 +85,14 @@ def write_bytes(path: Path, data: bytes) -> None:
 def check_output(path: Path, *endings: str) -> None:
     """Refuses a wrong file extension, an existing file that does not name krohn, and a part of a network.
 
+    Without ``endings`` every extension will do.
+
     Links are followed first. A pipe or a device may have any name.
     """
     mode = _mode(path)
     if mode is not None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         return
-    if path.suffix not in endings:
+    if endings and path.suffix not in endings:
         wanted = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
         raise InvalidInput(f"the file must end in {wanted}; got {str(path)[-80:]!r}")
     if mode is None or not stat.S_ISREG(mode):

@@ -163,7 +163,7 @@ def command(
     if out is not None and out.is_dir():
         raise click.UsageError(f"--out must be a file; {out} is a directory")
     if out is not None and not kernel:
-        check_output(out, ".json")  # fail early
+        check_output(out)  # fail early
     if kernel:
         return by_kernel(directory, spec, renamed=renamed, out=out, as_json=as_json)
     result = verify(

@@ -255,7 +255,7 @@ class Verification:
         """Writes the certificate, whole or not at all; without a proof there is none."""
         if self.certificate is None:
             raise InvalidInput(f"only a proof can be written; there is none: {self.reason}")
-        check_output(Path(path), ".json")
+        check_output(Path(path))
         write_json(Path(path), self.certificate.to_json())
 
 

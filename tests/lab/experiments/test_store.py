@@ -270,7 +270,7 @@ def test_a_store_left_by_a_killed_process_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "s"
     script = (
         "import os, sys; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path\nfrom experiments.made_up_records import record\n"
+        "from pathlib import Path\nfrom lab.experiments.made_up_records import record\n"
         "from krohn.lab.experiments.store import Store\n"
         "store = Store(Path(sys.argv[1])); store.put([record('a')]); store.put([record('b')]); os._exit(9)\n"
     )

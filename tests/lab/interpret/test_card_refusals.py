@@ -113,7 +113,7 @@ def test_a_layer_of_the_library_is_run_by_its_name(monkeypatch, capsys) -> None:
     assert run(["card", "fla:Stock,scale=0.5", "--tasks", "C2", "--json", *TYPED]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["rows"][0]["can"], report["rows"][0]["seeds"]) == ("open", 1)
-    assert report["remark"] == "flash-linear-attention's own layer and kernels"
+    assert report["remark"].startswith("flash-linear-attention's own layer and kernels")
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,13 @@ NAMED = [
     ("C4", {"method": "cascade"}, "one step", ["letters", "whole word"]),
     ("C4", {"method": "scan"}, "scan", ["letters", "windows of 2", "windows of 4", "whole word"]),
     ("D6", {"method": "scan"}, "scan", ["letters", "windows of 2", "windows of 4", "whole word"]),
-    ("D6", {"method": "cascade"}, "cascade", ["letters", "series: 1 done", "whole word"]),
-    ("S4", {"method": "cascade"}, "cascade", ["letters", "series: 1 done", "series: 2 done", "whole word"]),
+    ("D6", {"method": "cascade", "unproved": True}, "cascade", ["letters", "series: 1 done", "whole word"]),
+    (
+        "S4",
+        {"method": "cascade", "unproved": True},
+        "cascade",
+        ["letters", "series: 1 done", "series: 2 done", "whole word"],
+    ),
     ("Grid4", {"method": "grid"}, "counts", ["letters", "sums", "whole word"]),
 ]
 
