@@ -20,7 +20,7 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.lab.cards.control import AUTOMATA, DTYPES, control
-from krohn.lab.cards.harness import Effort, OutOfTime, first_wrong, trained
+from krohn.lab.cards.harness import Effort, TrainingOutOfTime, first_wrong, trained
 from krohn.lab.cards.layers import find_layer
 
 _HEADS = "allow_neg_eigval=true,num_heads=4,head_dim=32"
@@ -61,14 +61,14 @@ def main() -> None:
 
     def tick() -> None:
         if time.monotonic() > end:
-            raise OutOfTime
+            raise TrainingOutOfTime
 
     with asked.out.open("a", encoding="utf-8") as stream:
 
         def note(about: dict[str, Any], work: Callable[[], dict[str, Any]]) -> None:
             try:
                 result = work()
-            except OutOfTime:
+            except TrainingOutOfTime:
                 result = {"error": "out of time"}
             except Exception as error:  # a kernel that does not run here is a row with its message
                 result = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300]}

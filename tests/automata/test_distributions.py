@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata.distributions import Source, default_distribution, source
+from krohn.automata.distributions import LetterSource, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import KrohnError
 
 
-def exact(origin: Source, length: int) -> dict[tuple[int, ...], Fraction]:
+def exact(origin: LetterSource, length: int) -> dict[tuple[int, ...], Fraction]:
     """Probability of every word, by throwing the die in all possible ways."""
     die = origin.die or tuple(Fraction(1, origin.num_outcomes) for _ in range(origin.num_outcomes))
     likely: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
@@ -29,7 +29,7 @@ def exact(origin: Source, length: int) -> dict[tuple[int, ...], Fraction]:
     return {word: chance for word, chance in likely.items() if chance}
 
 
-def follows(origin: Source, automaton: Semiautomaton) -> None:
+def follows(origin: LetterSource, automaton: Semiautomaton) -> None:
     """Hidden states move as the automaton does under the letters written."""
     visible = np.arange(origin.num_states) if origin.visible is None else origin.visible
     for state, throw in np.ndindex(origin.next.shape):

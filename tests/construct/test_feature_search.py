@@ -17,7 +17,7 @@ from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,
     DecisionTable,
-    Pairs,
+    StatePairs,
     annotate,
     cheapest,
     choose,
@@ -103,9 +103,9 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
 def test_a_choice_determines_the_state_and_no_feature_separates_a_hopeless_pair() -> None:
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
-    result = choose(annotated, FEATURES, range(2), Pairs(), Budget(UNITS))
+    result = choose(annotated, FEATURES, range(2), StatePairs(), Budget(UNITS))
     assert [feature.name for feature in result.features] == ["count[a] mod 2"]
-    pairs = Pairs()
+    pairs = StatePairs()
     lost = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))
     assert lost.hopeless is not None
     one, other = lost.hopeless

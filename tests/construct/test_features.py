@@ -13,9 +13,9 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
 from krohn.construct.features.catalogue import LaterPlace, Mark, Order
-from krohn.construct.features.cheapest_set import Conflict, annotate, determine
+from krohn.construct.features.cheapest_set import PairConflict, annotate, determine
 from krohn.construct.features.feature import (
-    Back,
+    BackFeature,
     Count,
     EndPlace,
     Feature,
@@ -77,8 +77,8 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (LaterPlace(ODD_A, EVEN_B, 4), lambda w: fold(max(last_at(w, A, 1), last_at(w, B, 0)), 1, 4)),
     (Place(1, 3), lambda w: fold(len(w), 1, 3)),
     (Place(4, 1), lambda w: min(len(w), 4)),
-    (Back(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
-    (Back(2, 3, before=1), lambda w: w[-3] if len(w) > 2 else 1),
+    (BackFeature(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
+    (BackFeature(2, 3, before=1), lambda w: w[-3] if len(w) > 2 else 1),
     (
         PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even", ("a", "b", "c")),
         lambda w: sum(x in (A if i % 2 else B) for i, x in enumerate(w, 1)) % 3,
@@ -190,7 +190,7 @@ def test_a_conflict_is_two_words_that_look_alike_and_differ() -> None:
     plain = annotate(automaton, ())
     features = [Count(frozenset([0]), 2, False, "toggle"), Place(1, 2)]
     result = determine(plain, features, range(automaton.num_states))
-    assert isinstance(result, Conflict)
+    assert isinstance(result, PairConflict)
     for feature in features:
         assert shown_after(feature, result.first) == shown_after(feature, result.second)
     assert result.first[-1] == result.second[-1]

@@ -5,13 +5,13 @@ import pytest
 from krohn.exporting import driver
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
-from krohn.proving.export import Proof, unproved
+from krohn.proving.export import ExportProof, unproved
 
 
 def without_proof(patch: pytest.MonkeyPatch) -> None:
     """Skips the proof where it would really run."""
 
-    def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
+    def prove(decoder: Decoder, network: CompiledNetwork) -> ExportProof:
         return unproved("left out in this test")
 
     patch.setattr(driver, "prove", prove)

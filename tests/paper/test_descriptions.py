@@ -6,7 +6,7 @@ from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import VARIANTS, build_grid
 from krohn.proving.description import check_hints
-from krohn.proving.outcome import Record
+from krohn.proving.outcome import ProofRecord
 from paper.lemma_networks import build_counter, build_memory
 from paper.test_grid_recognition import CASES, renamed_grid
 
@@ -24,7 +24,7 @@ NETWORKS = {
 
 @every("name", NETWORKS)
 def test_program_and_layout_agree_with_the_weights(name) -> None:
-    net, record = NETWORKS[name](), Record()
+    net, record = NETWORKS[name](), ProofRecord()
     check_hints(net, net.length, record)
     assert record.checks[-1].passed
     assert all(head.text for heads in net.layout.heads for head in heads)

@@ -24,7 +24,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.__main__ import main
 from krohn.check.claim import Certificate, read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.recurrent.cells import Gru
+from krohn.check.recurrent.cells import GruCell
 from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
@@ -95,7 +95,7 @@ def readout(folder: Path, *, large: bool) -> None:
         for name in ("head.weight", "head.bias"):
             tensors[name] *= np.float32(2.0**110)
         tensors["head.weight"][:3] = np.float32([2.0**127, 2.0**127, -(2.0**127)])[:, None]
-    RecurrentNetwork(Gru(tensors), automaton).save(folder)
+    RecurrentNetwork(GruCell(tensors), automaton).save(folder)
 
 
 def last_bit(folder: Path, share: float) -> None:

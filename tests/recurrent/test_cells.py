@@ -16,7 +16,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
-from krohn.check.recurrent.cells import Cell, Gru, Lstm
+from krohn.check.recurrent.cells import Cell, GruCell, LstmCell
 from krohn.check.recurrent.closure import leads
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.verdict import Refused
@@ -107,8 +107,8 @@ def test_only_what_is_looked_back_at_is_carried(kind: str) -> None:
     assert_alike(answers(one, WORD), naive_logits(one, WORD))
 
 
-def random_cell(kind: type[Lstm] | type[Gru], hidden: int = 4) -> Cell:
-    rng, gates = np.random.default_rng(3), 4 if kind is Lstm else 3
+def random_cell(kind: type[LstmCell] | type[GruCell], hidden: int = 4) -> Cell:
+    rng, gates = np.random.default_rng(3), 4 if kind is LstmCell else 3
     shapes: dict[str, tuple[int, ...]] = {
         "wte": (2, 3),
         "weight_ih": (3, gates * hidden),
@@ -116,19 +116,21 @@ def random_cell(kind: type[Lstm] | type[Gru], hidden: int = 4) -> Cell:
         "head.weight": (hidden, STATES),
         "head.bias": (STATES,),
     }
-    shapes |= dict.fromkeys(["bias"] if kind is Lstm else ["bias_ih", "bias_hh"], (gates * hidden,))
+    shapes |= dict.fromkeys(["bias"] if kind is LstmCell else ["bias_ih", "bias_hh"], (gates * hidden,))
     return kind({name: rng.normal(0, 0.8, shape).astype(np.float32) for name, shape in shapes.items()})
 
 
-@pytest.mark.parametrize("kind", [Lstm, Gru])
-def test_gated_cells_are_those_of_torch(kind: type[Lstm] | type[Gru]) -> None:
+@pytest.mark.parametrize("kind", [LstmCell, GruCell])
+def test_gated_cells_are_those_of_torch(kind: type[LstmCell] | type[GruCell]) -> None:
     cell = random_cell(kind)
     assert_alike(answers(cell, WORD), gated_logits(cell.kind, dict(cell.tensors), WORD))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("kind", [Lstm, Gru])
-def test_intervals_of_gated_cells_hold_what_torch_computes(kind: type[Lstm] | type[Gru], dtype: str) -> None:
+@pytest.mark.parametrize("kind", [LstmCell, GruCell])
+def test_intervals_of_gated_cells_hold_what_torch_computes(
+    kind: type[LstmCell] | type[GruCell], dtype: str
+) -> None:
     cell, word = random_cell(kind), WORD[:3]  # boxes of a network that does not contract grow
     outputs = gated_logits(cell.kind, dict(cell.tensors), word, dtype)
     for logits, box in zip(outputs, enclosed(cell, word, Sums(FORMATS[dtype])), strict=True):

@@ -8,7 +8,7 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.check.recurrent.cells import Gru, Lstm
+from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_weights import gru
@@ -16,7 +16,7 @@ from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 
 
-def with_units_in_front(cell: Gru, copies: int) -> dict[str, np.ndarray]:
+def with_units_in_front(cell: GruCell, copies: int) -> dict[str, np.ndarray]:
     """The same network, preceded by unread units that are 1 after every letter."""
     old, n = cell.tensors, len(cell.tensors["weight_hh"])
     result = {name: value.copy() for name, value in old.items()}
@@ -46,7 +46,7 @@ def test_a_read_out_whose_partial_sums_overflow_is_not_proved() -> None:
     """2^127 + 2^127 − 2^127 has one significant bit, and a sum that begins with the first two is infinite."""
     automaton = parse_spec("C2")
     tensors = with_units_in_front(gru(automaton), 3)
-    harmless = Gru({name: value.copy() for name, value in tensors.items()})
+    harmless = GruCell({name: value.copy() for name, value in tensors.items()})
     tensors["head.weight"][3:] *= np.float32(2.0**110)
     tensors["head.bias"] *= np.float32(2.0**110)
     tensors["head.weight"][:3] = np.float32([2.0**127, 2.0**127, -(2.0**127)])[:, None]
@@ -54,7 +54,7 @@ def test_a_read_out_whose_partial_sums_overflow_is_not_proved() -> None:
     assert right(gated_logits("gru", harmless.tensors, word), automaton, word)
     assert not right(gated_logits("gru", tensors, word), automaton, word)
     assert close(harmless, automaton).every_length
-    assert not close(Gru(tensors), automaton).every_length
+    assert not close(GruCell(tensors), automaton).every_length
 
 
 def last_bit_of_tanh() -> tuple[np.float32, np.float32]:
@@ -74,10 +74,10 @@ def line() -> Semiautomaton:
     return Semiautomaton.from_letters([[1, 1]])
 
 
-def held_lstm(candidate: np.float32, rival: np.float32) -> Lstm:
+def held_lstm(candidate: np.float32, rival: np.float32) -> LstmCell:
     """h = tanh tanh candidate after every letter, and the other state's logit is a constant."""
     zeros = np.zeros
-    return Lstm(
+    return LstmCell(
         {
             "wte": zeros((1, 1), np.float32),
             "weight_ih": zeros((1, 4), np.float32),

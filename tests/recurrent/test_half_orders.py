@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.check.recurrent.cells import Gru
+from krohn.check.recurrent.cells import GruCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate
 from krohn.lab.models.architectures import diagonal
@@ -84,8 +84,8 @@ def test_both_parts_may_be_added_before_the_bias(far: float, holds: bool) -> Non
     tensors = keeps_by_cancelling(far)
     assert right(gated_logits("gru", tensors, WORD, "bfloat16"), FLIPFLOP, WORD)
     assert right(logits(tensors, fused=False), FLIPFLOP, WORD) == holds
-    assert close(Gru(tensors), FLIPFLOP, limit=200, dtype="bfloat16").every_length == holds
-    assert close(Gru(tensors), FLIPFLOP, limit=200, dtype="float32").every_length
+    assert close(GruCell(tensors), FLIPFLOP, limit=200, dtype="bfloat16").every_length == holds
+    assert close(GruCell(tensors), FLIPFLOP, limit=200, dtype="float32").every_length
 
 
 @pytest.mark.parametrize(("one", "holds"), [(0.0, True), (1.0, False)])
@@ -93,7 +93,7 @@ def test_a_fused_cell_does_not_store_its_sums(one: float, holds: bool) -> None:
     tensors = candidate_by_cancelling(one)
     assert right(gated_logits("gru", tensors, WORD, "bfloat16"), FLIPFLOP, WORD)
     assert right(logits(tensors, fused=True), FLIPFLOP, WORD) == holds
-    assert close(Gru(tensors), FLIPFLOP, limit=200, dtype="bfloat16").every_length == holds
+    assert close(GruCell(tensors), FLIPFLOP, limit=200, dtype="bfloat16").every_length == holds
 
 
 def memory_beyond_eight_bits() -> DiagonalStack:

@@ -9,7 +9,7 @@ import torch
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.check.recurrent.cells import Gru, Lstm
+from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import RankOneStack
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.lab.cards.recurrent_modules import in_training
@@ -271,10 +271,10 @@ def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
     with pytest.raises(InvalidInput, match="3 letters and 3 states; it has 2 and 2"):
         close(lstm(parse_spec("C2")), parse_spec("C3"))
     with pytest.raises(InvalidInput, match="lstm needs the tensor weight_hh"):
-        Lstm({})
+        LstmCell({})
     tensors = gru(parse_spec("C2")).tensors
     with pytest.raises(InvalidInput, match="bias_ih does not"):
-        Gru({**tensors, "bias_ih": np.zeros(3, dtype=np.float32)})
+        GruCell({**tensors, "bias_ih": np.zeros(3, dtype=np.float32)})
 
 
 @pytest.mark.parametrize(

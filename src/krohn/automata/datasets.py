@@ -135,7 +135,7 @@ def _central_header(member: _Member) -> bytes:
     return _CENTRAL.pack(*fields, len(member.name), len(extra), 0, 0, 0, 0, _FULL) + member.name + extra
 
 
-class Rows(Protocol):
+class DatasetRows(Protocol):
     """Words: one per row, in every column."""
 
     def __len__(self) -> int: ...
@@ -173,13 +173,13 @@ class Drawing(Protocol):
         """The columns that every chunk has, and the type of their entries."""
         ...
 
-    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Rows]:
+    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[DatasetRows]:
         """``count`` words in order, chunk by chunk."""
         ...
 
 
 Progress = Callable[[int], None]
-Writer = Callable[[IO[bytes], Drawing, Iterator[Rows], int], None]
+Writer = Callable[[IO[bytes], Drawing, Iterator[DatasetRows], int], None]
 
 
 def write_dataset(
@@ -224,7 +224,7 @@ def _check_space(sampler: Drawing, count: int, target: Path) -> None:
         )
 
 
-def _reported(chunks: Iterator[Rows], progress: Progress | None) -> Iterator[Rows]:
+def _reported(chunks: Iterator[DatasetRows], progress: Progress | None) -> Iterator[DatasetRows]:
     for chunk in chunks:
         yield chunk
         if progress is not None:
@@ -242,7 +242,7 @@ def _description(sampler: Drawing) -> dict[str, Any]:
     }
 
 
-def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
+def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
     names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
     shapes: dict[str, tuple[tuple[int, ...], Any]] = {
         key: ((count, sampler.length), kind) for key, kind in sampler.column_types.items()
@@ -256,7 +256,7 @@ def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], coun
                 archive.write(key, column)
 
 
-def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
+def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -281,7 +281,7 @@ def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], 
             writer.write_table(pyarrow.Table.from_arrays(lists, schema=schema))
 
 
-def _write_jsonl(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Rows], count: int) -> None:
+def _write_jsonl(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
     del sampler, count
     for chunk in chunks:
         parts: list[npt.NDArray[np.uint8]] = []

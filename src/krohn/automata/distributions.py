@@ -21,7 +21,7 @@ MAX_TABLE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class LetterSource:
     """A random machine that writes words and tracks the automaton's state.
 
     Attributes:
@@ -58,7 +58,7 @@ def default_distribution(automaton: Semiautomaton) -> str:
     return "abab:0.5" if automaton.name.split("@")[0] == "abab" else "uniform"
 
 
-def source(automaton: Semiautomaton, distribution: str | None = None) -> Source:
+def source(automaton: Semiautomaton, distribution: str | None = None) -> LetterSource:
     """The source of the named distribution over the automaton's words."""
     name, _, parameter = (distribution or default_distribution(automaton)).partition(":")
     if name == "uniform" and not parameter:
@@ -82,13 +82,13 @@ def _probability(name: str, text: str) -> float:
     return value
 
 
-def uniform(automaton: Semiautomaton) -> Source:
+def uniform(automaton: Semiautomaton) -> LetterSource:
     """Independent, equally likely letters."""
     letters = np.broadcast_to(np.arange(automaton.num_letters), automaton.table.shape)
-    return Source(letters.astype(np.int64), automaton.table.astype(np.int64), None, (automaton.start,))
+    return LetterSource(letters.astype(np.int64), automaton.table.astype(np.int64), None, (automaton.start,))
 
 
-def bernoulli(automaton: Semiautomaton, probability: float) -> Source:
+def bernoulli(automaton: Semiautomaton, probability: float) -> LetterSource:
     """Independent letters 0 and 1, the latter with the given probability."""
     if automaton.num_letters != 2:
         raise InvalidInput(
@@ -96,10 +96,10 @@ def bernoulli(automaton: Semiautomaton, probability: float) -> Source:
             f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
         )
     fair = uniform(automaton)
-    return Source(fair.letter, fair.next, None, fair.starts, die=(1 - probability, probability))
+    return LetterSource(fair.letter, fair.next, None, fair.starts, die=(1 - probability, probability))
 
 
-def feasible(automaton: Semiautomaton) -> Source:
+def feasible(automaton: Semiautomaton) -> LetterSource:
     """At each state uniform over the letters that do not lead to an absorbing state.
 
     For Dyck this is the paper's rule: only opening brackets on the empty stack, only the matching bracket
@@ -120,7 +120,7 @@ def feasible(automaton: Semiautomaton) -> Source:
     # The number of faces is a multiple of every count, so outcome mod count is exactly uniform.
     rank = np.argsort(~allowed, axis=1, kind="stable")
     letter = np.take_along_axis(rank, np.arange(faces)[None, :] % counts[:, None], axis=1)
-    return Source(
+    return LetterSource(
         letter.astype(np.int64),
         np.take_along_axis(table, letter, axis=1).astype(np.int64),
         None,
@@ -139,7 +139,7 @@ def _reached(table: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_], start
     return np.flatnonzero(seen)
 
 
-def alternating_mixture(automaton: Semiautomaton, probability: float) -> Source:
+def alternating_mixture(automaton: Semiautomaton, probability: float) -> LetterSource:
     """With the given probability the word abab…, otherwise uniform letters: the paper's two (abab)* inputs.
 
     Probability 1 is its case (1), 0.5 its case (2). Works for every automaton with two letters.
@@ -156,7 +156,7 @@ def alternating_mixture(automaton: Semiautomaton, probability: float) -> Source:
     either = np.broadcast_to([0, 1], (size, 2))
     follow_a = np.repeat(table[:, :1] + size, 2, axis=1)
     follow_b = np.repeat(table[:, 1:], 2, axis=1)
-    return Source(
+    return LetterSource(
         np.concatenate([always, either]),
         np.concatenate([follow_a, follow_b, table + 2 * size]),
         np.tile(np.arange(size), 3),

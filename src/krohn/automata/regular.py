@@ -22,7 +22,7 @@ MAX_LINKS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Part:
+class PatternPart:
     """A part of the expression: its positions ``begin`` to ``end``, and those where it can start and stop."""
 
     begin: int
@@ -51,21 +51,21 @@ class Positions:
         self.follow.append(follow)
         return len(self.letters) - 1
 
-    def atom(self, atom: Atom) -> Part:
+    def atom(self, atom: Atom) -> PatternPart:
         """A pattern that reads one letter of a set."""
         place = self._add(self.alphabet - atom.letters if atom.negated else atom.letters)
-        return Part(place, place + 1, 1 << place, 1 << place, empty=False)
+        return PatternPart(place, place + 1, 1 << place, 1 << place, empty=False)
 
-    def nothing(self) -> Part:
+    def nothing(self) -> PatternPart:
         """The empty word."""
-        return Part(len(self.letters), len(self.letters))
+        return PatternPart(len(self.letters), len(self.letters))
 
-    def concatenate(self, left: Part, right: Part) -> Part:
+    def concatenate(self, left: PatternPart, right: PatternPart) -> PatternPart:
         """``left`` then ``right``."""
         self._link(left.last, right.first)
         first = left.first | (right.first if left.empty else 0)
         last = right.last | (left.last if right.empty else 0)
-        return Part(left.begin, right.end, first, last, left.empty and right.empty)
+        return PatternPart(left.begin, right.end, first, last, left.empty and right.empty)
 
     def _link(self, last: int, first: int) -> None:
         self._links += last.bit_count()
@@ -77,14 +77,14 @@ class Positions:
         for place in bits(last):
             self.follow[place] |= first
 
-    def repeat(self, part: Part, times: Repeat) -> Part:
+    def repeat(self, part: PatternPart, times: Repeat) -> PatternPart:
         """Copies of ``part`` in sequence; those beyond the least count are optional."""
         copies = [part]
         wanted = max(1, times.least if times.most is None else times.most)
         while len(copies) < wanted:
             copies.append(self._copy(part))
         if times.most == 0:
-            return Part(part.begin, part.end)
+            return PatternPart(part.begin, part.end)
         if times.most is None:
             self._link(copies[-1].last, copies[-1].first)
         whole = self._optional(copies[0], times.least < 1)
@@ -93,34 +93,34 @@ class Positions:
         return whole
 
     @staticmethod
-    def _optional(part: Part, optional: bool) -> Part:
-        return Part(part.begin, part.end, part.first, part.last, part.empty or optional)
+    def _optional(part: PatternPart, optional: bool) -> PatternPart:
+        return PatternPart(part.begin, part.end, part.first, part.last, part.empty or optional)
 
-    def _copy(self, part: Part) -> Part:
+    def _copy(self, part: PatternPart) -> PatternPart:
         shift = len(self.letters) - part.begin
         for place in range(part.begin, part.end):
             self._add(self.letters[place], self.follow[place] << shift)
-        return Part(
+        return PatternPart(
             part.begin + shift, part.end + shift, part.first << shift, part.last << shift, empty=part.empty
         )
 
-    def combine(self, operator: str, left: Part, right: Part) -> Part:
+    def combine(self, operator: str, left: PatternPart, right: PatternPart) -> PatternPart:
         """Union, intersection or shuffle."""
         if operator == "|":
             first, last = left.first | right.first, left.last | right.last
-            return Part(left.begin, right.end, first, last, left.empty or right.empty)
+            return PatternPart(left.begin, right.end, first, last, left.empty or right.empty)
         return _Product(self, left, right, shuffle=operator == "^").part()
 
 
 class _Product:
     """Pairs of positions, in a shuffle also which of the two moved last; ``None`` for one not yet started."""
 
-    def __init__(self, positions: Positions, left: Part, right: Part, *, shuffle: bool) -> None:
+    def __init__(self, positions: Positions, left: PatternPart, right: PatternPart, *, shuffle: bool) -> None:
         self.positions, self.left, self.right, self.shuffle = positions, left, right, shuffle
         self.place: dict[tuple[int | None, int | None, int], int] = {}
         self.waiting: list[tuple[int | None, int | None, int]] = []
 
-    def part(self) -> Part:
+    def part(self) -> PatternPart:
         begin = len(self.positions.letters)
         first = self._reach(None, None)
         for pair in self.waiting:  # grows while it is read
@@ -130,7 +130,9 @@ class _Product:
             for (one, other, _), place in self.place.items()
             if _stops(self.left, one) and _stops(self.right, other)
         )
-        return Part(begin, len(self.positions.letters), first, last, self.left.empty and self.right.empty)
+        return PatternPart(
+            begin, len(self.positions.letters), first, last, self.left.empty and self.right.empty
+        )
 
     def _reach(self, one: int | None, other: int | None) -> int:
         mine, others = self._next(self.left, one), self._next(self.right, other)
@@ -147,7 +149,7 @@ class _Product:
                 result |= self._visit((place, partner, 0), letters[place] & letters[partner])
         return result
 
-    def _next(self, part: Part, place: int | None) -> list[int]:
+    def _next(self, part: PatternPart, place: int | None) -> list[int]:
         return list(bits(part.first if place is None else self.positions.follow[place]))
 
     def _visit(self, pair: tuple[int | None, int | None, int], letters: frozenset[str]) -> int:
@@ -159,7 +161,7 @@ class _Product:
         return 1 << self.place[pair]
 
 
-def _stops(part: Part, place: int | None) -> bool:
+def _stops(part: PatternPart, place: int | None) -> bool:
     return part.empty if place is None else bool(part.last >> place & 1)
 
 
@@ -172,24 +174,24 @@ def bits(mask: int) -> Iterator[int]:
 
 
 @dataclass
-class _Level:
+class _PatternLevel:
     """Parser state inside one pair of parentheses: ``left operator sequence atom``."""
 
-    left: Part | None = None
+    left: PatternPart | None = None
     operator: str = ""
-    sequence: Part | None = None
-    atom: Part | None = None
+    sequence: PatternPart | None = None
+    atom: PatternPart | None = None
 
 
-def parse(tokens: list[Token], positions: Positions) -> Part:
+def parse(tokens: list[Token], positions: Positions) -> PatternPart:
     """The whole expression. ``| & ^`` bind weakest and associate to the left; repetitions bind tightest."""
-    levels = [_Level()]
+    levels = [_PatternLevel()]
     before: Token = ""
     for token in tokens:
         if isinstance(token, Atom):
             _append(levels[-1], positions.atom(token), positions)
         elif token == "(":
-            levels.append(_Level())
+            levels.append(_PatternLevel())
         elif token == ")":
             if len(levels) == 1:
                 raise InvalidInput("a ) has no ( before it")
@@ -201,7 +203,7 @@ def parse(tokens: list[Token], positions: Positions) -> Part:
                 raise InvalidInput("a repetition needs something before it")
             level.atom = positions.repeat(level.atom, token)
         else:
-            levels[-1] = _Level(_close(levels[-1], positions), token)
+            levels[-1] = _PatternLevel(_close(levels[-1], positions), token)
         before = token
     if len(levels) > 1:
         raise InvalidInput("a ( is never closed")
@@ -210,12 +212,12 @@ def parse(tokens: list[Token], positions: Positions) -> Part:
     return _close(levels[0], positions)
 
 
-def _append(level: _Level, part: Part, positions: Positions) -> None:
+def _append(level: _PatternLevel, part: PatternPart, positions: Positions) -> None:
     _settle(level, positions)
     level.atom = part
 
 
-def _settle(level: _Level, positions: Positions) -> None:
+def _settle(level: _PatternLevel, positions: Positions) -> None:
     """Appends the latest atom to the sequence once no repetition can follow."""
     if level.atom is not None:
         before = level.sequence
@@ -223,7 +225,7 @@ def _settle(level: _Level, positions: Positions) -> None:
         level.atom = None
 
 
-def _close(level: _Level, positions: Positions) -> Part:
+def _close(level: _PatternLevel, positions: Positions) -> PatternPart:
     _settle(level, positions)
     if level.sequence is None:
         raise InvalidInput(f"{level.operator or 'an expression'} must have something on both sides; use ()")
@@ -288,7 +290,9 @@ def _check_letters(pattern: str, letters: list[str]) -> None:
             )
 
 
-def _determinize(positions: Positions, whole: Part, letters: list[str]) -> tuple[list[list[int]], list[int]]:
+def _determinize(
+    positions: Positions, whole: PatternPart, letters: list[str]
+) -> tuple[list[list[int]], list[int]]:
     """The subset construction; subsets are numbered in the order in which they are reached."""
     reading = dict.fromkeys(letters, 0)
     for place, read in enumerate(positions.letters):

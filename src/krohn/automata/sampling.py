@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.distributions import Source, default_distribution, source
+from krohn.automata.distributions import LetterSource, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
@@ -144,7 +144,7 @@ class BlockTables:
     state_width: int
 
     @classmethod
-    def of(cls, source: Source, num_letters: int) -> Self:
+    def of(cls, source: LetterSource, num_letters: int) -> Self:
         """Builds the tables with the largest block that fits."""
         letter_width = np.dtype(letter_type(num_letters)).itemsize
         state_width = np.dtype(letter_type(source.num_states)).itemsize
@@ -260,7 +260,7 @@ class Sample:
 
 
 @lru_cache(maxsize=2)  # otherwise repeated small draws spend all their time on building tables
-def _tables_of(automaton: Semiautomaton, distribution: str) -> tuple[Source, BlockTables]:
+def _tables_of(automaton: Semiautomaton, distribution: str) -> tuple[LetterSource, BlockTables]:
     origin = source(automaton, distribution)
     return origin, BlockTables.of(origin, automaton.num_letters)
 
@@ -273,7 +273,7 @@ class Sampler:
     length: int
     distribution: str | None = None
     seed: int = 0
-    _source: Source = field(init=False, repr=False)
+    _source: LetterSource = field(init=False, repr=False)
     _tables: BlockTables = field(init=False, repr=False)
     _dice: BlockDice = field(init=False, repr=False)
 

@@ -171,7 +171,7 @@ PUSH, POP, REST = 1, -1, 0
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class BracketStack:
     """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol concerned.
 
     ``number[q]`` is the number of the stack content in state q, −1 for the sink: 0 is empty, and pushing
@@ -194,7 +194,7 @@ class Stack:
         return {state: contents[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
 
 
-def recognise_stack(automaton: Semiautomaton) -> Stack | None:
+def recognise_stack(automaton: Semiautomaton) -> BracketStack | None:
     """Recognises a stack that starts empty, under any names; ``None`` if the automaton is not one.
 
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
@@ -215,7 +215,7 @@ def recognise_stack(automaton: Semiautomaton) -> Stack | None:
     if not symbols:
         return None
     height, number = _numbered(automaton, acts, len(symbols), sinks[0])
-    stack = Stack(height, len(symbols), tuple(acts), sinks[0], number)
+    stack = BracketStack(height, len(symbols), tuple(acts), sinks[0], number)
     return stack if not stack_fault(automaton, stack) else None
 
 
@@ -237,7 +237,7 @@ def _numbered(
         height, level = height + 1, np.unique(reached[fresh])
 
 
-def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
+def stack_fault(automaton: Semiautomaton, stack: BracketStack) -> str:
     """Every letter must change every content as its act says, or lead to the sink where it cannot."""
     states, symbols = automaton.num_states, stack.num_symbols
     if sum(symbols**level for level in range(stack.height + 1)) + 1 != states:
@@ -268,7 +268,7 @@ def stack_fault(automaton: Semiautomaton, stack: Stack) -> str:
 class StackPlan(Plan):
     """A bounded stack: its height, its places, and a bit for errors."""
 
-    stack: Stack
+    stack: BracketStack
 
     def fault(self) -> str:
         """The automaton must be this stack, in every state under every letter."""

@@ -16,7 +16,7 @@ from krohn.cascade.skeleton import skeleton
 from krohn.cli.output import emit, json_option, note, table
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds
 from krohn.errors import LimitExceeded, counted
-from krohn.recurrent.verdicts import Verdict, verdicts
+from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
 GROWTH = (
@@ -187,7 +187,7 @@ def _text(
     return "\n".join(lines)
 
 
-def _architectures(families: tuple[Verdict, ...]) -> str:
+def _architectures(families: tuple[FamilyVerdict, ...]) -> str:
     """Which families of models can track the automaton, and how many layers and steps suffice."""
     words = {True: "yes", False: "no", None: "open"}
     rows = [

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import Finite
+from krohn.cli.search_options import FiniteFloat
 
 
 @click.command()
@@ -38,7 +38,7 @@ from krohn.cli.search_options import Finite
 )
 @click.option(
     "--minutes",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     help="Stop after this many minutes; the card lists what is missing.",
 )
 @click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")

@@ -11,7 +11,7 @@ from krohn.automata.zoo import FILES, parse_spec
 from krohn.base.atomic import check_output
 from krohn.base.extras import to_install
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import Finite, NetworkFolder
+from krohn.cli.search_options import FiniteFloat, NetworkFolder
 from krohn.errors import InvalidInput, MissingDependency, counted
 
 
@@ -36,7 +36,7 @@ from krohn.errors import InvalidInput, MissingDependency, counted
 )
 @click.option(
     "--effort",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="How much work running all words may take; 10 allows ten times the work.",

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import Finite
+from krohn.cli.search_options import FiniteFloat
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.names import check_engine, check_experiment, parse_scale
 
@@ -36,7 +36,7 @@ _HIDDEN |= {"reach", "reached_low", "reached_high"}  # shown in the column of th
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
 @click.option(
     "--time-limit",
-    type=Finite(min=0),
+    type=FiniteFloat(min=0),
     help="Stop after this many seconds; the rest is done next time.",
 )
 @click.option("--only", default="", help="Tasks to run, separated by commas.")

@@ -17,7 +17,7 @@ from krohn.errors import InvalidInput, KrohnError
 Option = Callable[[Any], Any]
 
 
-class Finite(click.FloatRange):
+class FiniteFloat(click.FloatRange):
     """A number within bounds; click's own range accepts nan, which is neither too small nor too large."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from krohn.base.strict_json import read_json
 from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import Finite
+from krohn.cli.search_options import FiniteFloat
 from krohn.cli.train_settings import setting_options, typed_settings, without_effect, written_down
 from krohn.errors import KrohnError, Unsupported, counted
 
@@ -42,7 +42,7 @@ _AROUND = {"config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
 )
 @click.option(
     "--checkpoint-seconds",
-    type=Finite(min=0),
+    type=FiniteFloat(min=0),
     help=f"Least time between two checkpoints.  [default: {CHECKPOINT_SECONDS}]",
 )
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files in the run directory.")

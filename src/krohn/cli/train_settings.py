@@ -33,7 +33,7 @@ def step_or_solved(text: str) -> int | str:
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrainSetting:
     """One option: the field of a run's configuration that it sets.
 
     Type and default are those of the field, unless it belongs to the model or to the run itself: reading
@@ -97,86 +97,94 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("--length", "task.length", "Letters per sequence."),
-    Setting("--target", "task.target", "What is predicted."),
-    Setting("--reveal", "task.reveal", "Probability that a label is shown."),
-    Setting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
-    Setting("--bos", "task.bos", "Put a beginning-of-sequence token before the first letter."),
-    Setting("--distribution", "task.distribution", "Distribution of inputs; see docs/training-options.md."),
-    Setting(
+    TrainSetting("--length", "task.length", "Letters per sequence."),
+    TrainSetting("--target", "task.target", "What is predicted."),
+    TrainSetting("--reveal", "task.reveal", "Probability that a label is shown."),
+    TrainSetting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
+    TrainSetting("--bos", "task.bos", "Put a beginning-of-sequence token before the first letter."),
+    TrainSetting(
+        "--distribution", "task.distribution", "Distribution of inputs; see docs/training-options.md."
+    ),
+    TrainSetting(
         "--model",
         "model.kind",
         "gpt, lstm, gru, deltaproduct, diagonal or another kind.  [default: gpt]",
         str,
     ),
-    Setting("--layers", "model.layers", "gpt: blocks.  [default: 4]", int),
-    Setting("--dim", "model.dim", "gpt: width.  [default: 512]", int),
-    Setting("--heads", "model.heads", "gpt: attention heads.  [default: 8]", int),
-    Setting("--mlp", "model.mlp", "gpt: hidden width.  [default: 512]", int),
-    Setting(
+    TrainSetting("--layers", "model.layers", "gpt: blocks.  [default: 4]", int),
+    TrainSetting("--dim", "model.dim", "gpt: width.  [default: 512]", int),
+    TrainSetting("--heads", "model.heads", "gpt: attention heads.  [default: 8]", int),
+    TrainSetting("--mlp", "model.mlp", "gpt: hidden width.  [default: 512]", int),
+    TrainSetting(
         "--positions",
         "model.positions",
         "gpt: sinusoidal, linear, none, shifted or learned.  [default: sinusoidal]",
         str,
     ),
-    Setting("--context", "model.context", "gpt: number of learned positions.  [default: 512]", int),
-    Setting("--recency", "model.recency", "gpt: recency bias, as in ALiBi."),
-    Setting("--dropout", "model.dropout", "gpt: dropout rate.  [default: 0.0]", float),
-    Setting(
+    TrainSetting("--context", "model.context", "gpt: number of learned positions.  [default: 512]", int),
+    TrainSetting("--recency", "model.recency", "gpt: recency bias, as in ALiBi."),
+    TrainSetting("--dropout", "model.dropout", "gpt: dropout rate.  [default: 0.0]", float),
+    TrainSetting(
         "--attention-dropout",
         "model.attention_dropout",
         "gpt: rate on the attention weights.  [default: 0.0]",
         float,
     ),
-    Setting(
+    TrainSetting(
         "--embedding-std",
         "model.embedding_std",
         "gpt: standard deviation of the first token embeddings.  [default: 1.0]",
         float,
     ),
-    Setting("--embedding", "model.embedding", "lstm, gru: embedding width.  [default: 64]", int),
-    Setting("--hidden", "model.hidden", "lstm, gru: state width.  [default: 128]", int),
-    Setting("--optimizer", "optimizer.method", "muon orthogonalises the updates of gpt's block matrices."),
-    Setting("--lr", "optimizer.lr", "Learning rate; repeat for a grid over replicates."),
-    Setting("--weight-decay", "optimizer.weight_decay", "Weight decay, decoupled."),
-    Setting("--betas", "optimizer.betas", "Decay of the two moments."),
-    Setting("--eps", "optimizer.eps", "Added to the root of the second moment."),
-    Setting("--warmup", "optimizer.warmup", "Steps of linear warm-up."),
-    Setting("--schedule", "optimizer.schedule", "How the learning rate falls."),
-    Setting("--floor", "optimizer.floor", "cosine, plateau: least fraction of the rate."),
-    Setting("--patience", "optimizer.patience", "plateau: evaluations before a cut."),
-    Setting("--factor", "optimizer.factor", "plateau: factor of the rate at a cut."),
-    Setting("--ema", "optimizer.ema", "Decay of the averaged weights."),
-    Setting("--clip", "optimizer.clip", "Largest gradient norm, or none."),
-    Setting("--batch", "optimizer.batch", "Sequences per replicate and step."),
-    Setting(
+    TrainSetting("--embedding", "model.embedding", "lstm, gru: embedding width.  [default: 64]", int),
+    TrainSetting("--hidden", "model.hidden", "lstm, gru: state width.  [default: 128]", int),
+    TrainSetting(
+        "--optimizer", "optimizer.method", "muon orthogonalises the updates of gpt's block matrices."
+    ),
+    TrainSetting("--lr", "optimizer.lr", "Learning rate; repeat for a grid over replicates."),
+    TrainSetting("--weight-decay", "optimizer.weight_decay", "Weight decay, decoupled."),
+    TrainSetting("--betas", "optimizer.betas", "Decay of the two moments."),
+    TrainSetting("--eps", "optimizer.eps", "Added to the root of the second moment."),
+    TrainSetting("--warmup", "optimizer.warmup", "Steps of linear warm-up."),
+    TrainSetting("--schedule", "optimizer.schedule", "How the learning rate falls."),
+    TrainSetting("--floor", "optimizer.floor", "cosine, plateau: least fraction of the rate."),
+    TrainSetting("--patience", "optimizer.patience", "plateau: evaluations before a cut."),
+    TrainSetting("--factor", "optimizer.factor", "plateau: factor of the rate at a cut."),
+    TrainSetting("--ema", "optimizer.ema", "Decay of the averaged weights."),
+    TrainSetting("--clip", "optimizer.clip", "Largest gradient norm, or none."),
+    TrainSetting("--batch", "optimizer.batch", "Sequences per replicate and step."),
+    TrainSetting(
         "--curriculum",
         "curriculum",
         "Take the loss over a window that grows as the network solves more of the word.",
     ),
-    Setting("--curriculum-start", "curriculum.start", "Letters in the first window."),
-    Setting("--curriculum-growth", "curriculum.growth", "Window length per solved letter."),
-    Setting("--curriculum-solved", "curriculum.solved", "Accuracy from which a letter counts as solved."),
-    Setting(
+    TrainSetting("--curriculum-start", "curriculum.start", "Letters in the first window."),
+    TrainSetting("--curriculum-growth", "curriculum.growth", "Window length per solved letter."),
+    TrainSetting(
+        "--curriculum-solved", "curriculum.solved", "Accuracy from which a letter counts as solved."
+    ),
+    TrainSetting(
         "--halving",
         "halving.every",
         "Steps after which the worse half of the replicates is given up, repeatedly.",
     ),
-    Setting("--halving-least", "halving.least", "Replicates that are never given up."),
-    Setting(
+    TrainSetting("--halving-least", "halving.least", "Replicates that are never given up."),
+    TrainSetting(
         "--teach",
         "teach.hints",
         "gpt: doubling (after block l the product of the last 2^l letters), doubling:2,4,8, cascade or none.",
     ),
-    Setting("--teach-until", "teach.until", "When hints end; they are kept by default."),
-    Setting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
-    Setting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
-    Setting("--eval-every", "evaluation.every", "Steps between evaluations."),
-    Setting("--eval-sequences", "evaluation.sequences", "Size of the validation set."),
-    Setting("--eval-seed", "evaluation.seed", "Seed of the validation set."),
-    Setting("--stop-at", "evaluation.stop_at", "Token accuracy at which a replicate is frozen as solved."),
-    Setting("--precision", "precision", "bf16, fp32, fp64; auto: bf16 on a GPU.  [default: auto]", str),
-    Setting("--seed", "seed", "Seed of weights and data.  [default: 0]", int),
+    TrainSetting("--teach-until", "teach.until", "When hints end; they are kept by default."),
+    TrainSetting("--replicates", "replicates", "Networks trained side by side.  [default: 1]", int),
+    TrainSetting("--steps", "steps", "Optimiser steps of each replicate.  [default: 10000]", int),
+    TrainSetting("--eval-every", "evaluation.every", "Steps between evaluations."),
+    TrainSetting("--eval-sequences", "evaluation.sequences", "Size of the validation set."),
+    TrainSetting("--eval-seed", "evaluation.seed", "Seed of the validation set."),
+    TrainSetting(
+        "--stop-at", "evaluation.stop_at", "Token accuracy at which a replicate is frozen as solved."
+    ),
+    TrainSetting("--precision", "precision", "bf16, fp32, fp64; auto: bf16 on a GPU.  [default: auto]", str),
+    TrainSetting("--seed", "seed", "Seed of weights and data.  [default: 0]", int),
 )
 
 

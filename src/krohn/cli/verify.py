@@ -14,7 +14,7 @@ from krohn.check.claim import ANY
 from krohn.check.files.folder import weight_files
 from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import Finite, NetworkFolder
+from krohn.cli.search_options import FiniteFloat, NetworkFolder
 from krohn.proving.outcome import Verification, explain, place
 from krohn.proving.verification import verify
 
@@ -99,7 +99,7 @@ RUN_FILES = ("automaton.json", "weights.safetensors", "state.safetensors", "resu
 @click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
 @click.option(
     "--effort",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="For a trained network: how many words to run; 1 is a few seconds.",

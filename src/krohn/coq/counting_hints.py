@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Channel:
+class ChannelHint:
     """One value of a head: its counter, and the unit of its steps with a slack, on the grid."""
 
     counter: int
@@ -20,7 +20,7 @@ class HeadHint:
     slack: int
     rest: int
     picks: tuple[bool, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[ChannelHint, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CopyHint:
 
     margin: int
     writers: tuple[bool, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[ChannelHint, ...]
 
 
 @dataclass(frozen=True)

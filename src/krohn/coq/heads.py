@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from krohn.coq.counting_hints import Channel, CopyHint, HeadHint
+from krohn.coq.counting_hints import ChannelHint, CopyHint, HeadHint
 from krohn.coq.cuts import TOLERANCE
 from krohn.network.transformer import Head, Layer, Matrix
 
@@ -112,7 +112,7 @@ def _copies(head: Head, before: Before, scores: Matrix, heads: ReadHeads) -> Non
         changes = np.where(writers, every - value, 0.0)
         unit, marks, off = _units(changes)
         slack = _slack(before, float(np.abs(every).max(initial=abs(value))), off, unit, LATER_COPY)
-        channels.append(Channel(len(heads.steps), round(unit * GRID), slack))
+        channels.append(ChannelHint(len(heads.steps), round(unit * GRID), slack))
         heads.steps.append((0,) * len(marks))
         heads.sets.append(tuple(m if w else None for m, w in zip(marks, writers.tolist(), strict=True)))
         heads.effects.append(unit * out)
@@ -142,7 +142,7 @@ def _counts(head: Head, before: Before, heads: ReadHeads) -> None:
         if length * max(map(abs, counts)) > MOST_COUNTS:
             raise NoCounters(f"a head counts to more than {MOST_COUNTS:,}")
         slack = _slack(before, float(np.abs(values).max()), off, unit)
-        channels.append(Channel(len(heads.steps), round(unit * GRID), slack))
+        channels.append(ChannelHint(len(heads.steps), round(unit * GRID), slack))
         heads.steps.append(counts)
         heads.sets.append((None,) * len(counts))
         heads.effects.append(share * unit * out)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from krohn.coq.certificate_text import MARK, THEOREM, comment, tensor_text
-from krohn.coq.counting_hints import Channel, CopyHint, Counting, HeadHint, LayerHint
+from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint
 from krohn.coq.scanning import ScanHint, Scanning
 from krohn.coq.stored import StoredTransformer
 
@@ -130,7 +130,7 @@ def _head(head: HeadHint | CopyHint) -> str:
     )
 
 
-def _channel(channel: Channel) -> str:
+def _channel(channel: ChannelHint) -> str:
     return f"{{| Number := {channel.counter}; UnitOf := {channel.unit}; UnitSlack := {channel.slack} |}}"
 
 

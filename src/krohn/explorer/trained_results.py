@@ -58,7 +58,7 @@ class Replicate(Protocol):
         """Its results."""
 
 
-class Cell(Protocol):
+class MapCell(Protocol):
     """The part of a membership that the view reads."""
 
     @property
@@ -74,7 +74,7 @@ class Cell(Protocol):
         """The cell of the table."""
 
 
-def results_view(records: Iterable[Replicate], members: Iterable[Cell]) -> dict[str, Any]:
+def results_view(records: Iterable[Replicate], members: Iterable[MapCell]) -> dict[str, Any]:
     """Runs by id, the cells of the depth map, and the stored attention maps."""
     by_run: dict[str, list[Replicate]] = {}
     for record in records:

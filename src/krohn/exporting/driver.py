@@ -30,7 +30,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, Files, write_files
 from krohn.network.gpt2.reference import SAFETY
 from krohn.network.storage import load
-from krohn.proving.export import DTYPE, Proof, certificate_of, net_of, prove, unproved
+from krohn.proving.export import DTYPE, ExportProof, certificate_of, net_of, prove, unproved
 
 NOISE = 2.0**-7
 """A generous bound on the lead of logits that another order of summation may cost in float32."""
@@ -233,7 +233,7 @@ def export_compiled(
 
 def _checked(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[Card, Files, Proof | None]:
+) -> tuple[Card, Files, ExportProof | None]:
     """Test results of a decoder, the files common to all its formats, and the proof."""
     card, proof = _examined(decoder, network, dtype, asked)
     return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
@@ -247,7 +247,7 @@ def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -
 
 def _examined(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[Card, Proof | None]:
+) -> tuple[Card, ExportProof | None]:
     """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
@@ -258,7 +258,7 @@ def _examined(
     return Card(title, network.automaton, network.automaton.target, origin, findings), proof
 
 
-def _proved(proof: Proof) -> dict[str, Any]:
+def _proved(proof: ExportProof) -> dict[str, Any]:
     known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
     result = {**known, "reason": proof.reason[:300]}
     return {**result, "largest": proof.largest}
@@ -312,7 +312,9 @@ def _called(automaton: Semiautomaton) -> str:
     return automaton.name or "an automaton of its own"
 
 
-def _exported(to: str, decoder: Decoder, card: Card, more: Files, proof: Proof | None = None) -> Exported:
+def _exported(
+    to: str, decoder: Decoder, card: Card, more: Files, proof: ExportProof | None = None
+) -> Exported:
     """The files of one format, with the automaton in krohn's own format and the metadata."""
     chosen = export_format(to)
     findings = dict(card.findings)

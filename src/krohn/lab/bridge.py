@@ -57,7 +57,7 @@ def mix(query: Tensor, keys: Tensor, values: Tensor, *, strict: bool) -> Tensor:
     return torch.cat(parts, dim=2)
 
 
-class Heads(nn.Module, ABC):
+class TorchHeads(nn.Module, ABC):
     """Attention heads that run side by side; a call gives what they add to the stream, of what they mix."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Heads(nn.Module, ABC):
         """Views of the matrices of queries, keys, values [head, d, width] and outputs [head, width, d]."""
 
 
-class TorchHead(Heads):
+class TorchHead(TorchHeads):
     """One attention head, without scale and bias, as in the paper."""
 
     def __init__(self, head: Head, dtype: torch.dtype) -> None:
@@ -92,7 +92,7 @@ class TorchHead(Heads):
         return self.W_Q[None], self.W_K[None], self.W_V[None], self.W_C[None]
 
 
-class Linear(nn.Module):
+class TorchLinear(nn.Module):
     """``x W + b``, then nothing, ``relu``, ``gelu`` or ``gelu_new``, or for each unit the sine or ReLU."""
 
     W: Tensor
@@ -116,7 +116,7 @@ class Linear(nn.Module):
         return x.relu() if self.kind == "relu" else x
 
 
-class Block(nn.Module):
+class TorchBlock(nn.Module):
     """Attention, then the MLP, each with its residual channels and what it reads of the stream."""
 
     keep_attention: Tensor  # 1 on the channels with a residual connection
@@ -124,8 +124,8 @@ class Block(nn.Module):
 
     def __init__(
         self,
-        heads: Iterable[Heads],
-        mlp: Iterable[Linear],
+        heads: Iterable[TorchHeads],
+        mlp: Iterable[TorchLinear],
         keeps: Sequence[Tensor],
         norms: Sequence[nn.Module] = (),
     ) -> None:
@@ -138,9 +138,9 @@ class Block(nn.Module):
         hold(self, keep_attention=keeps[0], keep_mlp=keeps[1])
 
     @property
-    def sides(self) -> list[list[Heads]]:
+    def sides(self) -> list[list[TorchHeads]]:
         """Its heads, neighbours of equal shapes together."""
-        heads = (one for one in self.heads if isinstance(one, Heads))
+        heads = (one for one in self.heads if isinstance(one, TorchHeads))
         return [list(islice(heads, size)) for size in self.sizes]
 
     def offers(self, x: Tensor) -> list[tuple[Tensor, ...]]:
@@ -174,17 +174,17 @@ class Block(nn.Module):
     @property
     def matrices(self) -> list[Tensor]:
         """Views of all matrices: those of heads, then those of the MLP."""
-        own = [one for heads in self.heads if isinstance(heads, Heads) for one in heads.matrices]
-        return own + [linear.W for linear in self.mlp if isinstance(linear, Linear)]
+        own = [one for heads in self.heads if isinstance(heads, TorchHeads) for one in heads.matrices]
+        return own + [linear.W for linear in self.mlp if isinstance(linear, TorchLinear)]
 
 
-def _block(layer: Layer, dtype: torch.dtype) -> Block:
+def _block(layer: Layer, dtype: torch.dtype) -> TorchBlock:
     """One layer of the paper's network."""
     kinds = [torch.tensor(np.array(kind)) for kind in layer.mlp.activations]
     given = zip(layer.mlp.weights, layer.mlp.biases, [*kinds, None], strict=True)
-    return Block(
+    return TorchBlock(
         (TorchHead(head, dtype) for head in layer.heads),
-        (Linear(_parameter(w, dtype), _parameter(b, dtype), kind) for w, b, kind in given),
+        (TorchLinear(_parameter(w, dtype), _parameter(b, dtype), kind) for w, b, kind in given),
         [torch.tensor(np.array(keep), dtype=dtype) for keep in (layer.keep_attention, layer.keep_mlp)],
     )
 
@@ -196,7 +196,7 @@ class Walk:
     embedding: Tensor  # letters × d
     prompt: Tensor  # τ × d
     positions: Tensor  # (τ + T) × d
-    blocks: tuple[Block, ...]
+    blocks: tuple[TorchBlock, ...]
     readout: Tensor  # d × states
     readout_bias: Tensor
     strict: bool = False
@@ -234,7 +234,7 @@ class TorchNetwork(nn.Module):
         """The module's own tensors and layers, to be run from any of them on."""
         names = ("embedding", "padding", "positions", "readout", "readout_bias")
         embedding, prompt, positions, readout, bias = map(self.get_parameter, names)
-        layers = tuple(layer for layer in self.layers if isinstance(layer, Block))
+        layers = tuple(layer for layer in self.layers if isinstance(layer, TorchBlock))
         return kind(embedding, prompt, positions, layers, readout, bias, self.strict)
 
     def forward(self, words: Tensor) -> Tensor:

@@ -82,14 +82,14 @@ def exclusive(left: Formula, right: Formula) -> Formula:
 
 def parse_formula(text: str) -> Formula:
     """Variables, ``! & ^ |`` (binding in this order), ``and or not xor``, ``0 1``, parentheses."""
-    reader = _Reader(text)
+    reader = _FormulaReader(text)
     formula = reader.chain(0)
     if reader.peek() is not None:
         raise reader.wrong("the end or an operator")
     return formula
 
 
-class _Reader:
+class _FormulaReader:
     """Recursive descent over the tokens."""
 
     LEVELS = (("|", disjunction), ("^", exclusive), ("&", conjunction))

@@ -21,7 +21,7 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.description import check_hints
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Check, Record, Refuted, Verification, place
+from krohn.proving.outcome import Check, ProofRecord, Refuted, Verification, place
 from krohn.proving.proof import SHORT, attempt, checkable_table, is_scan, one_thread
 from krohn.proving.word_search import exhaustive, search
 
@@ -161,7 +161,7 @@ def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Ver
 
 
 def _hint_failure(
-    compiled: CompiledNetwork, length: int, record: Record, *, lowers_again: bool
+    compiled: CompiledNetwork, length: int, record: ProofRecord, *, lowers_again: bool
 ) -> Refuted | None:
     if lowers_again:
         record.layer = 0

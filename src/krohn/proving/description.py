@@ -19,7 +19,7 @@ from krohn.network.forward import logits
 from krohn.network.position_maps import Values
 from krohn.network.program import Program, interpret_registers
 from krohn.network.transformer import Channel
-from krohn.proving.outcome import Record
+from krohn.proving.outcome import ProofRecord
 from krohn.proving.word_search import all_words
 
 MAX_WORK = 10**9
@@ -32,7 +32,7 @@ PLACE = "place"
 """A register that holds the number of its position, to see where an operation looks."""
 
 
-def check_hints(compiled: CompiledNetwork, length: int, record: Record) -> None:
+def check_hints(compiled: CompiledNetwork, length: int, record: ProofRecord) -> None:
     """Raises ``Refuted`` if program or layout disagrees with the matrices."""
     record.layer = 0
     _check_heads(compiled, record)
@@ -66,7 +66,7 @@ def _words(compiled: CompiledNetwork, length: int) -> list[npt.NDArray[np.int64]
     return [all_words(letters, max(short, 1)), dice.integers(letters, size=(count, reach))]
 
 
-def _check_heads(compiled: CompiledNetwork, record: Record) -> None:
+def _check_heads(compiled: CompiledNetwork, record: ProofRecord) -> None:
     layers = compiled.program.layers if compiled.program else ()
     for index, heads in enumerate(compiled.layout.heads):
         known = len(layers[index].attention) if layers else 0
@@ -82,7 +82,7 @@ def _check_program(
     program: Program,
     words: npt.NDArray[np.int64],
     values: dict[str, Values],
-    record: Record,
+    record: ProofRecord,
 ) -> None:
     held = np.stack([values[name] for name in program.readout.registers], axis=-1)
     states = program.readout.decode(held[:, program.num_padding :])
@@ -91,7 +91,7 @@ def _check_program(
 
 
 def _check_channels(
-    compiled: CompiledNetwork, words: npt.NDArray[np.int64], values: dict[str, Values], record: Record
+    compiled: CompiledNetwork, words: npt.NDArray[np.int64], values: dict[str, Values], record: ProofRecord
 ) -> None:
     seen: dict[str, npt.NDArray[np.float64]] = {}
     network = compiled.transformer
@@ -114,7 +114,7 @@ def _check_attention(
     compiled: CompiledNetwork,
     values: dict[str, Values],
     seen: dict[str, npt.NDArray[np.float64]],
-    record: Record,
+    record: ProofRecord,
 ) -> None:
     """Raises ``Refuted`` if a head does not attend where its claimed operations do."""
     assert compiled.program is not None

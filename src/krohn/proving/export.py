@@ -43,7 +43,7 @@ NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class ExportProof:
     """A witness for words up to ``largest``, perhaps not all; and why the full length is not proved."""
 
     witness: Any
@@ -58,12 +58,12 @@ class Proof:
         return self.largest > 0 and not self.reason
 
 
-def unproved(reason: str) -> Proof:
+def unproved(reason: str) -> ExportProof:
     """No witness, and why."""
-    return Proof(None, 0, 0.0, reason)
+    return ExportProof(None, 0, 0.0, reason)
 
 
-def prove(decoder: Decoder, network: CompiledNetwork) -> Proof:
+def prove(decoder: Decoder, network: CompiledNetwork) -> ExportProof:
     """Tries to prove all words; fallback: shorter ones."""
     if decoder.activation != "relu":
         return unproved("units must be ReLU")
@@ -93,7 +93,7 @@ def claim_about(net: Net, automaton: Semiautomaton, length: int, dtype: str = DT
     return replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
 
 
-def certificate_of(net: Net, automaton: Semiautomaton, proof: Proof) -> Certificate:
+def certificate_of(net: Net, automaton: Semiautomaton, proof: ExportProof) -> Certificate:
     """The witness with the claim that it proves."""
     claim = claim_about(net, automaton, proof.largest)
     return Certificate(claim, RULE_SET, RULES[RULE_SET].version, proof.witness)
@@ -105,12 +105,12 @@ def checkable_decoder(decoder: Decoder) -> Network:
     return decoder_of(decoder.tensors, decoder.heads, names.prompt, names.letters, epsilon)
 
 
-def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> Proof:
+def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> ExportProof:
     table, searched = token_table(decoder, automaton), without_norms(checked)
     record, failure, margin = furthest(checked, table, length, DTYPE, searched)
     if failure is not None:
         return unproved(refutation_text(failure, decoder.layers))
-    return Proof(record.witness, length, margin, "", tuple(record.checks))
+    return ExportProof(record.witness, length, margin, "", tuple(record.checks))
 
 
 def without_norms(network: Network) -> Network:

@@ -70,7 +70,7 @@ def place(layer: int, depth: int) -> str:
 
 
 @dataclass
-class Record:
+class ProofRecord:
     """Collects checks while a proof runs; a failed one ends it."""
 
     layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out

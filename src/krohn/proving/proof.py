@@ -36,9 +36,9 @@ from krohn.errors import LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
-from krohn.proving.outcome import Record, Refuted
+from krohn.proving.outcome import ProofRecord, Refuted
 from krohn.proving.witness.machines import middle
-from krohn.proving.witness.search import Walk, compares_repeating_codes, scans, walk_through
+from krohn.proving.witness.search import WitnessWalk, compares_repeating_codes, scans, walk_through
 
 KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
 
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
     return [list(item) for item in value] if isinstance(value, tuple) else value
 
 
-def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
+def note_steps(record: ProofRecord, walk: WitnessWalk, margin: float | None) -> None:
     """A line per head and MLP, then decoding and simulation."""
     record.layer = 0
     for step in walk.steps:
@@ -113,7 +113,7 @@ def note_steps(record: Record, walk: Walk, margin: float | None) -> None:
         _note_end(record, walk.moment, walk.network, margin)
 
 
-def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
+def note_scan(record: ProofRecord, scan: Scan, depth: int, margin: float) -> None:
     """Windows double layer by layer."""
     for layer in range(1, depth + 1):
         record.layer = layer
@@ -128,7 +128,7 @@ def note_scan(record: Record, scan: Scan, depth: int, margin: float) -> None:
     record.note("simulation", "every composition of letters decodes to the automaton's state")
 
 
-def _note_end(record: Record, moment: Moment, network: Network, margin: float) -> None:
+def _note_end(record: ProofRecord, moment: Moment, network: Network, margin: float) -> None:
     record.layer = len(network.layers) + 1
     logits = middle(moment.box) @ network.readout + network.readout_bias
     ordered = np.sort(logits, axis=1)
@@ -162,7 +162,7 @@ def _fold_text(fold: Fold) -> str:
     return f"mod {fold.modulus}" if fold.modulus else f"from {fold.low} to {fold.high}"
 
 
-def differing_word(walk: Walk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
+def differing_word(walk: WitnessWalk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
     """A shortest word on which the machine disagrees with the automaton, if its classes decode at all."""
     logits = middle(walk.moment.box) @ walk.network.readout + walk.network.readout_bias
     machine, states = walk.moment.machine, logits.argmax(axis=1)
@@ -193,7 +193,7 @@ RUN_ONLY = (
 SHORT = 4
 """Up to this length there are few words: a machine can hold whatever a head returns."""
 
-Outcome = tuple[Record, Refuted | None, float]
+Outcome = tuple[ProofRecord, Refuted | None, float]
 
 
 def refusal(network: CompiledNetwork, dtype: str, budget: Budget) -> str:
@@ -222,7 +222,7 @@ def attempt(
     ``once``: a wrong word is known, so no proof exists, and one attempt is enough to say where it fails.
     """
     if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
-        record = Record(layer=len(network.layers))
+        record = ProofRecord(layer=len(network.layers))
         return record, record.refuse("search", RUN_ONLY), 0.0
     return furthest(*checkable(network, automaton), length, dtype, once=once)
 
@@ -263,7 +263,7 @@ def furthest(
             if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
                 stopped = outcome
     if stopped is None:
-        record = Record()
+        record = ProofRecord()
         return record, record.refuse("search", "no form of proof fits the network"), 0.0
     return stopped
 
@@ -304,7 +304,7 @@ def _attempts(
 ) -> Iterator[Outcome]:
     """The small checker on every witness the search finds; with a budget, no wrong word is sought."""
     for scan in scans(searched):
-        record, plain = Record(), witness_json(scan)
+        record, plain = ProofRecord(), witness_json(scan)
         verdict = check(checked, table, dtype, length, plain)
         if verdict.certified:
             note_scan(record, scan, len(checked.layers), verdict.margin)
@@ -316,7 +316,7 @@ def _attempts(
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
             continue
-        record, walk = Record(), None
+        record, walk = ProofRecord(), None
         try:
             own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)
             walk = walk_through(searched, dtype, length, own, choices=choices, joined=joined, clock=clock)
@@ -334,7 +334,7 @@ def _attempts(
         guessed = walk is None or walk.guessed
 
 
-def read_off(walk: Walk, table: Automaton, length: int) -> None:
+def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:
     """The end of a proof: every class decodes, and the machine agrees with the automaton."""
     setting = replace(walk.setting, budget=Budget(WORK))
     with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
@@ -342,7 +342,9 @@ def read_off(walk: Walk, table: Automaton, length: int) -> None:
         simulate(setting, walk.moment.machine, states, table, length)
 
 
-def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, length: int) -> Outcome:
+def _walked(
+    record: ProofRecord, walk: WitnessWalk, verdict: Verdict, table: Automaton, length: int
+) -> Outcome:
     """The outcome for a complete witness, by the checker's verdict; a wrong word has at most ``length``."""
     depth = len(walk.network.layers)
     word = None if verdict.certified else differing_word(walk, table, length)
@@ -353,7 +355,7 @@ def _walked(record: Record, walk: Walk, verdict: Verdict, table: Automaton, leng
 
 
 def _refuted(
-    record: Record, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
+    record: ProofRecord, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
 ) -> Refuted | None:
     if verdict.certified:
         return None

@@ -52,7 +52,7 @@ network that reaches more keeps rounding to new values, and only balls can prove
 
 
 @dataclass(frozen=True)
-class Closure:
+class ClosureProof:
     """What the search found.
 
     Attributes:
@@ -99,7 +99,9 @@ class Closure:
         }
 
 
-def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: str = "float32") -> Closure:
+def close(
+    cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: str = "float32"
+) -> ClosureProof:
     """Tries sums in any order first, then, where rounding depends on it, from left to right."""
     sizes = (cell.num_letters, cell.num_states)
     if sizes != (automaton.num_letters, automaton.num_states):
@@ -115,7 +117,7 @@ def close(cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: s
     return replace(result, counterexample=run_all(cell, automaton)[1])
 
 
-def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> Closure:
+def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> ClosureProof:
     """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
     budget, chunked = budget_for(cell), None
     try:
@@ -124,8 +126,8 @@ def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, orde
             if result.proved and CHUNKS in cell.orders:
                 chunked = order == ANY and same_in_chunks(cell, result.notes, budget)
     except Refused as refusal:
-        return Closure(False, (), 0.0, order, reason=str(refusal))
-    built = Closure(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
+        return ClosureProof(False, (), 0.0, order, reason=str(refusal))
+    built = ClosureProof(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
     if result.proved:
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
     if result.doubt is None:
@@ -263,7 +265,7 @@ def verify_recurrent(
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
     identity = identify(network.automaton, meant, renamed=renamed)
     if identity.mismatch:
-        nothing = Closure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
+        nothing = ClosureProof(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
         return _outcome(network, _claimed(net, network.automaton, dtype, length), identity, nothing)
     automaton = identity.automaton
     closure = close(network.cell, automaton, dtype=dtype)
@@ -313,7 +315,7 @@ def _outcome(
     network: RecurrentNetwork,
     certificate: Certificate,
     identity: Identity,
-    closure: Closure,
+    closure: ClosureProof,
     horizon: Horizon | None = None,
     net: Net | None = None,
 ) -> Verification:
@@ -349,7 +351,7 @@ def _outcome(
     )
 
 
-def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, closure: Closure) -> Verdict:
+def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, closure: ClosureProof) -> Verdict:
     """The checker's verdict. A closure has no witness: its search is the proof, and is not repeated here."""
     if certificate.rules != "closure" or closure.searched is None:
         return check_certificate(net, certificate)

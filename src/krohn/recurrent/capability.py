@@ -17,13 +17,13 @@ from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
-from krohn.recurrent.verdicts import Verdict, verdicts
+from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
 Answer = tuple[bool | None, str]
 
 
 @lru_cache(maxsize=8)
-def _verdicts(spec: str | Semiautomaton) -> tuple[Semiautomaton, Analysis, dict[str, Verdict]]:
+def _verdicts(spec: str | Semiautomaton) -> tuple[Semiautomaton, Analysis, dict[str, FamilyVerdict]]:
     """What is reachable, its analysis, and a verdict for each family: the same for all sizes of a network."""
     automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)
     analysis = analyze(automaton)
@@ -56,7 +56,7 @@ def capability(spec: str | Semiautomaton, family: str, layers: int, steps: int) 
     return _with_less(row, layers, steps, is_group=analysis.is_group)
 
 
-def _with_less(row: Verdict, layers: int, steps: int, *, is_group: bool) -> Answer:
+def _with_less(row: FamilyVerdict, layers: int, steps: int, *, is_group: bool) -> Answer:
     """The answer for fewer layers or steps than suffice."""
     if row.name.startswith("diagonal") and is_group:
         return False, f"the group needs at least {row.layers} layers; here {layers}"

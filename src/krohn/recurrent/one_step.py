@@ -112,7 +112,7 @@ def deltanet(automaton: Semiautomaton) -> DeltaStack:
 
 
 @dataclass(frozen=True)
-class _Level:
+class _StepLevel:
     """A layer of the plain machine: the actions of letters and of blocks on it."""
 
     actions: list[Action]
@@ -136,7 +136,7 @@ class _BlockMachine:
 
     plain: LayeredMachine
     block: int
-    levels: list[_Level]
+    levels: list[_StepLevel]
     points: int
 
     @property
@@ -221,7 +221,7 @@ def block_length(plain: Columns) -> int:
     return _blocks(plain)[0]
 
 
-def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
+def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
     """The least block length, a power of two, with at most one step per letter; its actions, idle first."""
     result = all_actions(plain.machine)
     works, block = result, 1
@@ -229,7 +229,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_Level]]:
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
     lists = [[idle, *(action for action in layer if action != idle)] for layer in works]
-    return block, [_Level(actions, blocks) for actions, blocks in zip(result, lists, strict=True)]
+    return block, [_StepLevel(actions, blocks) for actions, blocks in zip(result, lists, strict=True)]
 
 
 def _products(actions: Sequence[Action]) -> list[Action]:

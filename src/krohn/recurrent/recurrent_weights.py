@@ -23,7 +23,7 @@ from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.check.recurrent.cells import Cell, Gru, Lstm, Tensors
+from krohn.check.recurrent.cells import Cell, GruCell, LstmCell, Tensors
 from krohn.check.recurrent.stacks import DiagonalStack, RankOneStack
 from krohn.errors import Unsupported
 from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct, swaps_and_merges
@@ -206,7 +206,7 @@ GAIN = 512.0
 """Slope of the gates: half of it saturates a sigmoid in float32."""
 
 
-def lstm(automaton: Semiautomaton) -> Lstm:
+def lstm(automaton: Semiautomaton) -> LstmCell:
     """Units (p, a), "was in p and read a", and one unit "started"; each is an AND, by its input gate.
 
     Forget gate 0, output gate and candidate 1: a unit that is on holds tanh 1, one that is off 0.
@@ -224,14 +224,14 @@ def lstm(automaton: Semiautomaton) -> Lstm:
     inward = np.zeros((automaton.num_letters, 4 * units))
     inward[:, : units - 1] = letters * GAIN
     head = np.vstack([_targets(automaton), np.zeros(automaton.num_states)])
-    return Lstm(
+    return LstmCell(
         _floats(
             {**_embedding(automaton), "weight_ih": inward, "weight_hh": recurrent, "bias": bias} | _head(head)
         )
     )
 
 
-def gru(automaton: Semiautomaton) -> Gru:
+def gru(automaton: Semiautomaton) -> GruCell:
     """The same units, ±1 by the candidate; update gate 0, reset gate 1. At the start all units are 0."""
     comes, starts, letters = _conditions(automaton)
     units = len(comes) + 1
@@ -248,7 +248,7 @@ def gru(automaton: Semiautomaton) -> Gru:
     inward[:, first] = letters * GAIN
     targets = np.vstack([_targets(automaton), np.zeros(automaton.num_states)]) / 2
     tensors = {"weight_ih": inward, "weight_hh": recurrent, "bias_ih": bias, "bias_hh": np.zeros(3 * units)}
-    return Gru(_floats({**_embedding(automaton), **tensors} | _head(targets, targets.sum(axis=0))))
+    return GruCell(_floats({**_embedding(automaton), **tensors} | _head(targets, targets.sum(axis=0))))
 
 
 def _conditions(

@@ -49,7 +49,7 @@ _ROTATIONS = re.compile(r"[CD]\d+|S3|A4|S4|A5")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FamilyVerdict:
     """One family.
 
     Attributes:
@@ -81,7 +81,7 @@ class Verdict:
 
 def verdicts(
     automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None = None
-) -> tuple[Verdict, ...]:
+) -> tuple[FamilyVerdict, ...]:
     """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known.
 
     Only the states reachable from the start need to be tracked.
@@ -95,7 +95,7 @@ class _Rows:
         self.cascade = _cascade(automaton)
         self.pair = idempotent_pair(automaton)
 
-    def rows(self) -> tuple[Verdict, ...]:
+    def rows(self) -> tuple[FamilyVerdict, ...]:
         result = (
             self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
             self.diagonal("diagonal [-1, 1]", self.not_two_group(), two_series, GRAZZI),
@@ -173,23 +173,25 @@ class _Rows:
 
     def diagonal(
         self, name: str, obstacle: str | None, of_group: Callable[[PermutationGroup], int], source: str
-    ) -> Verdict:
+    ) -> FamilyVerdict:
         if obstacle is not None:
-            return Verdict(name, False, None, None, None, obstacle, source)
+            return FamilyVerdict(name, False, None, None, None, obstacle, source)
         how = "a layer for each step of the groups' series, along the cascade"
         least = self.analysis.is_group and name.startswith("diagonal")
-        return Verdict(name, True, self.layers(of_group), 1, True, how, source, SHIFTED, least)
+        return FamilyVerdict(name, True, self.layers(of_group), 1, True, how, source, SHIFTED, least)
 
-    def deltanet(self) -> Verdict:
+    def deltanet(self) -> FamilyVerdict:
         name = "DeltaNet [0, 2]"
         if self.analysis.is_group and self.swaps() <= 1:
-            return Verdict(name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS)
+            return FamilyVerdict(
+                name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS
+            )
         built, how = self.built_deltanet()
         known, why = self.published_deltanet()
         if known is not None and (built is None or known < built):
             have = "" if built is None else f"; the construction here takes {built}"
-            return Verdict(name, True, known, 1, True, f"{why}, as published{have}", SIEMS, SHIFTED)
-        return Verdict(name, True, built, 1, True, how, OURS, SHIFTED)
+            return FamilyVerdict(name, True, known, 1, True, f"{why}, as published{have}", SIEMS, SHIFTED)
+        return FamilyVerdict(name, True, built, 1, True, how, OURS, SHIFTED)
 
     def built_deltanet(self) -> tuple[int | None, str]:
         """Layers of the constructions in docs/proofs.md, and how they work."""
@@ -240,26 +242,28 @@ class _Rows:
         longest = max(1, *(size - 1 for size in self.cascade.sizes))
         return 1 << (longest - 1).bit_length(), self.cascade.num_levels
 
-    def deltaproduct(self) -> Verdict:
+    def deltaproduct(self) -> FamilyVerdict:
         name = "DeltaProduct"
         if self.analysis.is_group:
             swaps = max(1, self.swaps())
             group = self.analysis.groups[0].name if swaps > 2 else ""  # the trivial group has no row there
             if _ROTATIONS.fullmatch(group):
                 how = f"each letter as two reflections: {group} is a group of rotations of space"
-                return Verdict(name, True, 1, 2, True, how, SIEMS)
+                return FamilyVerdict(name, True, 1, 2, True, how, SIEMS)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
-            return Verdict(name, True, 1, swaps, True, how, SIEMS)
+            return FamilyVerdict(name, True, 1, swaps, True, how, SIEMS)
         if self.cascade is None:
-            return Verdict(name, True, None, None, True, "one layer for each level of the cascade", OURS)
+            return FamilyVerdict(
+                name, True, None, None, True, "one layer for each level of the cascade", OURS
+            )
         levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))
         how = "one layer for each level of the cascade; resets by the gate"
         if levels > 1 and self.pair is not None:
             first, second = (" ".join(self.automaton.letter_names[a] for a in word) for word in self.pair)
             how += f"; not one layer with a fixed margin: {first} and {second} are idempotents with one image"
-        return Verdict(name, True, levels, steps, True, how, OURS)
+        return FamilyVerdict(name, True, levels, steps, True, how, OURS)
 
-    def rankone(self) -> Verdict:
+    def rankone(self) -> FamilyVerdict:
         steps = max(1, *(len(swaps_and_merges(letter)) for letter in self.automaton.letters))
         how = "each letter as swaps and merges of two states"
         product = self.deltaproduct()
@@ -267,12 +271,12 @@ class _Rows:
             steps, how = product.steps, "as DeltaProduct, whose steps are a special case"
         if steps > 1:
             how += "; RWKV-7 itself takes one step for each letter"
-        return Verdict("rank-one (RWKV-7)", True, 1, steps, True, how, OURS)
+        return FamilyVerdict("rank-one (RWKV-7)", True, 1, steps, True, how, OURS)
 
-    def single(self, name: str, how: str, source: str) -> Verdict:
-        return Verdict(name, True, 1, 1, True, how, source)
+    def single(self, name: str, how: str, source: str) -> FamilyVerdict:
+        return FamilyVerdict(name, True, 1, 1, True, how, source)
 
-    def fixed_precision(self) -> Verdict:
+    def fixed_precision(self) -> FamilyVerdict:
         """Past temporal logic equals partially ordered automata; a state may add the letter just read.
 
         So what a word does before its last letter must follow from a partially ordered automaton: states are
@@ -282,20 +286,20 @@ class _Rows:
         cycle = _cycle(self.automaton)
         if cycle is None:
             how = "no word leads back to what it left, but for the letter just read: past temporal logic"
-            return Verdict(name, True, None, None, None, how, LI, FIXED)
+            return FamilyVerdict(name, True, None, None, None, how, LI, FIXED)
         first, second = (self.automaton.state_names[state] for state in cycle)
         how = f"words lead from {first} to {second} and back; past temporal logic never returns"
-        return Verdict(name, False, None, None, None, how, LI, FIXED)
+        return FamilyVerdict(name, False, None, None, None, how, LI, FIXED)
 
-    def transformer(self) -> Verdict:
+    def transformer(self) -> FamilyVerdict:
         name = "Transformer, fixed depth"
         obstacle = self.not_solvable()
         if obstacle is None:
             how = "every group inside is solvable"
-            return Verdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
+            return FamilyVerdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
         group = obstacle.split(" inside")[0]
         why = f"{group} inside is not solvable: not unless TC⁰ = NC¹, MLPs being of fixed depth too"
-        return Verdict(name, False, None, None, None, why, LIU, UNLESS)
+        return FamilyVerdict(name, False, None, None, None, why, LIU, UNLESS)
 
 
 def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:

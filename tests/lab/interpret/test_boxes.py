@@ -20,7 +20,7 @@ from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.lab.provable.examined import habitual, uniform
-from krohn.lab.provable.trained import NAME, Proof, cell_of, certificate_of, claimed_words, tensors_of
+from krohn.lab.provable.trained import NAME, RunProof, cell_of, certificate_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened
 from lab.interpret.small_cells import cell as made_cell
@@ -134,7 +134,7 @@ def test_a_written_certificate_has_the_shortest_floats_that_prove(
     stored: tuple[TrainedNetwork, Boxes, Words],
 ) -> None:
     trained, boxes, _ = stored
-    result = certificate_of(KEPT, trained, trained.automaton, Proof("all", boxes, BoxVerdict("")))
+    result = certificate_of(KEPT, trained, trained.automaton, RunProof("all", boxes, BoxVerdict("")))
     assert result.witness["sides"] == "f2"
     assert check_certificate(read_net(KEPT), result).certified
     assert (result.claim.up_to, result.claim.allowed, result.claim.order) == (None, None, "any")

@@ -19,7 +19,7 @@ from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.lab.provable.trained import (
     NAME,
-    Proof,
+    RunProof,
     claim_boxes,
     claimed_words,
     provable,
@@ -344,7 +344,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
 
 def test_the_json_of_a_failed_proof() -> None:
     _, boxes, _ = quiet_proof()
-    report = Proof("all", boxes, BoxVerdict("no")).to_json()
+    report = RunProof("all", boxes, BoxVerdict("no")).to_json()
     assert (report["proved"], report["failure"], report["boxes"]) == (False, "no", 1)
 
 

@@ -9,7 +9,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 from krohn.lab.interpret import lift
-from krohn.lab.interpret.lift import Lift, lifts, plan_lift, series_lift
+from krohn.lab.interpret.lift import CoordinateLift, lifts, plan_lift, series_lift
 from krohn.lab.interpret.readings import Pairs, Readings, draw_pairs
 from krohn.lab.interpret.swaps import telling_pairs
 from krohn.lab.interpret.variables import (
@@ -61,7 +61,7 @@ def test_readings_are_runs_of_the_automaton(seed: int) -> None:
     assert set(pairs.at.tolist()) == set(range(LENGTH))
 
 
-Systems = list[tuple[Semiautomaton, Lift]]
+Systems = list[tuple[Semiautomaton, CoordinateLift]]
 
 
 @pytest.fixture(scope="module")

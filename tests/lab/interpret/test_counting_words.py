@@ -26,7 +26,7 @@ from krohn.lab.provable.exact import ExactCount, count, walk, ways_of
 from krohn.lab.provable.examined import (
     HABITUAL,
     Examined,
-    Sample,
+    SampledWords,
     examine_run,
     habitual,
     legal,
@@ -142,8 +142,10 @@ def test_the_closest_lead_is_the_least_over_all_prefixes_that_were_right(runs: d
     assert report["words"] == 27
 
 
-def sample(word: tuple[int, ...] | None) -> Sample:
-    return Sample(9, 10, 10 if word is None else 9, None if word is None else Counterexample(word, 0, 1))
+def sample(word: tuple[int, ...] | None) -> SampledWords:
+    return SampledWords(
+        9, 10, 10 if word is None else 9, None if word is None else Counterexample(word, 0, 1)
+    )
 
 
 def exact(wrong: int, word: tuple[int, ...] | None = None) -> ExactCount:
@@ -162,7 +164,9 @@ def exact(wrong: int, word: tuple[int, ...] | None = None) -> ExactCount:
     ],
 )
 def test_the_shortest_wrong_word_is_shown_and_illegal_ones_are_no_fault(
-    parts: tuple[ExactCount, ExactCount | None, Sample, Sample], word: tuple[int, ...] | None, right: bool
+    parts: tuple[ExactCount, ExactCount | None, SampledWords, SampledWords],
+    word: tuple[int, ...] | None,
+    right: bool,
 ) -> None:
     result = Examined(*parts)
     assert (None if result.counterexample is None else result.counterexample.word) == word

@@ -11,7 +11,16 @@ from torch import Tensor
 
 from every import every
 from krohn.lab.models.contract import broken_laws
-from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, one_hot
+from krohn.lab.models.network import (
+    Layout,
+    ModelConfig,
+    Network,
+    Noise,
+    Parameter,
+    StackedDecoder,
+    Weights,
+    one_hot,
+)
 
 
 class Sums(Network):
@@ -61,14 +70,14 @@ class Narrow(Sums):
 
 
 class Forgets(Sums):
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         network = self
 
-        class Forgetful(Decoder):
+        class Forgetful(StackedDecoder):
             def step(self, tokens: Tensor) -> Tensor:
                 return network.logits(weights, tokens)[:, :, -1]
 
-            def fork(self, rows: Tensor) -> Decoder:
+            def fork(self, rows: Tensor) -> StackedDecoder:
                 return self
 
         return Forgetful()
@@ -88,11 +97,11 @@ class Padded(Sums):
 
 
 class Raises(Sums):
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         raise RuntimeError("no decoder here")
 
 
-class Keeps(Decoder):
+class Keeps(StackedDecoder):
     """Keeps all tokens read; ``fork`` copies them."""
 
     def __init__(self, network: Network, weights: Weights, read: Tensor, parted: Callable[..., Any]) -> None:
@@ -102,14 +111,14 @@ class Keeps(Decoder):
         self.read = torch.cat((self.read, tokens), -1)
         return self.network.logits(self.weights, self.read)[:, :, -1]
 
-    def fork(self, rows: Tensor) -> Decoder:
+    def fork(self, rows: Tensor) -> StackedDecoder:
         return self.parted(self, rows)
 
 
 class ForksBadly(Sums):
     parted: ClassVar[Callable[..., Any]]
 
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         nothing = torch.zeros(2, batch, 0, dtype=torch.int64)
         return Keeps(self, weights, nothing, type(self).parted)
 
@@ -118,7 +127,7 @@ class ForksItself(ForksBadly):
     """Broken: the branch is the decoder itself with other rows, so both read the same tokens."""
 
     @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
         decoder.read = decoder.read[:, rows]
         return decoder
 
@@ -127,13 +136,13 @@ class ForksTheFirst(ForksBadly):
     """Broken: every branch continues the first sequence."""
 
     @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
         return Keeps(decoder.network, decoder.weights, decoder.read[:, rows * 0], decoder.parted)
 
 
 class ForksWell(ForksBadly):
     @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> Decoder:
+    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
         return Keeps(decoder.network, decoder.weights, decoder.read[:, rows], decoder.parted)
 
 

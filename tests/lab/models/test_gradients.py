@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Decoder, Network, Noise
+from krohn.lab.models.network import Network, Noise, StackedDecoder
 from krohn.lab.models.registry import model_config
 from lab.models.test_whole_networks import CLASSES, GPTS, STACKS, VOCABULARY, moved, tokens
 
@@ -78,7 +78,7 @@ def test_a_replicate_learns_from_its_own_loss_and_padding_not_at_all(
     assert not gradients["head.bias"][0, CLASSES:].any()
 
 
-def answers(decoder: Decoder, words: Tensor) -> Tensor:
+def answers(decoder: StackedDecoder, words: Tensor) -> Tensor:
     """One token at a time."""
     return torch.stack([decoder.step(words[..., t : t + 1]) for t in range(words.shape[-1])], 2)
 

@@ -16,7 +16,7 @@ from krohn.lab.suite.building import search_for
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.disguise import DECOY_UNITS, DECOYS, disguise
 from krohn.lab.suite.patching import EdgeModel, Other
-from krohn.lab.suite.truth import Search, Trial, search, truth_of, unfaithful, word_pairs
+from krohn.lab.suite.truth import CircuitSearch, PruningTrial, search, truth_of, unfaithful, word_pairs
 from krohn.network.gpt2.reading import ReadExport, read_export
 from lab.suite.naive_patching import naive_pass
 
@@ -98,7 +98,7 @@ def test_a_circuit_that_fails_on_more_words_is_noticed() -> None:
     network = krohn.compile(plain.automaton, length=plain.length, **plain.options)
     shown = disguise(network, "plain", plain.seed)
     result = search(shown.plain, network.automaton, seed=plain.seed, more=64)
-    fewer = Search(result.names[1:], result.words, result.others, result.more)
+    fewer = CircuitSearch(result.names[1:], result.words, result.others, result.more)
     with pytest.raises(AssertionError, match="faithful"):
         truth_of(shown.plain, shown.decoder, fewer)
 
@@ -106,7 +106,7 @@ def test_a_circuit_that_fails_on_more_words_is_noticed() -> None:
 def test_blocks_before_the_first_patch_may_be_taken_from_the_clean_pass(folder: Path) -> None:
     export = read_export(folder)
     model = EdgeModel(export.decoder)
-    trial = Trial(model, *word_pairs(export.automaton, export.decoder.length, 8, seed=4))
+    trial = PruningTrial(model, *word_pairs(export.automaton, export.decoder.length, 8, seed=4))
     for place in model.graph.edges.values():
         edges = np.ones(model.graph.possible.shape, dtype=bool)
         edges[place] = False

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from krohn.cli.app import run as krohn
 from krohn.lab.training.loop import train
-from krohn.lab.training.progress import Bar, Lines, Progress, TensorBoard, TimeLeft
+from krohn.lab.training.progress import Lines, Progress, ProgressBar, TensorBoard, TimeLeft
 from lab.training.small_runs import LINE, small_run
 
 VALUES = {"loss": 0.51234, "best": 0.875, "median": 0.5, "sequences_per_second": 1234.4}
@@ -70,7 +70,7 @@ def last_line(terminal: Terminal) -> str:
 def test_the_bar_moves_with_every_piece_and_shows_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal, clock = Terminal(), Clock()
     monkeypatch.setattr(sys, "stderr", terminal)
-    bar = Bar(TimeLeft(1000, 400, ahead=True, now=clock))
+    bar = ProgressBar(TimeLeft(1000, 400, ahead=True, now=clock))
     bar._bar.mininterval = 0.0
     bar.advance(64)
     assert "464/1000" in last_line(terminal)

@@ -10,7 +10,7 @@ import pytest
 from every import every
 from krohn.cli import train
 from krohn.cli.app import run
-from krohn.cli.train_settings import SETTINGS, Setting
+from krohn.cli.train_settings import SETTINGS, TrainSetting
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.training.config import (
@@ -108,7 +108,7 @@ def test_every_option_is_described_in_the_documentation(option: str) -> None:
 
 
 @every("setting", SETTINGS)
-def test_an_option_sets_its_field_when_what_it_belongs_to_is_on(setting: Setting) -> None:
+def test_an_option_sets_its_field_when_what_it_belongs_to_is_on(setting: TrainSetting) -> None:
     words, value, parents = TYPED[setting.flag]
     config = run_of(f"{parents} {setting.flag} {words}")
     assert at(config, setting.place) == value
@@ -182,7 +182,7 @@ def test_all_of_them_are_refused_at_once(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @every("setting", SETTINGS)
-def test_the_default_in_the_help_is_the_default(setting: Setting) -> None:
+def test_the_default_in_the_help_is_the_default(setting: TrainSetting) -> None:
     section, _, field = setting.place.partition(".")
     if not field:
         owners: list[Any] = [RunConfig]

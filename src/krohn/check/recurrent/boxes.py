@@ -24,13 +24,13 @@ from krohn.check.arithmetic.real import Array, Flags, Integers, Real, point, ter
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.files.bounded import need, whole_numbers
 from krohn.check.files.reader import Automaton
-from krohn.check.recurrent.cells import Gated, Gru, Lstm
+from krohn.check.recurrent.cells import Gated, GruCell, LstmCell
 from krohn.check.verdict import Budget, Refused, inside, require
 
 LARGEST = 1e12
 """Sides of boxes must be smaller."""
 MAX_BOXES = 4096
-CELLS: dict[str, type[Gated]] = {"lstm": Lstm, "gru": Gru}
+CELLS: dict[str, type[Gated]] = {"lstm": LstmCell, "gru": GruCell}
 SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
 """Float types in which sides are stored; boxes are rounded outwards to them."""
 

@@ -162,7 +162,7 @@ class Gated(Cell):
         return [Stage(self.size, step)]
 
 
-class Lstm(Gated):
+class LstmCell(Gated):
     """torch's LSTM (gates i, f, g, o), matrices as [in, out]; the state is (h, c)."""
 
     kind, gates, biases = "lstm", 4, ("bias",)
@@ -176,7 +176,7 @@ class Lstm(Gated):
         return beside([sums.total((sums.sigmoid(o), sums.tanh(c))), c])
 
 
-class Gru(Gated):
+class GruCell(Gated):
     """torch's GRU (gates r, z, n; the reset gate acts on W h + b), matrices as [in, out]."""
 
     kind, gates, biases = "gru", 3, ("bias_ih", "bias_hh")

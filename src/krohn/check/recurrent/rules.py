@@ -9,14 +9,14 @@ from krohn.check.claim import Claim
 from krohn.check.files.net import RECURRENT, Net
 from krohn.check.recurrent.balls import horizon
 from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, check, gated
-from krohn.check.recurrent.cells import Cell, Gated, Gru, Lstm
+from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.recurrent.closure import Closure, budget_for, close
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.verdict import Budget, Refused, Verdict, require
 
 CELLS: dict[str, type[Cell]] = {
-    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, Lstm, Gru)
+    cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, LstmCell, GruCell)
 }
 
 

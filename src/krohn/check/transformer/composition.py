@@ -11,7 +11,7 @@ import numpy.typing as npt
 from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit, point
 from krohn.check.transformer.machine import Setting
 from krohn.check.transformer.mlp import Terms, form_of
-from krohn.check.transformer.strands import Chain, Stage, Strand, reaches, strand_to
+from krohn.check.transformer.strands import Chain, Strand, StrandStage, reaches, strand_to
 from krohn.check.verdict import require
 
 Source = tuple[str, int]
@@ -81,7 +81,7 @@ def composed(
     return Real(lo, hi)
 
 
-def kept_by(last: Stage) -> Array:
+def kept_by(last: StrandStage) -> Array:
     """Which channels of the stream a stage keeps; none for a hidden layer."""
     return np.zeros(len(last.bias)) if last.keep is None else last.keep
 

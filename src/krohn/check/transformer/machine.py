@@ -309,7 +309,7 @@ def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: 
 
 
 @dataclass(frozen=True)
-class Rows:
+class MachineRows:
     """Inputs of a block: each (class, values of counters) once, and to which situations they belong."""
 
     box: Real
@@ -319,7 +319,9 @@ class Rows:
     where: Integers  # situation → distinct situation
 
 
-def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situations, read: Integers) -> Rows:
+def rows_of(
+    setting: Setting, moment: Moment, step: Tabulate, situations: Situations, read: Integers
+) -> MachineRows:
     """All values that the counters ``read`` can have in each situation; other counters are left at 0."""
     different, where = distinct(situations.columns(read))
     ranges = [np.arange(moment.low[k], moment.high[k] + 1) for k in range(len(moment.low))]
@@ -341,7 +343,7 @@ def rows_of(setting: Setting, moment: Moment, step: Tabulate, situations: Situat
     names = np.repeat(np.arange(len(different)), counts.astype(np.int64))
     inputs, back = distinct(np.concatenate([different[names, :1], every_choice(sets, chosen)], axis=1))
     box = moment.box[inputs[:, 0]] + point(inputs[:, 1:]) @ moment.wide.T
-    return Rows(box, inputs[:, 1:], back, names, where)
+    return MachineRows(box, inputs[:, 1:], back, names, where)
 
 
 def every_choice(sets: list[Integers], chosen: Integers) -> Integers:

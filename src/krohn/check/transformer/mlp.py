@@ -24,7 +24,15 @@ from krohn.check.arithmetic.real import (
 )
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.layer_norm import Norm, normed
-from krohn.check.transformer.machine import Moment, Rows, Setting, counted_anew, follow_folds, lifted, rows_of
+from krohn.check.transformer.machine import (
+    MachineRows,
+    Moment,
+    Setting,
+    counted_anew,
+    follow_folds,
+    lifted,
+    rows_of,
+)
 from krohn.check.transformer.strands import Strand, chain_of, reaches, strand_to, strands, untouched
 from krohn.check.transformer.witness import Tabulate
 from krohn.check.verdict import inside, require
@@ -100,9 +108,9 @@ class Block:
     def __init__(self, setting: Setting, moment: Moment, step: Tabulate) -> None:
         self.setting, self.moment, self.step, self.new = setting, moment, step, lifted(moment, step.lift)
         self.situations = follow_folds(setting, moment, step, self.new)
-        self.known: dict[bytes, Rows] = {}
+        self.known: dict[bytes, MachineRows] = {}
 
-    def rows(self, read: Flags) -> Rows:
+    def rows(self, read: Flags) -> MachineRows:
         """Rows in which the counters ``read`` take all their values; the others stay at 0."""
         if read.tobytes() not in self.known:
             self.known[read.tobytes()] = rows_of(
@@ -110,7 +118,7 @@ class Block:
             )
         return self.known[read.tobytes()]
 
-    def collected(self, rows: Rows | None, values: Real, channels: Integers) -> Real:
+    def collected(self, rows: MachineRows | None, values: Real, channels: Integers) -> Real:
         """[label, channel]: the hull over the situations of a label, minus what counters are still worth."""
         if rows is None:
             require(self.step.wide[channels] == 0, "witness: cut")
@@ -150,7 +158,7 @@ class Block:
                 made.append(strand)
         return made
 
-    def run(self, strand: Strand) -> tuple[Rows | None, Real]:
+    def run(self, strand: Strand) -> tuple[MachineRows | None, Real]:
         """The outputs of a strand on all its rows; or, if it is cut, for every situation."""
         read = self.counters_of(strand)
         if 0 < self.step.cut < len(strand.stages) and read.sum() > 1:
@@ -158,7 +166,7 @@ class Block:
         rows = self.rows(read)
         return rows, run_strand(self.setting, strand, self.entered(rows, strand))
 
-    def entered(self, rows: Rows, strand: Strand) -> Real:
+    def entered(self, rows: MachineRows, strand: Strand) -> Real:
         """The inputs of a strand, position codes included."""
         return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
 

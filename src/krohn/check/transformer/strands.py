@@ -11,7 +11,7 @@ from krohn.check.transformer.layer_norm import Norm
 
 
 @dataclass(frozen=True)
-class Stage:
+class StrandStage:
     """v ← act(norm(v) @ weight + bias); with ``keep``: no activation, keep · (stream before) is added."""
 
     weight: Array
@@ -23,7 +23,7 @@ class Stage:
     place: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # in the stream before
 
 
-Chain = tuple[Stage, ...]
+Chain = tuple[StrandStage, ...]
 
 
 def chain_of(
@@ -36,7 +36,7 @@ def chain_of(
         for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
             sine, keep = (None, layer.keep_mlp) if index == last else (layer.sine[index], None)
             own = None if index or layer.gain_mlp is None else norm
-            made.append(Stage(weight, bias, own, sine, keep, None if index else within))
+            made.append(StrandStage(weight, bias, own, sine, keep, None if index else within))
     return tuple(made)
 
 
@@ -117,7 +117,7 @@ def strand_to(chain: Chain, depth: int, ends: Integers, held: Integers | None = 
     return Strand(chain, inputs, tuple(units), tuple(_narrowed(chain, inputs, units)))
 
 
-def _narrowed(chain: Chain, inputs: Integers, units: Sequence[Integers]) -> Iterator[Stage]:
+def _narrowed(chain: Chain, inputs: Integers, units: Sequence[Integers]) -> Iterator[StrandStage]:
     """The first stages of a chain, with these inputs and units alone."""
     columns = stream = inputs
     for stage, chosen in zip(chain, units, strict=False):
@@ -125,9 +125,11 @@ def _narrowed(chain: Chain, inputs: Integers, units: Sequence[Integers]) -> Iter
         norm = None if stage.norm is None else stage.norm[columns]
         within = None if stage.within is None else stage.within[columns]
         if stage.keep is None:
-            yield Stage(weight, bias, norm, None if stage.sine is None else stage.sine[chosen], None, within)
+            yield StrandStage(
+                weight, bias, norm, None if stage.sine is None else stage.sine[chosen], None, within
+            )
         else:
             keep, place = stage.keep[chosen], np.searchsorted(stream, chosen)
-            yield Stage(weight, bias, norm, None, keep, within, np.where(keep > 0, place, 0))
+            yield StrandStage(weight, bias, norm, None, keep, within, np.where(keep > 0, place, 0))
             stream = chosen
         columns = chosen

@@ -14,7 +14,7 @@ from typing import Literal
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.cheapest_set import AnnotatedLetters
 from krohn.construct.features.feature import (
-    Back,
+    BackFeature,
     Count,
     EndPlace,
     Feature,
@@ -294,7 +294,7 @@ def heads_over(
             yield from (EndPlace(members, m, name, early) for m in rhythms for early in (1, 2))
             yield from (EndPlace(members, m, name, end="earliest") for m in rhythms)
     for distance in range(1, backs + 1):
-        yield Back(distance, num_symbols)
+        yield BackFeature(distance, num_symbols)
 
 
 def one_layer_catalogue(annotated: AnnotatedLetters) -> list[Feature]:

@@ -111,7 +111,7 @@ class DecisionTable:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class PairConflict:
     """Two words that look alike and lead to different values; ``size``: states seen before it was found."""
 
     first: Word
@@ -121,7 +121,7 @@ class Conflict:
 
 def determine(
     annotated: AnnotatedLetters, features: Sequence[Feature], wanted: Sequence[int]
-) -> DecisionTable | Conflict:
+) -> DecisionTable | PairConflict:
     """Searches the product breadth first; ``wanted[q]`` is what must be known of state q."""
     automaton = annotated.automaton
     early, period = common_rhythm([*annotated.features, *features])
@@ -146,7 +146,7 @@ def determine(
             known, other, last = rows.setdefault(row, (value, item, letter))
             if known != value:
                 words = (*word_along(came, other), last), (*word_along(came, item), letter)
-                return Conflict(*words, len(came))
+                return PairConflict(*words, len(came))
             if following not in came and following[1] not in annotated.ends:
                 came[following] = (item, letter)
                 queue.append(following)
@@ -176,7 +176,7 @@ class Choice:
 
 
 @dataclass
-class Pairs:
+class StatePairs:
     """Pairs of words to be separated, shared by searches over several catalogues."""
 
     known: list[tuple[Word, Word]] = field(default_factory=list)
@@ -186,7 +186,7 @@ def choose(
     annotated: AnnotatedLetters,
     catalogue: Sequence[Feature],
     wanted: Sequence[int],
-    pairs: Pairs,
+    pairs: StatePairs,
     budget: Budget,
     most: int = MOST_FEATURES,
 ) -> Choice:
@@ -214,7 +214,7 @@ def choose(
         pair = (result.first, result.second)
         row = _telling(annotated, catalogue, pair, held, budget)
         assert row is not None
-        assert isinstance(result, Conflict)
+        assert isinstance(result, PairConflict)
         pairs.known.append(pair)
         if not any(row):
             return Choice(hopeless=pair)

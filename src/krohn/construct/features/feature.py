@@ -110,7 +110,7 @@ def common_rhythm(features: Iterable[Feature]) -> tuple[int, int]:
     return early, period
 
 
-class Counting:
+class CountingFeature:
     """What all counts share: name, reduction (modulo ``size``, or to at most ``size − 1``) and read-out."""
 
     size: int
@@ -140,7 +140,7 @@ class Counting:
 
 
 @dataclass(frozen=True)
-class Count(Counting):
+class Count(CountingFeature):
     """``count mod size`` or ``min(count, size − 1)`` of the members."""
 
     members: frozenset[int]
@@ -169,7 +169,7 @@ class Count(Counting):
 
 
 @dataclass(frozen=True)
-class PlaceCount(Counting):
+class PlaceCount(CountingFeature):
     """``members[p]`` counts at folded position p (index 0, BOS, counts nothing)."""
 
     members: tuple[frozenset[int], ...]
@@ -211,7 +211,7 @@ class PlaceCount(Counting):
 
 
 @dataclass(frozen=True)
-class Back:
+class BackFeature:
     """The symbol ``distance`` positions back; where the word is shorter, ``before`` if given, else BOS."""
 
     distance: int

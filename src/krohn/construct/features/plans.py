@@ -33,12 +33,12 @@ from krohn.construct.features.cheapest_set import (
     Choice,
     DecisionTable,
     FeatureLayers,
-    Pairs,
+    StatePairs,
     annotate,
     choose,
     determine,
 )
-from krohn.construct.features.feature import Back, Count, EndPlace, Feature, Latest, Place, PlaceCount
+from krohn.construct.features.feature import BackFeature, Count, EndPlace, Feature, Latest, Place, PlaceCount
 from krohn.errors import LimitExceeded
 
 MOST_PLACES = 64
@@ -96,7 +96,7 @@ def error_bit(
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
     living = replace(plain, ends=frozenset(sinks))
-    result = choose(living, one_layer_catalogue(plain), alive, Pairs(), budget)
+    result = choose(living, one_layer_catalogue(plain), alive, StatePairs(), budget)
     if result.determined is None or not result.features:
         return None
     noted = annotate(automaton, result.features, strict=plain.strict)
@@ -140,7 +140,7 @@ def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
     count, cycles = automaton.num_letters, moduli(automaton)
     names = automaton.letter_names
     singles = [(frozenset([x]), names[x]) for x in range(count)]
-    yield Back(1, count)
+    yield BackFeature(1, count)
     yield Place(1, 2)
     yield from (Count(members, m, False, name) for m in cycles for members, name in singles)
     for members, name in letter_classes(plain):
@@ -149,7 +149,7 @@ def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
     yield from (EndPlace(members, 2, name) for members, name in singles)
     yield from (Count(members, 2, True, name) for members, name in singles)
     yield from (Place(1, m) for m in cycles if m > 2)
-    yield Back(2, count)
+    yield BackFeature(2, count)
     yield from (EndPlace(members, m, name) for m in cycles if m > 2 for members, name in singles)
     yield from (Count(members, 3, True, name) for members, name in singles)
     if automaton.num_states <= 5:
@@ -227,7 +227,7 @@ def one_layer_plan(
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
     small = automaton.num_states <= MOST_COMPARED
-    pairs, simple, result = Pairs(), special + one_layer_catalogue(plain), Choice()
+    pairs, simple, result = StatePairs(), special + one_layer_catalogue(plain), Choice()
     try:
         share = SIMPLE_SHARE if small else LARGE_SHARE
         result = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
@@ -238,7 +238,7 @@ def one_layer_plan(
     if result.determined is None and small and _is_pattern(plain.automaton):
         part = budget.part(budget.units * PATTERN_SHARE)
         with suppress(BudgetSpent):
-            result = choose(plain, pattern_catalogue(plain), wanted, Pairs(), part, MOST_IN_PATTERN)
+            result = choose(plain, pattern_catalogue(plain), wanted, StatePairs(), part, MOST_IN_PATTERN)
         budget.look()
     if result.determined is None and small:
         result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
@@ -254,7 +254,7 @@ def _is_pattern(automaton: Semiautomaton) -> bool:
 def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
     """The current letter, or the one at a single distance back, if it alone decides."""
     for distance in range(FARTHEST_BACK + 1):
-        features = (Back(distance, plain.automaton.num_letters),) if distance else ()
+        features = (BackFeature(distance, plain.automaton.num_letters),) if distance else ()
         result = determine(plain, features, wanted)
         if isinstance(result, DecisionTable):
             return FeatureLayers(plain, features, result, letters)
@@ -274,7 +274,7 @@ def _definite(
     if delay is None or delay > MOST_BACK:
         return None
     before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)
-    features = tuple(Back(distance, count, before) for distance in range(1, delay))
+    features = tuple(BackFeature(distance, count, before) for distance in range(1, delay))
     result = determine(plain, features, wanted)
     assert isinstance(result, DecisionTable)
     if len(set(wanted)) < plain.automaton.num_states:
@@ -298,7 +298,7 @@ def two_layer_plan(
 ) -> FeatureLayers | None:
     """Features of letters that the first layer has annotated."""
     plain, letters = plain_letters(automaton, strict=strict)
-    pairs = Pairs()
+    pairs = StatePairs()
     for notes in first_layers(plain):
         try:
             annotated = annotate(plain.automaton, notes, strict=strict)

@@ -96,7 +96,7 @@ FEW_STATES = 100
 """With more states, proving that no one-layer plan works is faster than the search."""
 
 
-class Search(Protocol):
+class FeatureSearch(Protocol):
     """The interface of a search for a plan."""
 
     def __call__(
@@ -140,7 +140,7 @@ def two_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     yield from _proposed(request, two_layer_plan, TWO_LAYERS, budget)
 
 
-def _proposed(request: Request, search: Search, units: float, budget: Budget) -> Iterator[Proposal]:
+def _proposed(request: Request, search: FeatureSearch, units: float, budget: Budget) -> Iterator[Proposal]:
     automaton = request.automaton
     if automaton.num_states > MOST_STATES:
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")

@@ -19,7 +19,7 @@ state, so the depth does not grow with the height, as that of the cascade does.
 
 from collections.abc import Callable, Sequence
 
-from krohn.cascade.plan_leaves import POP, PUSH, REST, ClampedCounterPlan, Stack, StackPlan
+from krohn.cascade.plan_leaves import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, ProgramDraft, Track
 from krohn.network.position_maps import Row
 from krohn.paper.theorem3 import padding_moves
@@ -156,7 +156,7 @@ def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, n
 class _Tokens:
     """What the letters mean to the stack, and its height, right until the first error."""
 
-    def __init__(self, draft: ProgramDraft, stack: Stack, letter: str, name: str) -> None:
+    def __init__(self, draft: ProgramDraft, stack: BracketStack, letter: str, name: str) -> None:
         self.draft, self.stack, self.name = draft, stack, name
         meanings: dict[Row, Row] = {
             (a,): (symbol, ACTS.index(act), act) for a, (act, symbol) in enumerate(stack.acts)

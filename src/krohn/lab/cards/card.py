@@ -24,15 +24,15 @@ from krohn.lab.cards.harness import (
     Effort,
     Factory,
     FirstWrong,
-    OutOfTime,
     Trained,
+    TrainingOutOfTime,
     first_wrong,
     logits_of,
     trained,
 )
-from krohn.lab.cards.layers import Layer, find_layer
+from krohn.lab.cards.layers import CardLayer, find_layer
 from krohn.recurrent.capability import capability
-from krohn.recurrent.verdicts import Verdict, verdicts
+from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
 TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
 PASSES = 0.99
@@ -139,7 +139,7 @@ def card(
     return result
 
 
-def theorem(automaton: Semiautomaton, layer: Layer) -> dict[str, Any]:
+def theorem(automaton: Semiautomaton, layer: CardLayer) -> dict[str, Any]:
     """``can`` (yes, no, open), why, under which assumptions, and where that is proved."""
     if layer.family is None:
         reason = "no family is declared, so no theorem is applied"
@@ -160,7 +160,7 @@ def declaration(automaton: Semiautomaton) -> str:
 
 
 @cache
-def _families(automaton: Semiautomaton) -> tuple[Verdict, ...]:
+def _families(automaton: Semiautomaton) -> tuple[FamilyVerdict, ...]:
     return verdicts(automaton, analyze(reachable(automaton)))
 
 
@@ -181,7 +181,7 @@ class _Clock:
         now = time.monotonic()
         if now - self._begin > self._limit:
             self.over = True
-            raise OutOfTime
+            raise TrainingOutOfTime
         if now - self._last > SILENCE:
             training = self._done < self._steps
             self.say(
@@ -196,7 +196,7 @@ class _Clock:
 
 
 def _row(
-    layer: Layer,
+    layer: CardLayer,
     automaton: Semiautomaton,
     known: dict[str, Any],
     effort: Effort,
@@ -216,7 +216,7 @@ def _row(
                 held = _held(far, proof)
             done.append((one._replace(module=torch.nn.Identity()), held))
             clock.say(f"{name}, seed {seed}: {_in_words(one, held)}")
-    except OutOfTime:
+    except TrainingOutOfTime:
         clock.say(f"{name}: out of time after {len(done)} of {effort.seeds} seeds")
     learned = {
         "T": sum(one.right >= PASSES for one, _ in done),
@@ -287,12 +287,12 @@ def conflict(row: Mapping[str, Any]) -> str:
 # Time estimate
 
 
-def estimate(layer: Layer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:
+def estimate(layer: CardLayer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:
     """Estimated seconds of the whole card if every network learns: from a few steps and a short pass."""
     return sum(_pace(layer, automaton, effort, device) for automaton in automata)
 
 
-def _pace(layer: Layer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
+def _pace(layer: CardLayer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
     """Estimated seconds for one automaton, from the median of a few steps and timed passes of two lengths."""
     starts: list[float] = []
     few = replace(effort, steps=5, seeds=1, tested=1)
@@ -335,7 +335,7 @@ def _check_device(device: str) -> None:
         raise InvalidInput(f"the device must be there, cpu or cuda; {device[:20]!r} is not") from error
 
 
-def _settings(effort: Effort, layer: Layer, device: str) -> dict[str, Any]:
+def _settings(effort: Effort, layer: CardLayer, device: str) -> dict[str, Any]:
     return vars(effort) | {
         "family": layer.family,
         "layers": layer.layers,

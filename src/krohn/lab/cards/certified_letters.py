@@ -22,7 +22,7 @@ BOXES = 256
 """Most boxes of one length, before they are mapped."""
 
 
-class _Level(NamedTuple):
+class _BoxLevel(NamedTuple):
     """All words of one length: the state, the last ``kept`` letters as one number, and a box of each."""
 
     state: Integers
@@ -43,7 +43,7 @@ def certified_letters(
     if cell is None:
         return None
     nothing = np.zeros((1, cell.size))
-    level = _Level(np.array([automaton.start]), np.zeros(1, np.int64), 0, nothing, nothing)
+    level = _BoxLevel(np.array([automaton.start]), np.zeros(1, np.int64), 0, nothing, nothing)
     for length in range(1, longest + 1):
         tick()
         after = _after(cell, automaton, level)
@@ -66,7 +66,7 @@ def _cell(module: nn.Module, automaton: Semiautomaton) -> BoxCell | None:
         return None
 
 
-def _after(cell: BoxCell, automaton: Semiautomaton, level: _Level) -> _Level | None:
+def _after(cell: BoxCell, automaton: Semiautomaton, level: _BoxLevel) -> _BoxLevel | None:
     """The level of words one letter longer; ``None`` if the read-out is not proved right on all of them."""
     letters, parts = automaton.num_letters, []
     for letter in range(letters):
@@ -81,10 +81,10 @@ def _after(cell: BoxCell, automaton: Semiautomaton, level: _Level) -> _Level | N
             return None
         parts.append((state, level.suffix * letters + letter, low, high))
     state, suffix, low, high = map(np.concatenate, zip(*parts, strict=True))
-    return _fewer(_Level(state, suffix, level.kept + 1, low, high), letters)
+    return _fewer(_BoxLevel(state, suffix, level.kept + 1, low, high), letters)
 
 
-def _fewer(level: _Level, letters: int) -> _Level:
+def _fewer(level: _BoxLevel, letters: int) -> _BoxLevel:
     """Joins boxes by state and fewer last letters until at most ``BOXES`` remain, or one for each state."""
     for kept in range(level.kept, -1, -1):
         keys = np.stack([level.state, level.suffix % letters**kept], 1)
@@ -95,4 +95,4 @@ def _fewer(level: _Level, letters: int) -> _Level:
     low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
     np.minimum.at(low, number.ravel(), level.low)
     np.maximum.at(high, number.ravel(), level.high)
-    return _Level(distinct[:, 0], distinct[:, 1], kept, low, high)
+    return _BoxLevel(distinct[:, 0], distinct[:, 1], kept, low, high)

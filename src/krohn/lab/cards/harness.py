@@ -32,7 +32,7 @@ RAISED = (Exception, SystemExit)
 """What third-party code may raise, other than the user's own interrupt."""
 
 
-class OutOfTime(Exception):
+class TrainingOutOfTime(Exception):
     """The time limit was reached before this network was done."""
 
 
@@ -231,7 +231,7 @@ def trained(
     device: str,
     tick: Callable[[], None] = lambda: None,
 ) -> Trained:
-    """Trains one network; ``tick`` is called before each step and may raise ``OutOfTime``."""
+    """Trains one network; ``tick`` is called before each step and may raise ``TrainingOutOfTime``."""
     begin = time.monotonic()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -30,7 +30,7 @@ QUADRATIC = 4_096
 
 
 @dataclass(frozen=True)
-class Layer:
+class CardLayer:
     """A layer and its metadata, known before it is run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Layer:
     remark: str = ""
 
 
-def find_layer(layer: str | Factory, width: int) -> Layer:
+def find_layer(layer: str | Factory, width: int) -> CardLayer:
     """The layer of that name, or made by that factory: ``lstm``, ``gpt,positions=none``, ``PKG:FACTORY``."""
     if not isinstance(layer, str):
         return described(getattr(layer, "__name__", type(layer).__name__), layer)
@@ -69,10 +69,10 @@ def find_layer(layer: str | Factory, width: int) -> Layer:
     )
 
 
-def described(name: str, factory: Factory) -> Layer:
+def described(name: str, factory: Factory) -> CardLayer:
     """The layer with its factory's metadata."""
     card = getattr(factory, "card", {})
-    known = {field.name: field.type for field in fields(Layer)[2:]}
+    known = {field.name: field.type for field in fields(CardLayer)[2:]}
     if not isinstance(card, Mapping) or not set(card) <= set(known):
         got = ", ".join(map(str, card)) if isinstance(card, Mapping) else type(card).__name__
         raise InvalidInput(
@@ -83,7 +83,7 @@ def described(name: str, factory: Factory) -> Layer:
         if not (isinstance(value, int) and value >= 1 if whole else isinstance(value, str) or value is None):
             wanted = "a whole number above 0" if whole else "a text"
             raise InvalidInput(f"{key} in the card of {name[:60]} must be {wanted}; got {value!r:.60}")
-    return Layer(name, factory, **card)
+    return CardLayer(name, factory, **card)
 
 
 def _imported(name: str) -> Factory:
@@ -104,7 +104,7 @@ def _imported(name: str) -> Factory:
     return result  # type: ignore[no-any-return]
 
 
-def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
+def _of_fla(name: str, kind: str, options: list[str]) -> CardLayer:
     """A layer of flash-linear-attention, with its own kernels; options are numbers or true, false."""
     try:
         layers = import_module("fla.layers")
@@ -131,7 +131,7 @@ def _of_fla(name: str, kind: str, options: list[str]) -> Layer:
     def factory(width: int) -> nn.Module:
         return First(result(hidden_size=width, **given))
 
-    return Layer(name, factory, remark="flash-linear-attention's own layer and kernels")
+    return CardLayer(name, factory, remark="flash-linear-attention's own layer and kernels")
 
 
 class First(nn.Module):
@@ -152,7 +152,7 @@ class First(nn.Module):
 # Our own architectures
 
 
-def _own(name: str, kind: str, options: list[str], width: int) -> Layer:
+def _own(name: str, kind: str, options: list[str], width: int) -> CardLayer:
     known, given = annotations(architecture(kind)), {}
     for option in options:
         key, equals, value = option.partition("=")
@@ -177,7 +177,7 @@ def _own(name: str, kind: str, options: list[str], width: int) -> Layer:
     longest = QUADRATIC if kind == "gpt" else LONGEST
     if getattr(config, "positions", "") == "learned":
         longest = min(longest, int(getattr(config, "context", longest)))
-    return Layer(
+    return CardLayer(
         name, factory, _family(config), int(getattr(config, "layers", 1)), steps, longest, _remark(config)
     )
 

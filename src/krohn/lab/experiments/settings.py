@@ -46,7 +46,7 @@ SOLVED_STOP = "solved replicates stop"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
+class ScaleEffort:
     """Compute budget of a scale: sizes of the networks and of the test sets."""
 
     dim: int
@@ -58,11 +58,11 @@ class Effort:
 
 
 EFFORT = {
-    Scale.SMOKE: Effort(
+    Scale.SMOKE: ScaleEffort(
         dim=16, heads=2, deepest=2, lstm=LstmConfig(embedding=8, hidden=16), judged=32, evaluations=2
     ),
-    Scale.SMALL: Effort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=50),
-    Scale.PAPER: Effort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=200),
+    Scale.SMALL: ScaleEffort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=50),
+    Scale.PAPER: ScaleEffort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=200),
 }
 
 

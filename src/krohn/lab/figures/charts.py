@@ -16,7 +16,7 @@ from matplotlib.ticker import EngFormatter
 from numpy.typing import NDArray
 
 from krohn.errors import InvalidInput
-from krohn.lab.figures.style import COLOUR_MAP, Look, house_style, ink_on, looks
+from krohn.lab.figures.style import COLOUR_MAP, FigureStyle, house_style, ink_on, looks
 
 MOST_ACROSS = 4
 """Panels per row."""
@@ -83,7 +83,7 @@ def line_chart(panels: Sequence[Panel], *, note: str = "") -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str, Line2D]:
+def _draw_panel(axes: Axes, panel: Panel, look_of: dict[str, FigureStyle]) -> dict[str, Line2D]:
     drawn: dict[str, Line2D] = {}
     for x, word in panel.guides:
         axes.axvline(x, color="#999999", linewidth=0.8)
@@ -111,7 +111,7 @@ def _draw_panel(axes: Axes, panel: Panel, look_of: dict[str, Look]) -> dict[str,
     return drawn
 
 
-def _draw_line(axes: Axes, line: Line, look: Look, later: int) -> Line2D:
+def _draw_line(axes: Axes, line: Line, look: FigureStyle, later: int) -> Line2D:
     if line.faint:
         return axes.plot(line.x, line.y, color=look.colour, linewidth=0.8, alpha=0.75)[0]
     # A lone point has no stroke, so every series carries its marker: hollow, and the wider the more series

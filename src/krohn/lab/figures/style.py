@@ -38,7 +38,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-class Look(NamedTuple):
+class FigureStyle(NamedTuple):
     """One series' colour, marker, dash and hatch: any one of them identifies it."""
 
     colour: str
@@ -47,10 +47,10 @@ class Look(NamedTuple):
     hatch: str
 
 
-def looks(count: int) -> list[Look]:
+def looks(count: int) -> list[FigureStyle]:
     """The looks of ``count`` series, in order."""
     series = zip(cycle(PALETTE), cycle(MARKERS), cycle(DASHES), cycle(HATCHES), strict=False)
-    return [Look(*parts) for parts in islice(series, count)]
+    return [FigureStyle(*parts) for parts in islice(series, count)]
 
 
 def ink_on(colour: Sequence[float]) -> str:

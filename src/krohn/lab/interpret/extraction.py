@@ -20,7 +20,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
-from krohn.lab.provable.exact import Level, longest, walk
+from krohn.lab.provable.exact import WordLevel, longest, walk
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
 from krohn.network.storage import load
@@ -107,7 +107,7 @@ def _tree_levels(trained: TrainedNetwork, length: int) -> Levels:
     letters = trained.automaton.num_letters
     result = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
 
-    def keep(level: Level) -> Tensor | None:
+    def keep(level: WordLevel) -> Tensor | None:
         depth = level.words.shape[1]
         worth = torch.tensor([letters**place for place in range(depth)][::-1], device=level.words.device)
         result[depth - 1][(level.words * worth).sum(1).cpu().numpy()] = level.answers.cpu().numpy()

@@ -20,7 +20,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import KrohnError
-from krohn.lab.interpret.lift import Lift, holonomy_lift, series_lift
+from krohn.lab.interpret.lift import CoordinateLift, holonomy_lift, series_lift
 from krohn.lab.interpret.readings import Numbers, Readings
 
 LETTERS, WHOLE = "letters", "whole word"
@@ -54,7 +54,7 @@ Predict = Callable[[Hybrids, int], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class MechanismStage:
     """A stage of a mechanism, and its prediction."""
 
     mechanism: str
@@ -62,15 +62,15 @@ class Stage:
     predict: Predict
 
 
-def ends() -> tuple[Stage, Stage]:
+def ends() -> tuple[MechanismStage, MechanismStage]:
     """The predictions common to all mechanisms, before the first stage and after the last."""
     return (
-        Stage(ONE_STEP, LETTERS, lambda pairs, first: pairs.cut[:, first]),
-        Stage(ONE_STEP, WHOLE, lambda pairs, first: pairs.cut[:, 0]),
+        MechanismStage(ONE_STEP, LETTERS, lambda pairs, first: pairs.cut[:, first]),
+        MechanismStage(ONE_STEP, WHOLE, lambda pairs, first: pairs.cut[:, 0]),
     )
 
 
-def stages_between(automaton: Semiautomaton, length: int) -> list[Stage]:
+def stages_between(automaton: Semiautomaton, length: int) -> list[MechanismStage]:
     """The stages of all mechanisms in the list that apply to the automaton."""
     return [
         *scans(length),
@@ -80,7 +80,7 @@ def stages_between(automaton: Semiautomaton, length: int) -> list[Stage]:
     ]
 
 
-def scans(length: int) -> Iterator[Stage]:
+def scans(length: int) -> Iterator[MechanismStage]:
     """Windows of 2, 3, … letters, not only powers of two: trained networks need not double them."""
 
     def predict(width: int, pairs: Hybrids, first: int) -> Numbers:
@@ -88,20 +88,20 @@ def scans(length: int) -> Iterator[Stage]:
         return pairs.cut[:, max(pairs.length - width * -(-kept // width), 0)]
 
     for width in range(2, length):
-        yield Stage("scan", f"windows of {width}", partial(predict, width))
+        yield MechanismStage("scan", f"windows of {width}", partial(predict, width))
 
 
-def left_to_right(length: int) -> Iterator[Stage]:
+def left_to_right(length: int) -> Iterator[MechanismStage]:
     """The state is known up to letter s, later letters are not yet read."""
 
     def predict(done: int, pairs: Hybrids, first: int) -> Numbers:
         return pairs.cut[:, first if first >= done else 0]
 
     for done in range(2, length):
-        yield Stage("left to right", f"{done} letters", partial(predict, done))
+        yield MechanismStage("left to right", f"{done} letters", partial(predict, done))
 
 
-def cascades(automaton: Semiautomaton) -> Iterator[Stage]:
+def cascades(automaton: Semiautomaton) -> Iterator[MechanismStage]:
     """The sections of the derived series, and the levels of the holonomy decomposition, one after the other.
 
     At the first kept position the letter acts on what was before it: the base's own coordinates, if that
@@ -115,10 +115,10 @@ def cascades(automaton: Semiautomaton) -> Iterator[Stage]:
         for done in range(1, system.coordinates.shape[1]):
             for looks_back in (False, True):
                 name = f"{system.name}: {done} done{', looking back' if looks_back else ''}"
-                yield Stage("cascade", name, partial(_deeper, system, done, looks_back))
+                yield MechanismStage("cascade", name, partial(_deeper, system, done, looks_back))
 
 
-def _deeper(system: Lift, done: int, looks_back: bool, pairs: Hybrids, first: int) -> Numbers:
+def _deeper(system: CoordinateLift, done: int, looks_back: bool, pairs: Hybrids, first: int) -> Numbers:
     """The first coordinates as the positions hold them, the deeper ones continued from the source's."""
     own, other, letters = system.along(pairs.base), system.along(pairs.source), pairs.base.letters
     now = other[:, first]
@@ -130,13 +130,13 @@ def _deeper(system: Lift, done: int, looks_back: bool, pairs: Hybrids, first: in
     return np.where(now < 0, -1, system.state[now])
 
 
-def _mixed(system: Lift, done: int, first: Numbers, deeper: Numbers) -> Numbers:
+def _mixed(system: CoordinateLift, done: int, first: Numbers, deeper: Numbers) -> Numbers:
     """Numbers of the tuples with the first coordinates of one and the deeper ones of another; −1: none."""
     mixed = np.concatenate([system.coordinates[first, :done], system.coordinates[deeper, done:]], axis=1)
     return np.where(deeper < 0, -1, system.numbers(mixed))
 
 
-def counts(automaton: Semiautomaton) -> Iterator[Stage]:
+def counts(automaton: Semiautomaton) -> Iterator[MechanismStage]:
     """Sums of steps on a line with walls, if the automaton is one."""
     top = automaton.num_states - 1
     states = np.arange(top + 1)
@@ -152,7 +152,7 @@ def counts(automaton: Semiautomaton) -> Iterator[Stage]:
             state = np.clip(state + step, 0, top)
         return state
 
-    yield Stage("counts", "sums", predict)
+    yield MechanismStage("counts", "sums", predict)
 
 
 def classes(automaton: Semiautomaton) -> Numbers | None:

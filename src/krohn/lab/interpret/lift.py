@@ -26,7 +26,7 @@ Tuple = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LiftPart:
     """A variable of a coordinate system: ``values`` [tuple], and the coordinates that go with it."""
 
     name: str
@@ -35,14 +35,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Lift:
+class CoordinateLift:
     """Tuples by number: ``coordinates`` [tuple, place], ``table`` [tuple, letter], ``state`` [tuple].
 
     ``decode`` gives the state of any tuple, or −1 if it represents none.
     """
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[LiftPart, ...]
     coordinates: Numbers
     table: Numbers
     state: Numbers
@@ -86,7 +86,7 @@ class Lift:
             out[tuples, letters, reached] = np.where(before >= 0, fresh, known)
         return np.maximum(out, -1)
 
-    def predict_after(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
+    def predict_after(self, part: LiftPart, readings: Readings, pairs: Pairs) -> Numbers:
         """The state of the base's tuple with the part's coordinates from the source, after the letter."""
         tuples = self.along(readings)
         base, source = (tuples[words, pairs.at + 1] for words in (pairs.base, pairs.source))
@@ -95,7 +95,7 @@ class Lift:
         rows, number = np.unique(mixed, axis=0, return_inverse=True)
         return np.array([self.decode(tuple(row)) for row in rows.tolist()])[number.reshape(-1)]
 
-    def predict_alone(self, part: Part, readings: Readings, pairs: Pairs) -> Numbers:
+    def predict_alone(self, part: LiftPart, readings: Readings, pairs: Pairs) -> Numbers:
         """As ``predict_after``, only where the letter moves no other coordinate; otherwise undefined."""
         tuples = self.along(readings)
         before, after = (self.coordinates[tuples[pairs.base, pairs.at + step]] for step in (0, 1))
@@ -112,10 +112,10 @@ class Lift:
         return out
 
 
-def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
+def lifts(automaton: Semiautomaton) -> tuple[list[CoordinateLift], list[str]]:
     """Every coordinate system that is not too large, and notes on those left out."""
     result, notes = [], []
-    makers: dict[str, Callable[[Semiautomaton], Lift]] = {
+    makers: dict[str, Callable[[Semiautomaton], CoordinateLift]] = {
         "series": series_lift,
         "plan": plan_lift,
         "holonomy": holonomy_lift,
@@ -128,20 +128,20 @@ def lifts(automaton: Semiautomaton) -> tuple[list[Lift], list[str]]:
     return result, notes
 
 
-def holonomy_lift(automaton: Semiautomaton) -> Lift:
+def holonomy_lift(automaton: Semiautomaton) -> CoordinateLift:
     """The levels of the plain holonomy decomposition, and the stage sets that the first of them leave."""
     cascade = holonomy_cascade(automaton, budget=Budget(PLAN_WORK))
     names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
     lift = _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
     stages = np.array([cascade.stages(tuple(row)) for row in lift.coordinates.tolist()], dtype=np.int64)
     sets = tuple(
-        Part(f"holonomy set {count}", tuple(range(count)), stages[:, count])
+        LiftPart(f"holonomy set {count}", tuple(range(count)), stages[:, count])
         for count in range(2, cascade.num_levels)
     )
     return replace(lift, parts=(*lift.parts, *sets))
 
 
-def plan_lift(automaton: Semiautomaton) -> Lift:
+def plan_lift(automaton: Semiautomaton) -> CoordinateLift:
     """The coordinates of the shortest plan that ``krohn decompose`` finds with little work."""
     plans = list(cascade_plans(automaton, Budget(PLAN_WORK), MAX_TUPLES, None))
     if not plans:
@@ -152,7 +152,7 @@ def plan_lift(automaton: Semiautomaton) -> Lift:
     return _explored("plan", names, automaton, first, plan.step, plan.state)
 
 
-def series_lift(automaton: Semiautomaton) -> Lift:
+def series_lift(automaton: Semiautomaton) -> CoordinateLift:
     """The sections of the derived series of the group, from the top; solvable groups only."""
     if any(len(set(letter)) < automaton.num_states for letter in automaton.letters):
         raise LimitExceeded("a letter is not a permutation")
@@ -192,7 +192,7 @@ def _explored(
     first: Tuple,
     step: Callable[[Tuple, int], Tuple],
     state: Callable[[Tuple], int],
-) -> Lift:
+) -> CoordinateLift:
     """All tuples that words lead to, breadth first."""
     number, rows, order = {first: 0}, [], [first]
     for values in order:
@@ -214,6 +214,6 @@ def _explored(
             return -1
 
     coordinates = np.array(order, dtype=np.int64).reshape(len(order), len(parts))
-    single = tuple(Part(name, (place,), coordinates[:, place]) for place, name in enumerate(parts))
+    single = tuple(LiftPart(name, (place,), coordinates[:, place]) for place, name in enumerate(parts))
     states = np.array([state(values) for values in order], dtype=np.int64)
-    return Lift(name, single, coordinates, np.array(rows, dtype=np.int64), states, decode)
+    return CoordinateLift(name, single, coordinates, np.array(rows, dtype=np.int64), states, decode)

@@ -22,7 +22,7 @@ from krohn.lab.interpret.hybrids import (
     ONE_STEP,
     WHOLE,
     Hybrids,
-    Stage,
+    MechanismStage,
     classes,
     ends,
     stages_between,
@@ -237,7 +237,7 @@ def _first(
     return prefixes, [[float((answers == wanted).mean()) for answers in rows] for rows in by_layer]
 
 
-def _predicted(stage: Stage, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
+def _predicted(stage: MechanismStage, hybrids: Hybrids, kept: Sequence[int]) -> Numbers:
     return np.array([stage.predict(hybrids, hybrids.length - count) for count in kept])
 
 

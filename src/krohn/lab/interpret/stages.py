@@ -15,7 +15,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from krohn.lab.bridge import Block, Heads, Linear, Walk, attention, hidden_from, hold, product, to_torch
+from krohn.lab.bridge import (
+    TorchBlock,
+    TorchHeads,
+    TorchLinear,
+    Walk,
+    attention,
+    hidden_from,
+    hold,
+    product,
+    to_torch,
+)
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.transformer import Transformer
 
@@ -190,22 +200,23 @@ def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float
     return to_torch(network, dtype=dtype).requires_grad_(False).walk(Stages)
 
 
-def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> Block:
+def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> TorchBlock:
     prefix = f"transformer.h.{index}"
     own = {name.removeprefix(f"{prefix}."): value for name, value in tensors.items()}
     everywhere = torch.ones_like(own["attn.c_proj.bias"])
     kinds = {"c_fc": decoder.activation, "c_proj": None}
-    return Block(
+    return TorchBlock(
         heads=[DecoderHeads(decoder, own)],
         mlp=[
-            Linear(own[f"mlp.{part}.weight"], own[f"mlp.{part}.bias"], kind) for part, kind in kinds.items()
+            TorchLinear(own[f"mlp.{part}.weight"], own[f"mlp.{part}.bias"], kind)
+            for part, kind in kinds.items()
         ],
         keeps=(everywhere, everywhere),
         norms=[_norm(tensors, f"{prefix}.{name}") for name in ("ln_1", "ln_2")],
     )
 
 
-class DecoderHeads(Heads):
+class DecoderHeads(TorchHeads):
     """All heads of a block of GPT-2: one matrix gives their queries, keys and values."""
 
     matrix: Tensor  # d × (part, head, width), queries scaled

@@ -56,7 +56,7 @@ LEAST_PAIRS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class StudyQuestion:
     """The test pairs of one role: telling and quiet ones. Controls are evaluated on the first half."""
 
     telling: Telling
@@ -125,18 +125,18 @@ class Study:
             self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
         ]
 
-    def _question(self, telling: Telling) -> Question:
+    def _question(self, telling: Telling) -> StudyQuestion:
         first = np.arange(len(telling)) < -(-len(telling) // 2)
         halves = telling.pairs.where(first), telling.pairs.where(~first)
         one, other, quiet = (self.judging.swapping(pairs) for pairs in (*halves, telling.quiet))
-        return Question(telling, one, other, quiet, self.blank.swapping(halves[0]))
+        return StudyQuestion(telling, one, other, quiet, self.blank.swapping(halves[0]))
 
     def _finding(
         self,
         layer: int,
         values: Numbers,
         mixed: Numbers,
-        asked: dict[str, Question],
+        asked: dict[str, StudyQuestion],
         trials: dict[str, Trial],
     ) -> Finding:
         spread, blank = self._spreads[layer]
@@ -174,7 +174,7 @@ class Study:
         )
 
     def _hits(
-        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: Question
+        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: StudyQuestion
     ) -> tuple[Numbers, dict[str, Hits]]:
         """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
         telling, quiet = asked.telling, asked.telling.quiet

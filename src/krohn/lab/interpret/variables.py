@@ -13,7 +13,7 @@ from math import lcm
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.lab.interpret.lift import Lift, Part, lifts
+from krohn.lab.interpret.lift import CoordinateLift, LiftPart, lifts
 from krohn.lab.interpret.readings import Numbers, Pairs, Predict, Readings
 
 MAX_VALUES = 256
@@ -121,7 +121,7 @@ def _window_applied(width: int, readings: Readings, pairs: Pairs) -> Numbers:
     return np.where(first >= 1, state, -1)
 
 
-def coordinates(system: Lift) -> Iterator[Variable]:
+def coordinates(system: CoordinateLift) -> Iterator[Variable]:
     """The parts of a coordinate system: components of a cascade, its stage sets, sections of a series."""
     for part in system.parts:
         if len(np.unique(part.values)) < 2:
@@ -137,12 +137,12 @@ def coordinates(system: Lift) -> Iterator[Variable]:
         yield Variable(part.name, "cascade", f"{part.name}, the other coordinates being held", values, roles)
 
 
-def _part_values(system: Lift, part: Part, readings: Readings) -> Numbers:
+def _part_values(system: CoordinateLift, part: LiftPart, readings: Readings) -> Numbers:
     out: Numbers = part.values[system.along(readings)[:, 1:]]
     return out
 
 
-def unreduced(system: Lift) -> Iterator[Variable]:
+def unreduced(system: CoordinateLift) -> Iterator[Variable]:
     """Running sums of the steps of the cyclic sections of a series, not reduced modulo the order.
 
     A cascade sums before it reduces. The first section is omitted: its steps are counts of letters.
@@ -156,7 +156,7 @@ def unreduced(system: Lift) -> Iterator[Variable]:
             yield Variable(name, "cascade", f"{name}, the other coordinates being held", values, roles)
 
 
-def _unreduced_values(system: Lift, part: Part, order: int, readings: Readings) -> Numbers:
+def _unreduced_values(system: CoordinateLift, part: LiftPart, order: int, readings: Readings) -> Numbers:
     return np.cumsum(np.diff(part.values[system.along(readings)], axis=1) % order, axis=1)
 
 

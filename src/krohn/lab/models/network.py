@@ -161,7 +161,7 @@ class Noise:
         return self._batches[batch][place]
 
 
-class Decoder(ABC):
+class StackedDecoder(ABC):
     """A network that reads every sequence a few tokens at a time."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ class Decoder(ABC):
         """Logits [R, B, classes] after the last of n more tokens [R, B, n]."""
 
     @abstractmethod
-    def fork(self, rows: Tensor) -> "Decoder":
+    def fork(self, rows: Tensor) -> "StackedDecoder":
         """An independent decoder in the state of the sequences ``rows`` [B']; rows may repeat."""
 
 
@@ -199,7 +199,7 @@ class Network(ABC):
         nothing = scores.new_zeros(len(scores), self.classes)
         return plain.cross_entropy(scores, nothing, targets.flatten(1), shown.flatten(1), self.classes)
 
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
         return _Rereading(self, weights)
 
@@ -208,7 +208,7 @@ class Network(ABC):
         return False
 
 
-class _Rereading(Decoder):
+class _Rereading(StackedDecoder):
     """Fallback decoder: keeps the tokens and rereads all of them at each step."""
 
     def __init__(self, network: Network, weights: Weights, read: list[Tensor] | None = None) -> None:
@@ -219,7 +219,7 @@ class _Rereading(Decoder):
         self._read.append(tokens)
         return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
 
-    def fork(self, rows: Tensor) -> Decoder:
+    def fork(self, rows: Tensor) -> StackedDecoder:
         return _Rereading(self._network, self._weights, [part[:, rows] for part in self._read])
 
 

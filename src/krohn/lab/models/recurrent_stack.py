@@ -16,7 +16,16 @@ from torch.nn import functional
 
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
-from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
+from krohn.lab.models.network import (
+    Layout,
+    ModelConfig,
+    Network,
+    Noise,
+    Parameter,
+    StackedDecoder,
+    Weights,
+    padded,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +101,7 @@ class Stack(Network):
         """See ``Network.logits``."""
         return self.read(weights, tokens, self.carried(weights, tokens.shape[1]))[0]
 
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         """See ``Network.decoder``."""
         return _StackDecoder(self, weights, self.carried(weights, batch))
 
@@ -146,7 +155,7 @@ class Stack(Network):
         ]
 
 
-class _StackDecoder(Decoder):
+class _StackDecoder(StackedDecoder):
     def __init__(self, network: Stack, weights: Weights, carried: list[Carry]) -> None:
         self._network, self._weights, self._carried = network, weights, carried
 
@@ -154,7 +163,7 @@ class _StackDecoder(Decoder):
         scores, self._carried = self._network.read(self._weights, tokens, self._carried)
         return scores[:, :, -1]
 
-    def fork(self, rows: Tensor) -> Decoder:
+    def fork(self, rows: Tensor) -> StackedDecoder:
         result = copy(self)
         result._carried = [Carry(*(part[:, rows] for part in carry)) for carry in self._carried]
         return result

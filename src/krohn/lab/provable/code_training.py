@@ -62,7 +62,7 @@ def quotients(automaton: Semiautomaton) -> list[Partition]:
 
 
 @dataclass(frozen=True)
-class Gates:
+class CodeGates:
     """Pre-activations of a cell in order: targets far above 0 where a unit is on, far below 0 where off."""
 
     names: str
@@ -73,8 +73,8 @@ class Gates:
 
 
 GATES = {
-    "lstm": Gates("ifgo", "igo", "io", {"f": -3.0}, ("bias",)),
-    "gru": Gates("rzn", "n", "n", {"r": 3.0, "z": -5.0}, ("bias_ih", "bias_hh")),
+    "lstm": CodeGates("ifgo", "igo", "io", {"f": -3.0}, ("bias",)),
+    "gru": CodeGates("rzn", "n", "n", {"r": 3.0, "z": -5.0}, ("bias_ih", "bias_hh")),
 }
 """Gates f and z keep the old state, so they must always be closed."""
 STEPS, RATE, EVERY = 1200, 0.15, 25

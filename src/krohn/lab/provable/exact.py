@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.lab.models.network import Decoder
+from krohn.lab.models.network import StackedDecoder
 from krohn.lab.training.trained_network import TrainedNetwork
 from krohn.proving.outcome import Counterexample
 
@@ -25,10 +25,10 @@ LEAVES = {"cpu": 1 << 10, "cuda": 1 << 15}
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class WordLevel:
     """Prefixes of one length: their letters [N, l], what the network answers [N] and by which lead [N]."""
 
-    decoder: Decoder
+    decoder: StackedDecoder
     words: Tensor
     answers: Tensor
     leads: Tensor
@@ -36,12 +36,12 @@ class Level:
     def __len__(self) -> int:
         return len(self.words)
 
-    def chosen(self, rows: Tensor) -> "Level":
+    def chosen(self, rows: Tensor) -> "WordLevel":
         """Those prefixes alone."""
-        return Level(self.decoder.fork(rows), self.words[rows], self.answers[rows], self.leads[rows])
+        return WordLevel(self.decoder.fork(rows), self.words[rows], self.answers[rows], self.leads[rows])
 
 
-Keep = Callable[[Level], Tensor | None]
+Keep = Callable[[WordLevel], Tensor | None]
 
 
 def walk(trained: TrainedNetwork, length: int, keep: Keep) -> None:
@@ -50,14 +50,14 @@ def walk(trained: TrainedNetwork, length: int, keep: Keep) -> None:
         _follow(trained, _root(trained, length), length, keep)
 
 
-def _root(trained: TrainedNetwork, length: int) -> Level:
+def _root(trained: TrainedNetwork, length: int) -> WordLevel:
     decoder = trained.network.decoder(trained.weights, 1, trained.task.config.tokens_of(length))
     device = trained.task.device
     nothing = torch.zeros(1, 0, dtype=torch.int64, device=device)
-    return Level(decoder, nothing, torch.zeros(1, dtype=torch.int64, device=device), nothing.double())
+    return WordLevel(decoder, nothing, torch.zeros(1, dtype=torch.int64, device=device), nothing.double())
 
 
-def _follow(trained: TrainedNetwork, level: Level, length: int, keep: Keep) -> None:
+def _follow(trained: TrainedNetwork, level: WordLevel, length: int, keep: Keep) -> None:
     letters, most = trained.automaton.num_letters, LEAVES[trained.task.device.type]
     while level.words.shape[1] < length and (len(level) * letters <= most or len(level) == 1):
         level = _extended(trained, level)
@@ -74,7 +74,7 @@ def _follow(trained: TrainedNetwork, level: Level, length: int, keep: Keep) -> N
         _follow(trained, level.chosen(rows), length, keep)
 
 
-def _extended(trained: TrainedNetwork, level: Level) -> Level:
+def _extended(trained: TrainedNetwork, level: WordLevel) -> WordLevel:
     """Every prefix with every letter after it, in lexicographic order."""
     config, letters, count = trained.task.config, trained.automaton.num_letters, len(level)
     rows = torch.arange(count, device=level.words.device).repeat_interleave(letters)
@@ -89,7 +89,7 @@ def _extended(trained: TrainedNetwork, level: Level) -> Level:
     leads = (
         best.values[:, 0] - best.values[:, 1] if trained.task.classes > 1 else best.values[:, 0] + torch.inf
     )
-    return Level(decoder, torch.cat((level.words[rows], letter[:, None]), 1), best.indices[:, 0], leads)
+    return WordLevel(decoder, torch.cat((level.words[rows], letter[:, None]), 1), best.indices[:, 0], leads)
 
 
 MULTIPLICATIONS = 10**10
@@ -177,7 +177,7 @@ class _Tally:
         self.closest = float("inf")
         self.shortest: Counterexample | None = None
 
-    def keep(self, level: Level) -> Tensor:
+    def keep(self, level: WordLevel) -> Tensor:
         """Counts the wrong words below every wrong prefix; returns the rows of the right ones."""
         depth = level.words.shape[1]
         # All letters but the last were right: the previous answer is the automaton's state.
@@ -202,7 +202,7 @@ class _Tally:
             state = self._table[state, words[:, place]]
         return state
 
-    def _note(self, level: Level, row: int, wanted: int) -> None:
+    def _note(self, level: WordLevel, row: int, wanted: int) -> None:
         result = Counterexample(tuple(level.words[row].tolist()), wanted, int(level.answers[row]))
         best = self.shortest
         if best is None or (len(result.word), result.word) < (len(best.word), best.word):

@@ -28,7 +28,7 @@ STICKINESS = (0.5, 0.9, 0.97)
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampledWords:
     """``right`` of ``words`` words of ``length`` were answered right at every letter."""
 
     length: int
@@ -49,10 +49,10 @@ class Sample:
         }
 
 
-def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> Sample:
+def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
     """Runs the words; keeps the one with the earliest error."""
     result, wrong = first_wrong(forward, automaton, words)
-    return Sample(words.shape[1], len(words), len(words) - wrong, result)
+    return SampledWords(words.shape[1], len(words), len(words) - wrong, result)
 
 
 def uniform(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
@@ -106,8 +106,8 @@ class Examined:
 
     exact: ExactCount
     legal: ExactCount | None
-    sample: Sample
-    habits: Sample
+    sample: SampledWords
+    habits: SampledWords
 
     @property
     def counterexample(self) -> Counterexample | None:

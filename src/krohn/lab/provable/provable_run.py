@@ -27,7 +27,7 @@ from krohn.lab import random_streams
 from krohn.lab.provable.box_loss import IMAGES, FineTuned, Goal, Weights, cell_of, memory_gate, worst_leads
 from krohn.lab.provable.code_training import code_of, learn_code
 from krohn.lab.provable.examined import habitual, kind_of, legal, uniform
-from krohn.lab.provable.trained import EARLIER_NAME, NAME, Proof, certificate_of, save_certificate
+from krohn.lab.provable.trained import EARLIER_NAME, NAME, RunProof, certificate_of, save_certificate
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.lab.training.metrics import HeldOut
@@ -262,7 +262,7 @@ def _write(
     atomic.write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)
     if tuned.verdict.proved:
-        proof = Proof("all", tuned.boxes, tuned.verdict)
+        proof = RunProof("all", tuned.boxes, tuned.verdict)
         save_certificate(certificate_of(folder, proved, trained.automaton, proof), folder / NAME)
     about = built.to_json()
     del about["folder"]

@@ -108,7 +108,7 @@ def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class RunProof:
     """What is proved about which words, or why not."""
 
     words: str
@@ -153,25 +153,27 @@ def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str)
     return words_of(automaton, words_of_training(trained) if words == "training" else None)
 
 
-def prove(trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None) -> Proof:
+def prove(
+    trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None
+) -> RunProof:
     """Boxes from the run's certificate if valid, otherwise by search."""
     cell, which = cell_of(trained), claimed_words(trained, automaton, words)
     if near is not None and (near / NAME).exists():
         kept = _kept(trained, automaton, near)
         if kept is not None and (verdict := check(cell, kept, which)).proved:
-            return Proof(words, kept, verdict)
-    best: Proof | None = None
+            return RunProof(words, kept, verdict)
+    best: RunProof | None = None
     for letters in LETTERS:
         result = contexts(which, letters)
         if result is not None:
-            best = Proof(words, *search(cell, which, result))
+            best = RunProof(words, *search(cell, which, result))
             if best.verdict.proved:
                 return best
     if best is None:
-        return Proof(
+        return RunProof(
             words, _no_boxes(cell, which), BoxVerdict("there are too many states to give each a box")
         )
-    return Proof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
+    return RunProof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
 
 
 def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxes | None:
@@ -183,7 +185,7 @@ def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxe
 
 
 def certificate_of(
-    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: RunProof
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
@@ -229,7 +231,9 @@ def verify_trained(
     return _outcome(trained, claim, identity, proofs, certificate, report)
 
 
-def _final(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: Proof) -> Certificate:
+def _final(
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: RunProof
+) -> Certificate:
     """The certificate, checked against the files as they are now: the proof is about those read at first."""
     certificate = certificate_of(directory, trained, automaton, proof)
     verdict = check_certificate(read_net(directory, trained.replicate), certificate)
@@ -243,7 +247,7 @@ def _final(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, p
 
 def _proofs(
     trained: TrainedNetwork, automaton: Semiautomaton, report: Examined, directory: Path
-) -> list[Proof]:
+) -> list[RunProof]:
     """Proofs for words of every length, attempted only if no wrong word is known."""
     if not provable(trained):
         return []
@@ -272,7 +276,7 @@ def _outcome(
     trained: TrainedNetwork,
     claim: Claim,
     identity: Identity,
-    proofs: list[Proof],
+    proofs: list[RunProof],
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
@@ -306,7 +310,7 @@ def _outcome(
     )
 
 
-def _reason(identity: Identity, proofs: list[Proof], report: Examined | None) -> str:
+def _reason(identity: Identity, proofs: list[RunProof], report: Examined | None) -> str:
     if identity.mismatch:
         return f"identity: {identity.mismatch}"
     if report is not None and report.counterexample is not None:
@@ -318,7 +322,7 @@ def _reason(identity: Identity, proofs: list[Proof], report: Examined | None) ->
     )
 
 
-def _check(proof: Proof) -> Check:
+def _check(proof: RunProof) -> Check:
     done = proof.verdict.proved
     text = f"{len(proof.boxes.state)} boxes closed under {proof.verdict.steps} steps"
     why = text if done else proof.failure or proof.verdict.failure

@@ -18,13 +18,13 @@ from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.catalogue import Entry, entries
-from krohn.lab.suite.causal import Counterfactual, Variable, causal_model, counterfactuals
+from krohn.lab.suite.causal import CausalVariable, Counterfactual, causal_model, counterfactuals
 from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, disguise
 from krohn.lab.suite.graph import circuit_of
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.taught import VERSION as TAUGHT
 from krohn.lab.suite.taught import established, judged, names, stored
-from krohn.lab.suite.truth import Search, Truth, search, truth_of
+from krohn.lab.suite.truth import CircuitSearch, Truth, search, truth_of
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Files, tensor_file, write_files
 
@@ -152,7 +152,7 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)  # cached: disguises of one network are consecutive
-def search_for(automaton: str, algorithm: str) -> Search:
+def search_for(automaton: str, algorithm: str) -> CircuitSearch:
     """The circuit of a network without its disguise."""
     (entry,) = (
         e for e in entries() if (e.automaton, e.algorithm, e.disguise) == (automaton, algorithm, NONE)
@@ -165,7 +165,7 @@ def _facts(
     entry: Entry,
     network: CompiledNetwork,
     truth: Truth,
-    variables: list[Variable],
+    variables: list[CausalVariable],
     pairs: list[Counterfactual],
     proved: bool,
 ) -> dict[str, Any]:

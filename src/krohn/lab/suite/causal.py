@@ -37,7 +37,7 @@ LEAST = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Variable:
+class CausalVariable:
     """A register or several, the moment at which it can be swapped, and its subspace of the stream there.
 
     Attributes:
@@ -71,27 +71,27 @@ class Counterfactual:
     split: str
 
 
-def variables_of(network: CompiledNetwork, turn: Matrix) -> list[Variable]:
+def variables_of(network: CompiledNetwork, turn: Matrix) -> list[CausalVariable]:
     """The registers that depend on the word and that the stream holds at some moment, each at its first."""
     assert network.program is not None, f"the construction {network.method} keeps no program"
-    result, blocks, written = dict[str, Variable](), standard_blocks(network.transformer), set[str]()
+    result, blocks, written = dict[str, CausalVariable](), standard_blocks(network.transformer), set[str]()
     for moment, channels in enumerate(network.layout.moments):
         place, moved = _place(network, blocks, moment)
         written |= _written(network.program, moment)
         for name in dict.fromkeys(channel.register for channel in channels if channel.register):
             if name not in result and name in written:
                 held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
-                result[name] = Variable(name, (name,), moment, place, turn[held])
+                result[name] = CausalVariable(name, (name,), moment, place, turn[held])
     return list(result.values())
 
 
-def joined(variables: list[Variable]) -> list[Variable]:
+def joined(variables: list[CausalVariable]) -> list[CausalVariable]:
     """One variable for each moment that has several: all of them together."""
-    by_moment = dict[int, list[Variable]]()
+    by_moment = dict[int, list[CausalVariable]]()
     for each in variables:
         by_moment.setdefault(each.moment, []).append(each)
     return [
-        Variable(
+        CausalVariable(
             f"{group[0].name} … {group[-1].name}",
             tuple(each.name for each in group),
             moment,
@@ -125,7 +125,7 @@ def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tup
     }
 
 
-def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[str, Any]:
+def causal_model(network: CompiledNetwork, variables: list[CausalVariable]) -> dict[str, Any]:
     """Variables with values, parents and mechanisms, as plain data; those with a place can be swapped."""
     about, places = meaning(network), {each.name: each.place for each in variables}
     parents: dict[str, list[str]] = {}
@@ -152,12 +152,12 @@ def causal_model(network: CompiledNetwork, variables: list[Variable]) -> dict[st
     }
 
 
-def _together(variable: Variable) -> dict[str, Any]:
+def _together(variable: CausalVariable) -> dict[str, Any]:
     return {"name": variable.name, "variables": list(variable.registers), "place": variable.place}
 
 
 def swapped(
-    program: Program, bases: Words, sources: Words, variable: Variable, letters: Words
+    program: Program, bases: Words, sources: Words, variable: CausalVariable, letters: Words
 ) -> tuple[Words, Flags]:
     """The program's answers [pair, letter] after a variable at one letter was taken from another word.
 
@@ -181,7 +181,7 @@ def swapped(
 
 def counterfactuals(
     network: CompiledNetwork, turn: Matrix, *, seed: int, count: int = PER_VARIABLE
-) -> tuple[list[Variable], list[Counterfactual]]:
+) -> tuple[list[CausalVariable], list[Counterfactual]]:
     """The variables that matter, and for each and each split pairs whose values differ, most of them telling.
 
     A variable with fewer than ``LEAST`` telling pairs in a split hardly changes any answer: it gets none.
@@ -193,7 +193,7 @@ def counterfactuals(
     together = joined([each for each in single if each.name not in telling])
     every = [*alone, *_drawn(network, together, len(single), seed, count)]
     chosen = [_chosen(drawn, count) for drawn in every]
-    asked, pairs = list[Variable](), list[Counterfactual]()
+    asked, pairs = list[CausalVariable](), list[Counterfactual]()
     for variable, train, test in zip((*single, *together), chosen[::2], chosen[1::2], strict=True):
         if train and test:
             asked.append(variable)
@@ -202,7 +202,7 @@ def counterfactuals(
 
 
 def _drawn(
-    network: CompiledNetwork, variables: list[Variable], first: int, seed: int, count: int
+    network: CompiledNetwork, variables: list[CausalVariable], first: int, seed: int, count: int
 ) -> list[list[Counterfactual]]:
     """The counterfactuals drawn for each variable and each split."""
     return [
@@ -221,7 +221,7 @@ def _chosen(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
 
 
 def _draws(
-    network: CompiledNetwork, variable: Variable, split: str, key: tuple[int, ...], count: int
+    network: CompiledNetwork, variable: CausalVariable, split: str, key: tuple[int, ...], count: int
 ) -> Iterator[Counterfactual]:
     program, length, tries = network.program, network.length, TRIES * count
     assert program is not None
@@ -245,7 +245,7 @@ def _draws(
 
 
 def _with_meaning(
-    program: Program, bases: Words, sources: Words, variable: Variable, letters: Words, rows: Words
+    program: Program, bases: Words, sources: Words, variable: CausalVariable, letters: Words, rows: Words
 ) -> Iterator[tuple[Words, Words]]:
     """Answers of the rows whose swap is meaningful: a batch with a swap that is refused is bisected."""
     if not len(rows):

@@ -15,15 +15,15 @@ from torch import Tensor
 from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, Scores
-from krohn.lab.suite.patching import EdgeModel, Run
+from krohn.lab.suite.patching import EdgeModel, PatchedRun
 from krohn.lab.suite.swaps import interchanged, swapped_in
-from krohn.lab.suite.truth import Trial
+from krohn.lab.suite.truth import PruningTrial
 
 STEPS = 5
 """Interpolation points between one word and the other."""
 
 
-def attribution(trial: Trial, steps: int = 1) -> Circuit:
+def attribution(trial: PruningTrial, steps: int = 1) -> Circuit:
     """EAP with one step, EAP-IG with several: a score for every edge."""
     model, graph = trial.model, trial.model.graph
     own, other = model.embedded(trial.words), model.embedded(trial.others)
@@ -37,7 +37,7 @@ def attribution(trial: Trial, steps: int = 1) -> Circuit:
     return _ranked(graph, total)
 
 
-def _gradients(trial: Trial, first: Tensor) -> tuple[Tensor, ...]:
+def _gradients(trial: PruningTrial, first: Tensor) -> tuple[Tensor, ...]:
     """Gradients of the lead with respect to the input of each reader."""
     seen: list[Tensor] = []
 
@@ -49,14 +49,14 @@ def _gradients(trial: Trial, first: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad(lead(trial, run), seen)
 
 
-def lead(trial: Trial, run: Run) -> Tensor:
+def lead(trial: PruningTrial, run: PatchedRun) -> Tensor:
     """Logit difference between the right state and the other word's state, summed where they differ."""
     right, other = trial.answers, trial.other.answers
     logits = [torch.take_along_dim(run.logits, side[..., None], dim=-1)[..., 0] for side in (right, other)]
     return (logits[0] - logits[1])[right != other].sum()
 
 
-def exact_patching(trial: Trial) -> Circuit:
+def exact_patching(trial: PruningTrial) -> Circuit:
     """The loss of lead when each edge is patched alone."""
     graph, whole = trial.model.graph, lead(trial, trial.clean)
     total = np.zeros(graph.possible.shape)
@@ -67,7 +67,7 @@ def exact_patching(trial: Trial) -> Circuit:
     return _ranked(graph, total)
 
 
-def random_scores(trial: Trial, seed: int = 0) -> Circuit:
+def random_scores(trial: PruningTrial, seed: int = 0) -> Circuit:
     """A control."""
     graph = trial.model.graph
     return _ranked(graph, np.random.default_rng(seed).random(graph.possible.shape))
@@ -78,7 +78,7 @@ def _ranked(graph: Graph, scores: Scores) -> Circuit:
     return Circuit(graph, scores, np.zeros_like(graph.possible))
 
 
-CIRCUIT_METHODS: dict[str, Callable[[Trial], Circuit]] = {
+CIRCUIT_METHODS: dict[str, Callable[[PruningTrial], Circuit]] = {
     "random": random_scores,
     "EAP": attribution,
     "EAP-IG": lambda trial: attribution(trial, STEPS),

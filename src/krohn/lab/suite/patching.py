@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.lab.bridge import Block, attention, hidden_from
+from krohn.lab.bridge import TorchBlock, attention, hidden_from
 from krohn.lab.interpret.stages import DecoderHeads, stages_of_decoder
 from krohn.lab.suite.graph import Flags, Graph
 from krohn.network.gpt2.decoder import Decoder
@@ -25,7 +25,7 @@ Edit = Callable[[str, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class PatchedRun:
     """What writers wrote, each [word, position, d], and the logits of states at letters [word, letter, q]."""
 
     written: list[Tensor]
@@ -64,8 +64,8 @@ class EdgeModel:
         *,
         tap: Tap | None = None,
         edit: Edit | None = None,
-        clean: Run | None = None,
-    ) -> Run:
+        clean: PatchedRun | None = None,
+    ) -> PatchedRun:
         """A pass over words [word, letter], or from what ``input`` writes.
 
         ``tap`` may change the input of one reader; ``edit`` changes the stream for all later ones.
@@ -86,14 +86,14 @@ class EdgeModel:
             readers.stream = change(f"blocks.{layer}.hook_resid_mid", readers.stream)
             readers.write(block.transformed(readers.read()))
             readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
-        return Run(readers.written, self.stages.read(readers.read()[:, self.prompt :]))
+        return PatchedRun(readers.written, self.stages.read(readers.read()[:, self.prompt :]))
 
     def _unpatched(self, layer: int, kept: Flags) -> bool:
         """Whether this block and all before it read what was written in the same run."""
         end = (layer + 1) * (3 * self.graph.heads + 1)
         return bool((kept | ~self.graph.possible)[:end].all())
 
-    def _attention(self, block: Block, readers: "_Readers") -> Tensor:
+    def _attention(self, block: TorchBlock, readers: "_Readers") -> Tensor:
         """The output of each head: [head, word, position, d]."""
         heads = self.graph.heads
         own = _heads(block)
@@ -110,7 +110,7 @@ class EdgeModel:
         return mixed
 
 
-def _heads(block: Block) -> DecoderHeads:
+def _heads(block: TorchBlock) -> DecoderHeads:
     (heads,) = block.heads
     assert isinstance(heads, DecoderHeads)
     return heads
@@ -135,7 +135,7 @@ class _Readers:
         """A bias that belongs to no writer."""
         self.stream, self.elsewhere = self.stream + constant, self.elsewhere + constant
 
-    def replay(self, run: Run, bias: Tensor) -> None:
+    def replay(self, run: PatchedRun, bias: Tensor) -> None:
         """A whole block as it was in another pass over the same words."""
         start = len(self.written)
         *heads, mlp = run.written[start : start + self.graph.heads + 1]

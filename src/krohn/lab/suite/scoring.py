@@ -26,7 +26,7 @@ from krohn.lab.suite.causal import TEST, Counterfactual
 from krohn.lab.suite.graph import Circuit, Flags, Graph, Scores, read_circuit
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.swaps import interchange_accuracy
-from krohn.lab.suite.truth import Trial, word_pairs
+from krohn.lab.suite.truth import PruningTrial, word_pairs
 from krohn.network.gpt2.reading import read_export
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ class Known:
         """Its nodes and edges."""
         return self.model.graph
 
-    def trial(self, count: int = WORDS) -> Trial:
+    def trial(self, count: int = WORDS) -> PruningTrial:
         """Pairs of words for scoring, other than those used to find the true circuit."""
         seed = self.facts["seed"] + SCORING_SEED
-        return Trial(self.model, *word_pairs(self.automaton, self.model.decoder.length, count, seed))
+        return PruningTrial(self.model, *word_pairs(self.automaton, self.model.decoder.length, count, seed))
 
     def counterfactuals(self, split: str) -> list[Counterfactual]:
         """The counterfactuals of a split, from the file beside the network."""
@@ -237,7 +237,7 @@ def _curve(known: Known, choose: Callable[[int], Flags]) -> Curve:
     return Curve(list(SHARES), right, wrong, faithful)
 
 
-def _lead(trial: Trial, kept: Flags) -> float:
+def _lead(trial: PruningTrial, kept: Flags) -> float:
     """Mean logit difference between the right state and the other word's state, where the two differ."""
     logits = trial.run(kept).logits
     right, other = trial.answers, trial.other.answers

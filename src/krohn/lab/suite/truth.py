@@ -23,7 +23,7 @@ import torch
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.suite.graph import Flags, Graph
-from krohn.lab.suite.patching import EdgeModel, Other, Run, Words
+from krohn.lab.suite.patching import EdgeModel, Other, PatchedRun, Words
 from krohn.network.gpt2.decoder import Decoder
 
 PAIRS = 128
@@ -39,7 +39,7 @@ MORE_SEED = 500_009
 
 
 @dataclass(frozen=True)
-class Proof:
+class CircuitProof:
     """A pair of words and a letter at which patching one edge changes the answer."""
 
     edge: str
@@ -66,7 +66,7 @@ class Truth:
     graph: Graph
     kept: Flags
     shared: Flags
-    proofs: tuple[Proof, ...]
+    proofs: tuple[CircuitProof, ...]
     constant: tuple[str, ...]
     pairs: int
     drift: float
@@ -118,7 +118,7 @@ def word_pairs(automaton: Semiautomaton, length: int, count: int, seed: int) -> 
     return words, others
 
 
-class Trial:
+class PruningTrial:
     """Pairs of words, run once, on which circuits are tested."""
 
     def __init__(self, model: EdgeModel, words: Words, others: Words) -> None:
@@ -127,12 +127,12 @@ class Trial:
             self.clean, self.other = model.run(words), model.run(others)
         self.answers = self.clean.answers
 
-    def run(self, kept: Flags) -> Run:
+    def run(self, kept: Flags) -> PatchedRun:
         """A run with all other edges patched from the other word."""
         with torch.no_grad():
             return self.model.run(self.words, Other(kept, self.other.written), clean=self.clean)
 
-    def without(self, kept: Flags) -> Run:
+    def without(self, kept: Flags) -> PatchedRun:
         """A run with all other edges ablated to zero."""
         with torch.no_grad():
             nothing = [torch.zeros_like(part) for part in self.other.written]
@@ -149,7 +149,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class CircuitSearch:
     """The circuit's edges, the pairs of words used in the search, and further pairs that it passed."""
 
     names: tuple[str, ...]
@@ -158,18 +158,18 @@ class Search:
     more: tuple[Words, Words]
 
 
-def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = MORE_PAIRS) -> Search:
+def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = MORE_PAIRS) -> CircuitSearch:
     """The circuit of a network that is not rotated."""
     model = EdgeModel(plain)
     shared = model.graph.connected(shared_channels(plain))
     words, others = word_pairs(automaton, plain.length, PAIRS, seed)
     held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
     while True:
-        kept = _cut_down(model.graph, shared, Trial(model, words, others))
+        kept = _cut_down(model.graph, shared, PruningTrial(model, words, others))
         wrong = unfaithful(model, kept, held)
         if not len(wrong):
             names = tuple(name for name, place in model.graph.edges.items() if kept[place])
-            return Search(names, words, others, held)
+            return CircuitSearch(names, words, others, held)
         words, others = (
             np.concatenate([side, more_of[wrong[:ROUND]]])
             for side, more_of in zip((words, others), held, strict=True)
@@ -180,13 +180,13 @@ def unfaithful(model: EdgeModel, kept: Flags, pairs: tuple[Words, Words]) -> Wor
     """Indices of the pairs of words with an answer that changes when all other edges are patched."""
     wrong = []
     for start in range(0, len(pairs[0]), CHUNK):
-        trial = Trial(model, *(side[start : start + CHUNK] for side in pairs))
+        trial = PruningTrial(model, *(side[start : start + CHUNK] for side in pairs))
         changed = (trial.run(kept).answers != trial.answers).any(dim=1)
         wrong.append(start + np.flatnonzero(changed.numpy()))
     return np.concatenate(wrong)
 
 
-def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
+def truth_of(plain: Decoder, decoder: Decoder, search: CircuitSearch) -> Truth:
     """The circuit of ``decoder``, which computes as ``plain`` does but may be rotated."""
     model = EdgeModel(decoder)
     graph = model.graph
@@ -195,7 +195,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
         kept[graph.edges[name]] = True
     if len(unfaithful(model, kept, search.more)):
         raise AssertionError("a disguise must leave the circuit faithful")
-    trial = Trial(model, search.words, search.others)
+    trial = PruningTrial(model, search.words, search.others)
     proofs = tuple(_proof(graph, kept, trial, name) for name in search.names)
     drift = float((trial.run(kept).logits - trial.clean.logits).abs().max())
     shared = graph.connected(shared_channels(plain))
@@ -203,7 +203,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: Search) -> Truth:
     return Truth(graph, kept, shared, proofs, _constants(graph, kept, shared, trial), tried, drift)
 
 
-def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
+def _cut_down(graph: Graph, shared: Flags, trial: PruningTrial) -> Flags:
     """Prunes edges, later ones first: removing what the last readers do not need frees earlier edges."""
     kept = shared.copy()
     if trial.change(kept) is not None:
@@ -222,17 +222,17 @@ def _cut_down(graph: Graph, shared: Flags, trial: Trial) -> Flags:
     return kept
 
 
-def _proof(graph: Graph, kept: Flags, trial: Trial, name: str) -> Proof:
+def _proof(graph: Graph, kept: Flags, trial: PruningTrial, name: str) -> CircuitProof:
     fewer = kept.copy()
     fewer[graph.edges[name]] = False
     result = trial.change(fewer)
     assert result is not None, "an edge of a minimal circuit matters"
     row, letter, after = result
     word, other = (tuple(side[row].tolist()) for side in (trial.words, trial.others))
-    return Proof(name, word, other, letter, int(trial.answers[row, letter]), after)
+    return CircuitProof(name, word, other, letter, int(trial.answers[row, letter]), after)
 
 
-def _constants(graph: Graph, kept: Flags, shared: Flags, trial: Trial) -> tuple[str, ...]:
+def _constants(graph: Graph, kept: Flags, shared: Flags, trial: PruningTrial) -> tuple[str, ...]:
     """Edges outside that carry the same value for both words of every pair, but cannot be removed."""
     same = [bool(torch.equal(a, b)) for a, b in zip(trial.clean.written, trial.other.written, strict=True)]
     result = []

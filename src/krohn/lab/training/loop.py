@@ -21,7 +21,7 @@ from krohn.lab.training.config import RunConfig, typed_run
 from krohn.lab.training.device import choose_device, start_reasons
 from krohn.lab.training.directory import RunDirectory, sole_user
 from krohn.lab.training.metrics import HeldOut
-from krohn.lab.training.progress import Bar, Lines, Progress, Silence, TensorBoard, TimeLeft
+from krohn.lab.training.progress import Lines, Progress, ProgressBar, Silence, TensorBoard, TimeLeft
 from krohn.lab.training.run import CheckpointClock, Interruption, Run
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork
@@ -251,7 +251,7 @@ def display_of(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
     display: Progress = Silence()
     if progress:
         left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
-        display = Bar(left) if sys.stderr.isatty() else Lines(left)
+        display = ProgressBar(left) if sys.stderr.isatty() else Lines(left)
     if tensorboard and run.directory is not None:
         return TensorBoard(run.directory.path / "tensorboard", display)
     return display

@@ -37,7 +37,7 @@ LANES = 2
 
 
 @dataclass(frozen=True)
-class Batch:
+class MatrixBatch:
     """The matrices of one shape.
 
     Attributes:
@@ -62,7 +62,7 @@ class Batch:
             yield flat.as_strided(size, (flat.stride(0), distance, 1), flat.storage_offset() + start)
 
 
-def batches(layout: Layout) -> list[Batch]:
+def batches(layout: Layout) -> list[MatrixBatch]:
     """The block matrices of a layout by their shapes."""
     result: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for parameter, offset in zip(layout.parameters, layout.offsets, strict=True):
@@ -71,7 +71,7 @@ def batches(layout: Layout) -> list[Batch]:
             columns = width // parameter.matrices
             places = ((offset + index * columns, width) for index in range(parameter.matrices))
             result.setdefault((rows, columns), []).extend(places)
-    return [Batch(*shape, tuple(places)) for shape, places in result.items()]
+    return [MatrixBatch(*shape, tuple(places)) for shape, places in result.items()]
 
 
 def others(layout: Layout) -> list[tuple[int, int]]:
@@ -158,7 +158,7 @@ class _InMemory:
     The buffer has the precision of the products.
     """
 
-    def __init__(self, batch: Batch, state: TrainState, rows: slice) -> None:
+    def __init__(self, batch: MatrixBatch, state: TrainState, rows: slice) -> None:
         self.batch, self.state, self._rows = batch, state.part(rows), rows
         shape = (len(self.state.weight), len(batch.places), batch.rows, batch.columns)
         self.updates = torch.zeros(shape, dtype=state.compute.dtype, device=state.weight.device)

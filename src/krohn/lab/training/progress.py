@@ -81,7 +81,7 @@ class TimeLeft:
         return (self._now() - self._since) / (step - self._evaluated) if step > self._evaluated else None
 
 
-class Bar:
+class ProgressBar:
     """A bar on stderr with the time left, loss, best and median accuracy and sequences per second."""
 
     def __init__(self, left: TimeLeft) -> None:

@@ -247,7 +247,7 @@ def _ends(view: Sight, query: int, tau: int) -> tuple[Array, Array]:
 
 
 @dataclass
-class Memory:
+class MemoryMachine:
     """The columns of a head's cells in the rows of the machine: values, then the counts since."""
 
     rule: Back | Cells
@@ -313,7 +313,7 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, i
     return result
 
 
-def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:
+def _filled(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
     """(row, letter): whether the best cell holds this letter from now on."""
     rule, own = memory.rule, moment.machine.shown[rows[:, 0]]
     assert isinstance(rule, Cells)
@@ -323,7 +323,7 @@ def _filled(moment: Moment, memory: Memory, rows: Integers) -> Flags:
     return hit & free if rule.earliest else hit
 
 
-def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Memory], list[int]]:
+def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[MemoryMachine], list[int]]:
     """The columns of each head's cells, and their initial contents, as padding leaves them."""
     memories, start, tau = [], [0], len(moment.pads)
     for head, rule in zip(layer.heads, rules, strict=True):
@@ -339,13 +339,13 @@ def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Mem
                 for cell in np.flatnonzero(rule.member[:, groups_of + j]):
                     first[cell] = int(pads[j])
         counters = np.flatnonzero((head.value.T @ moment.wide != 0).any(axis=0))
-        memories.append(Memory(rule, len(first), len(start), counters))
+        memories.append(MemoryMachine(rule, len(first), len(start), counters))
         start += [*first, *[0] * (len(first) * len(counters))]
     return memories, start
 
 
 def _remembered(
-    moment: Moment, memory: Memory, rows: Integers, *, strict: bool
+    moment: Moment, memory: MemoryMachine, rows: Integers, *, strict: bool
 ) -> tuple[Integers, list[Integers]]:
     """The cells after each letter, and what the head reads: a value and the counts since."""
     state, rule, n = rows[:, 0], memory.rule, memory.number

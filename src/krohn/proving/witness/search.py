@@ -14,7 +14,7 @@ from krohn.check.arithmetic.supposed import middles_of
 from krohn.check.files.reader import Head, Layer, Network, stored
 from krohn.check.transformer.checker import LAYERED_WORK, embed, follow_step, readings_of
 from krohn.check.transformer.layer_norm import normed
-from krohn.check.transformer.machine import Moment, Rows, Setting
+from krohn.check.transformer.machine import MachineRows, Moment, Setting
 from krohn.check.transformer.mlp import Block, tabulate
 from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
 from krohn.check.transformer.witness import (
@@ -44,13 +44,13 @@ def walk_through(
     live: list[Flags] | None = None,
     joined: bool = False,
     clock: bool = True,
-) -> "Walk":
+) -> "WitnessWalk":
     """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
-        walk = Walk(
+        walk = WitnessWalk(
             Setting(fmt, network.strict, budget or Budget(LAYERED_WORK)),
             held,
             embed(held, length, fmt, clock=clock),
@@ -97,7 +97,7 @@ def _without_heads(layers: tuple[Layer, ...]) -> int:
     return count
 
 
-class Walk:
+class WitnessWalk:
     """The claim so far, and the steps that led to it."""
 
     def __init__(self, setting: Setting, network: Network, moment: Moment) -> None:
@@ -130,7 +130,7 @@ class Walk:
 class Middles(Block):
     """For the search alone: MLPs run on the middles of boxes."""
 
-    def run(self, strand: Strand) -> tuple[Rows | None, Real]:
+    def run(self, strand: Strand) -> tuple[MachineRows | None, Real]:
         """The outputs of a strand in plain float64; strands that are cut are run as the checker does."""
         read = self.counters_of(strand)
         if self.step.cut and read.sum() > 1:

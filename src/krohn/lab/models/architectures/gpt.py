@@ -17,7 +17,16 @@ from krohn.lab.models import position_encodings as encodings
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.kernels.operations import Operations
 from krohn.lab.models.kernels.plain import one_hot
-from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
+from krohn.lab.models.network import (
+    Layout,
+    ModelConfig,
+    Network,
+    Noise,
+    Parameter,
+    StackedDecoder,
+    Weights,
+    padded,
+)
 
 _INIT_STD = 0.02
 
@@ -112,7 +121,7 @@ class Gpt(Network):
         scores = self._scores(weights, tokens, noise, ops, after)
         return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         """See ``Network.decoder``."""
         config = self.config
         shape = GptShape(config.layers, config.heads, config.recency, batch, length, self.classes)
@@ -268,7 +277,7 @@ class GptShape:
     classes: int
 
 
-class GptDecoder(Decoder):
+class GptDecoder(StackedDecoder):
     """Keeps the keys and values of all past positions.
 
     ``rows`` [R or 1, length, d] are the position encodings, or none. Whatever does not depend on the tokens
@@ -308,7 +317,7 @@ class GptDecoder(Decoder):
         self._position += count
         return scores[..., : self._shape.classes]
 
-    def fork(self, rows: Tensor) -> Decoder:
+    def fork(self, rows: Tensor) -> StackedDecoder:
         """See ``Decoder.fork``."""
         result = copy(self)
         result._shape = replace(self._shape, batch=len(rows))

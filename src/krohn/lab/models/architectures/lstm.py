@@ -16,7 +16,16 @@ from torch.autograd import Function
 
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
-from krohn.lab.models.network import Decoder, Layout, ModelConfig, Network, Noise, Parameter, Weights, padded
+from krohn.lab.models.network import (
+    Layout,
+    ModelConfig,
+    Network,
+    Noise,
+    Parameter,
+    StackedDecoder,
+    Weights,
+    padded,
+)
 
 Carried = tuple[Tensor, ...]
 """What a cell hands on from letter to letter, each [R, B, h]: its state first."""
@@ -86,7 +95,7 @@ class CellNetwork(Network):
             states.append(carried[0])
         return plain.linear(torch.stack(states, 2).flatten(1, 2), weights["head.weight"])
 
-    def decoder(self, weights: Weights, batch: int, length: int) -> Decoder:
+    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         """See ``Network.decoder``."""
         return _CellDecoder(self, weights, batch)
 
@@ -103,7 +112,7 @@ class CellNetwork(Network):
         return (like.new_zeros(len(like), batch, like.shape[1]),) * self.parts
 
 
-class _CellDecoder(Decoder):
+class _CellDecoder(StackedDecoder):
     def __init__(self, network: CellNetwork, weights: Weights, batch: int) -> None:
         self._network, self._weights, self._carried = network, weights, network.start(weights, batch)
 
@@ -113,7 +122,7 @@ class _CellDecoder(Decoder):
         scores = plain.linear(self._carried[0], self._weights["head.weight"])
         return (scores + self._weights["head.bias"][:, None])[..., : self._network.classes]
 
-    def fork(self, rows: Tensor) -> Decoder:
+    def fork(self, rows: Tensor) -> StackedDecoder:
         result = copy(self)
         result._carried = tuple(part[:, rows] for part in self._carried)
         return result
