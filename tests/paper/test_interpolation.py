@@ -8,14 +8,13 @@ import pytest
 from every import every
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd
+from krohn.paper.lemmas import interpolate_1d, interpolate_nd, threshold
 from paper.lemmas import (
     MlpBound,
     interpolation_1d_bound,
     interpolation_1d_meaning,
     interpolation_nd_bound,
     interpolation_nd_meaning,
-    threshold,
     threshold_bound,
     threshold_meaning,
 )
