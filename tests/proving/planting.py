@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import krohn.construct.compiling  # import every module that uses a gadget before replacing one
+import krohn.construct.compiling  # noqa: F401  every module that uses a gadget, before one is replaced
 from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
 from krohn.construct.lowering.map_gadgets import TableCode
 from krohn.construct.tight.draft import Finite, Track
@@ -113,7 +113,7 @@ def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = Non
     places = [
         (module, name)
         for module in list(sys.modules.values())
-        if getattr(module, "__name__", "").startswith(krohn.construct.__name__)
+        if getattr(module, "__name__", "").startswith(("krohn.construct", "krohn.paper", "krohn.network"))
         for name, value in vars(module).items()
         if value is function
     ]

@@ -112,6 +112,10 @@ ELSEWHERE = {
     "paper.lemmas.validated": "the same",
     "lowering.attention_gadgets.lower_end_write": "no automaton of the zoo needs it: below",
     "lowering.stages.in_blocks": "makes what is shown to the checker: below",
+    "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",
+    "paper.group_products.semidirect_product": "the same: test_group_products",
+    "paper.barrington.barrington": "makes words, no weights: test_barrington",
+    "paper.threshold_circuit.letters_as_bits": "inputs of a circuit, no weights: test_threshold_circuit",
 }
 
 
