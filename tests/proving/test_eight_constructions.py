@@ -71,6 +71,7 @@ def norm(threshold: float, folder: Path) -> None:
     sizes = {"n_layer": 1, "n_head": 1, "n_embd": 8, "n_inner": 2, "n_positions": 7, "vocab_size": 5}
     config = {"model_type": "gpt2", **sizes, "activation_function": "relu", "layer_norm_epsilon": 1e-5}
     config |= {"tie_word_embeddings": False, "dtype": "float32"}
+    config |= dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0)
     automaton = automaton_payload(Semiautomaton.from_letters([(0, 0), (1, 1)]))
     tokens = {"prompt": PROMPT, "letters": LETTERS, "states": STATES}
     for name, payload in (
