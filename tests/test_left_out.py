@@ -40,7 +40,7 @@ def test_files_that_are_named_are_skipped_with_the_reason(tmp_path: Path) -> Non
     (tmp_path / "without_selenium.py").write_text(WITHOUT_SELENIUM)
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "pytest", "-p", "without_selenium", "-p", "no:cacheprovider", "-q"]
-    for names, passed in ((["web"], False), (["web/test_draw.py", "test_folder.py"], True)):
+    for names, passed in ((["explorer"], False), (["explorer/test_draw.py", "base/test_folder.py"], True)):
         done = subprocess.run(
             [*command, "-rs", *(str(TESTS / name) for name in names)],
             capture_output=True,
@@ -51,7 +51,7 @@ def test_files_that_are_named_are_skipped_with_the_reason(tmp_path: Path) -> Non
         assert done.returncode == (0 if passed else pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
         assert "test_draw needs selenium, which is not installed (make setup)" in done.stdout
         assert ("passed" in done.stdout) is passed
-        assert "NOT RUN: web, for selenium" in done.stdout
+        assert "NOT RUN: explorer, for selenium" in done.stdout
 
 
 def test_a_missing_package_leaves_out_its_files_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ ALIKE = {
     "claim": "certificate",
     "formats": "to",
     "no_proof": "proof",
+    "unproved": "proved",
     "store_path": "store",
     "run_id": "run",
     "name": "experiment",

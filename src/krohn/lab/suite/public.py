@@ -36,12 +36,16 @@ class Suite:
         circuit: str | Path | Circuit | None = None,
         subspace: str | Path | None = None,
         answers: str | Path | None = None,
+        key: str | Path | None = None,
     ) -> CircuitScore | Rows[SubspaceScore] | LockScore:
-        """Scores a circuit (MIB's file, a directory of them, an object), subspaces, or answers to locks."""
+        """Scores a circuit (MIB's file, a directory of them, an object), subspaces, or answers to locks.
+
+        ``key`` is that of the locks: by default the one that was written beside their folder.
+        """
         if sum(given is not None for given in (circuit, subspace, answers)) != 1:
             raise InvalidInput("give a circuit, a subspace or answers, one of the three")
         if answers is not None:
-            return score_locks(folder, answers)
+            return score_locks(folder, answers, key)
         if circuit is not None:
             return score_circuit(folder, circuit)
         assert subspace is not None
