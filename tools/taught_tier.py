@@ -1,7 +1,7 @@
-"""What the taught networks of the suite hold, and what methods find there: the table of docs/suite.md.
+"""What the taught networks of the suite hold, and what methods find there: the table of results/suite.md.
 
     python tools/taught_tier.py run --out results/understand/taught.jsonl [--steps 60]
-    python tools/taught_tier.py write results/understand/taught.jsonl docs/suite.md
+    python tools/taught_tier.py write results/understand/taught.jsonl results/suite.md
 
 ``run`` builds each network in a temporary folder and appends one line for each block: how often swaps behave
 as the variable says, and DAS (``--steps 0`` leaves it out) and the directions of most variance in the same

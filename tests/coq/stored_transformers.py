@@ -21,7 +21,7 @@ from krohn.network.storage import save, transformer_from
 
 
 def stored(folder: Path, name: str, length: int) -> StoredTransformer:
-    save(krohn.compile(name, length=length), folder)
+    save(krohn.compile(name, length=length, unproved=True), folder)
     return stored_transformer(folder)
 
 

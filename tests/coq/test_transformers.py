@@ -31,7 +31,7 @@ NAN = 0x7FF8000000000000
 
 def test_every_word_of_100_letters(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     net, proof = str(tmp_path / "net"), tmp_path / "proof.v"
-    assert run(["compile", "C2", "--length", "100", "--dtype", "float32", "--out", net]) == 0
+    assert run(["compile", "C2", "--length", "100", "--dtype", "float32", "--unproved", "--out", net]) == 0
     capsys.readouterr()
     assert run(["verify", net, "--kernel", "--automaton", "C2", "--out", str(proof), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -275,7 +275,7 @@ def test_other_heads_are_refused_in_one_line(
 ) -> None:
     for name, missing in (("Grid4", "has LatestMatch"),):
         net = str(tmp_path / name)
-        assert run(["compile", name, "--length", "20", "--out", net]) == 0
+        assert run(["compile", name, "--length", "20", "--unproved", "--out", net]) == 0
         capsys.readouterr()
         assert run(["verify", net, "--kernel"]) == 2
         message = capsys.readouterr().err
