@@ -81,7 +81,10 @@ def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
 ) -> None:
     file = tmp_path / "certificate.json"
     asked(capsys, 0, "verify", str(nets / "right"), "--length", "4", "--out", str(file))
-    text, payload = asked(capsys, 0, "verify", str(nets / "right"), "--recheck", str(file))
+    again = ("verify", str(nets / "right"), "--recheck", str(file))
+    text, payload = asked(capsys, 1, *again)
+    assert "about words of at most 4 letters; 8 were asked for" in text
+    text, payload = asked(capsys, 0, *again, "--length", "4")
     assert payload["claim"] == json.loads(file.read_text())["claim"]
     certificate = json.loads(file.read_text())
     certificate["claim"]["lengths"] = {"up_to": 9}

@@ -162,10 +162,10 @@ def test_the_page_warns_who_loads_it_in_a_type_that_is_wrong(
     code = Path("README.md").read_text().split("```python\n")[1].split("```")[0]
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("['")
-    halved = code.replace('from_pretrained(".").eval()', 'from_pretrained(".", dtype="bfloat16").eval()')
+    halved = code.replace('from_pretrained(".").eval()', 'from_pretrained(".", dtype="float16").eval()')
     assert halved != code
     with pytest.warns(
-        UserWarning, match=r"right in \['float32', 'float64'\]; it was loaded in torch.bfloat16"
+        UserWarning, match=r"right in \['float32', 'float64', 'bfloat16'\]; it was loaded in torch.float16"
     ):
         exec(compile(halved, "README.md", "exec"), {})
 
@@ -176,7 +176,7 @@ def test_files_say_where_they_come_from_and_in_which_types_they_are_right(folder
         assert file.metadata()["digest"] == digest
         assert file.metadata()["format"] == "pt"
     config = transformers.AutoConfig.from_pretrained(folder / "S4" / "hf")
-    assert config.krohn["right_in"] == "float32 float64"
+    assert config.krohn["right_in"] == "float32 float64 bfloat16"
     assert config.krohn["proof"] == "tested, not proved"
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "S4" / "hf")
     assert config.id2label == dict(enumerate(tokenizer.convert_ids_to_tokens(range(config.vocab_size))))
