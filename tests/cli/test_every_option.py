@@ -35,6 +35,7 @@ ARGUMENTS = {
     "understand": ["net"],
     "verify": ["net"],
     "results export": ["--out", "x.jsonl"],
+    "suite locks": ["--count", "1", "--seed", "1", "--out", "x"],
     "results import": ["x.jsonl"],
     "results merge": ["x.sqlite"],
     "results show": ["aa"],

@@ -265,7 +265,9 @@ def test_the_three_forms_of_a_data_set_hold_the_same_words_and_their_states(
     held = []
     for suffix in ("npz", "jsonl", "parquet"):
         path = tmp_path / f"a set.{suffix}"
-        path.write_bytes(b"an older file " * 10_000)  # replaced whole: nothing of it is left
+        older = ["sample", spec, "--length", "7", "--count", "900", "--seed", "1", "--out", str(path)]
+        assert run(older) == 0  # replaced whole: nothing of it is left
+        capsys.readouterr()
         text = asked(
             capsys, "sample", spec, "--length", "7", "--count", "9", "--seed", "3", "--out", str(path)
         )

@@ -85,7 +85,11 @@ def test_the_components_of_a_decomposition_are_printed(
     assert payload["levels"] == levels
     assert re.search(rf"\b{levels} levels?\b", text.splitlines()[0])
     layers = payload["layers"]
-    assert (f"{layers} layer" in text.splitlines()[0]) if layers is not None else "not solvable" in text
+    assert (
+        any(f"{layers} layer" in line for line in text.splitlines()[1:4])
+        if layers is not None
+        else "not solvable" in text
+    )
 
 
 @pytest.mark.parametrize("spec", [*SMALL, "regex:(ab|b)*a"])

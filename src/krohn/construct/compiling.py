@@ -127,7 +127,10 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
     else:
         yield plans
     if not any(plan.method == "scan" for plan in plans):
-        yield last_resort(request, budget)
+        try:
+            yield last_resort(request, budget)
+        except (Unsupported, LimitExceeded):
+            return  # the plans before have been tried, and say why none fits
 
 
 # Plans: the sources of proposals, in calling order. A new way to build networks is one more line
