@@ -221,6 +221,8 @@ def test_bad_questions_have_one_line(
         assert len(capsys.readouterr().err.strip().splitlines()) <= 3
     with pytest.raises(Unsupported, match="lstm"):
         stored_network(tmp_path / "lstm")
+    with pytest.raises(InvalidInput, match="got a callable"):
+        krohn.verify(lambda words: words, automaton="C2", kernel=True)
     with pytest.raises(InvalidInput, match=r"\.v"):
         kernel_verdict(net, out=tmp_path / "2 words.v")
     (tmp_path / "mine.v").write_text("Theorem mine : True.")

@@ -155,7 +155,7 @@ def verify(
 def _by_kernel(network: Any, meant: Semiautomaton | None, *, renamed: bool) -> "KernelVerdict":
     from krohn.proving.kernel import kernel_verdict
 
-    if callable(network) and not isinstance(network, CompiledNetwork):
+    if callable(network) and kind_of(network) in (STOCK, CALLABLE):
         raise InvalidInput("kernel proves compiled networks; got a callable")
     return kernel_verdict(network, meant, renamed=renamed)
 
