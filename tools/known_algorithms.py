@@ -47,7 +47,8 @@ ALGORITHMS: dict[str, dict[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
     "D6": {
         "scan": ({"method": "scan"}, WINDOWS),
         "paper": ({"method": "paper"}, SECTIONS),
-        "cascade": ({"method": "cascade"}, (SECTIONS[0], f"sum of {SECTIONS[1]}")),
+        # Its second counter adds steps of -1, 0 and 1, so that the sum of residues is not a variable of it.
+        "cascade": ({"method": "cascade"}, SECTIONS[:1]),
     },
 }
 
@@ -83,7 +84,7 @@ def variables_of(spec: str) -> tuple[str, ...]:
 @cache
 def compiled(spec: str, algorithm: str) -> CompiledNetwork:
     """The network before any disguise."""
-    return krohn.compile(spec, length=LENGTH[spec], **ALGORITHMS[spec][algorithm][0])
+    return krohn.compile(spec, length=LENGTH[spec], unproved=True, **ALGORITHMS[spec][algorithm][0])
 
 
 @cache

@@ -33,7 +33,7 @@ def lacking(network: StoredTransformer, good: Scanning) -> dict[str, Case]:
         "keys that know no letter": spoiled(head + "W_K", 0, bits(30.0)),
         "the position that is looked at": spoiled(head + "W_K", 5 * 5, bits(0.0)),
         "the value of a register": spoiled(head + "W_V", 0, bits(1.5)),
-        "its copy": spoiled(head + "W_C", 11, bits(1.5)),
+        "its copy": spoiled(head + "W_C", 5, bits(1.5)),
         "the letters": spoiled("embedding", 0, bits(1.0)),
         "the padding": spoiled("padding", 1, bits(2.0)),
         "the MLP": spoiled("layers.1.mlp.0.b", 2, bits(0.5)),

@@ -80,7 +80,10 @@ def an_experiment_runs_and_can_be_shown_again(
     assert result["table"]
     assert "scale smoke, 2 replicates" in result["caption"]
     before = {path: Path(path).read_bytes() for path in result["figures"]}
-    assert result["figure"] in before
+    if name == "taught":
+        assert result["figure"] is None  # nothing passes at this scale, so there are no words to draw
+    else:
+        assert result["figure"] in before
     for path in before:
         if path.endswith(".svg"):
             assert result["caption"].split(",")[0] in "".join(ElementTree.parse(path).getroot().itertext())
