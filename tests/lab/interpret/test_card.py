@@ -314,6 +314,15 @@ def test_a_layer_that_mixes_words_is_refused_before_training(how: str, line: str
     assert krohn.card(lambda width: Recurrence(width, ""), ["C2"], **QUICK | {"length": 8}).rows
 
 
+def test_two_files_of_one_name_are_two_layers(tmp_path) -> None:
+    """A module once imported under the file's name stood in for every later file of that name."""
+    for value in (1, 2):
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        (folder / "mine.py").write_text(f"def layer(width):\n    return {value}\n")
+        assert find_layer(f"{folder / 'mine.py'}:layer", 8).factory(8) == value
+
+
 def test_a_layer_in_a_file_and_the_known_layers_beside_it(tmp_path, monkeypatch, capsys) -> None:
     """With the defaults of the table, which are those of the card; only training is left out."""
     (tmp_path / "my_rnn.py").write_text(

@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -90,11 +92,9 @@ def _imported(name: str) -> Factory:
     package, _, attribute = name.rpartition(":")
     if not package or not attribute:
         raise InvalidInput(f"a layer of your own must be PKG:FACTORY or FILE.py:FACTORY; got {name[:60]!r}")
-    folder = str(Path(package).parent.absolute()) if package.endswith(".py") else ""
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
-        result = getattr(import_module(Path(package).stem if folder else package), attribute, None)
+        module = _module_in(Path(package)) if package.endswith(".py") else _module_called(package)
+        result = getattr(module, attribute, None)
     except RAISED as error:
         raise InvalidInput(
             f"the layer {name[:60]} must load; {type(error).__name__}: {str(error)[:120]}"
@@ -102,6 +102,24 @@ def _imported(name: str) -> Factory:
     if not callable(result):
         raise InvalidInput(f"the layer must name a function in {package[:40]}; there is no {attribute[:40]}")
     return result  # type: ignore[no-any-return]
+
+
+def _module_called(package: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # where the command is run, as Python itself does
+    return import_module(package)
+
+
+def _module_in(file: Path) -> ModuleType:
+    """The file as a module, read anew: another file of this name, or this one edited, is another layer."""
+    folder = str(file.parent.absolute())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # it may import what lies beside it
+    spec = spec_from_file_location(f"layer_in_{file.stem}", file)
+    assert spec and spec.loader  # the name ends in .py
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _of_fla(name: str, kind: str, options: list[str]) -> CardLayer:
