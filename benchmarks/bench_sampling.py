@@ -24,7 +24,7 @@ from krohn.automata.datasets import write_dataset
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.cli.output import table
+from krohn.base.notebook import table
 
 LENGTH = 100
 THREADS = 2

@@ -205,7 +205,7 @@ MUTANTS = [
         "tests/proving/test_completeness.py",
     ),
     (
-        "proving/outcome.py",
+        "proving/checks.py",
         "-floor(portable_bound(-share) * 1e6) / 1e6",
         "share",
         "tests/golden/test_golden.py -k report",

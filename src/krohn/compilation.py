@@ -7,22 +7,26 @@ order of the objective, that is proved right on every word in float32; if there 
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import tee
+from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
+from krohn.base.folder import COMPILED, KEYS, RECURRENT, Folder
 from krohn.check.verdict import Budget
 from krohn.construct.compiling import build, candidates, requested
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions
 from krohn.errors import InvalidInput, UnknownName, counted
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.storage import MODEL
 from krohn.proving.proof import refusal
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
 
+Written = TypeVar("Written", CompiledNetwork, "RecurrentNetwork")
 FORMATS = ("float32", "float64")
 """Where a proof is sought, in this order, unless a request names a format."""
 WORK, SHARE = 1.6e9, 6e8
@@ -40,12 +44,15 @@ def compile(
     *,
     architecture: Literal["transformer"] = ...,
     unproved: bool = ...,
+    out: str | Path | None = ...,
     **options: Unpack[TransformerOptions],
 ) -> CompiledNetwork: ...
 
 
 @overload
-def compile(automaton: AutomatonLike, length: None = ..., *, architecture: str) -> "RecurrentNetwork": ...
+def compile(
+    automaton: AutomatonLike, length: None = ..., *, architecture: str, out: str | Path | None = ...
+) -> "RecurrentNetwork": ...
 
 
 @plainly
@@ -55,6 +62,7 @@ def compile(
     *,
     architecture: str = "transformer",
     unproved: bool = False,
+    out: str | Path | None = None,
     **options: Any,
 ) -> "CompiledNetwork | RecurrentNetwork":
     """A network that outputs the states of ``automaton``: ``compile("S4", 64)``.
@@ -69,6 +77,7 @@ def compile(
         architecture: ``transformer``, ``deltaproduct``, ``deltanet``, ``diagonal``, ``rankone``, ``lstm``
             or ``gru``.
         unproved: take a Transformer of least depth without asking the checker.
+        out: a directory to write it to, refused before the work if it holds something else.
         options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid), ``mask``,
             ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
             ``effort``, ``time_limit``, ``max_sets``, ``max_rows``; see ``krohn compile --help``.
@@ -77,7 +86,8 @@ def compile(
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
         request = requested(automaton, length, **options)
-        return build(request) if unproved else accepted(request)
+        _check_target(out, COMPILED)
+        return _written(build(request) if unproved else accepted(request), out)
     from krohn.recurrent.recurrent_network import RecurrentNetwork
     from krohn.recurrent.recurrent_weights import WEIGHTS
 
@@ -88,7 +98,20 @@ def compile(
     if given:
         raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
     meant = as_automaton(automaton)
-    return RecurrentNetwork(WEIGHTS[architecture](meant), meant)
+    _check_target(out, RECURRENT)
+    return _written(RecurrentNetwork(WEIGHTS[architecture](meant), meant), out)
+
+
+def _check_target(out: str | Path | None, kind: str) -> None:
+    """Refuses a directory that holds anything but a network of this kind."""
+    if out is not None:
+        Folder(Path(out)).check_target(kind, (MODEL, KEYS[kind]))
+
+
+def _written(network: Written, out: str | Path | None) -> Written:
+    if out is not None:
+        network.save(out)
+    return network
 
 
 def accepted(request: Request) -> CompiledNetwork:

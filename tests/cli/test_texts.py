@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import krohn
+from krohn.base.notebook import table
 from krohn.cli import circuit, demo, words_on_stdin
 from krohn.cli import run as run_module
 from krohn.cli.app import run
-from krohn.cli.compile import merged_texts, number_text, shortened
 from krohn.cli.explain import WIDTH, first_items, item_lines
-from krohn.cli.output import MAX_ERROR, emit, error_line, table
-from krohn.cli.verify import proof_text
+from krohn.cli.output import MAX_ERROR, emit, error_line
+from krohn.construct.compile_report import merged_texts, number_text, shortened
 from krohn.lab.experiments.store import Store
+from krohn.proving.outcome import proof_text
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS

@@ -5,8 +5,8 @@ from krohn.automata.zoo import parse_spec
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import VARIANTS, build_grid
+from krohn.proving.checks import ProofRecord
 from krohn.proving.description import check_hints
-from krohn.proving.outcome import ProofRecord
 from paper.lemma_networks import build_counter, build_memory
 from paper.test_grid_recognition import CASES, renamed_grid
 

@@ -16,7 +16,6 @@ from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import save
 from krohn.proving.compiled import claim_of
-from krohn.proving.outcome import explain
 from krohn.proving.verification import verify
 from proving.built_networks import compiled
 
@@ -128,7 +127,7 @@ def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("spec", "method"), [("D6", "cascade"), ("Grid4", "scan"), ("abab", "paper")])
 def test_the_argument_names_every_layer_and_its_lemmas(spec: str, method: str) -> None:
     certificate = verify(compiled(spec, 16, method), second_opinion=False)
-    text = explain(certificate)
+    text = certificate.argument()
     assert "for every word of length ≤ 16" in text
     assert "Simulation." in text
     assert text.rstrip().endswith("∎")

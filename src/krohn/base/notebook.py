@@ -1,4 +1,4 @@
-"""Results as tables: their display in notebooks, and DataFrames where pandas is installed."""
+"""Results as tables: in a terminal, in a notebook, and as a DataFrame where pandas is installed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -48,6 +48,24 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> "DataFrame":
     except ModuleNotFoundError as error:
         raise missing(error, "a DataFrame") or error from error
     return pandas.DataFrame([dict(row) for row in rows])
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Aligns columns: numbers to the right, text to the left."""
+    cells = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    numeric = [
+        bool(rows) and all(isinstance(row[column], (int, float)) for row in rows)
+        for column in range(len(header))
+    ]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
 def html_table(

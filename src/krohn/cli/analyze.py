@@ -12,8 +12,9 @@ from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, Transiti
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import check_output, write_text
+from krohn.base.notebook import table
 from krohn.cascade.skeleton import skeleton
-from krohn.cli.output import emit, json_option, note, table
+from krohn.cli.output import emit, json_option, note
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds
 from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.verdicts import FamilyVerdict, verdicts

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from krohn.automata.small import require_listable, sampled_automata, small_automata
-from krohn.cli.output import emit, json_option, show_share, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option, show_share
 from krohn.construct.depth_bounds import AtlasEntry, atlas
 from krohn.depth.layer_size import LayerSize
 

@@ -7,7 +7,8 @@ import click
 import numpy as np
 
 from krohn.automata.zoo import parse_spec
-from krohn.cli.output import emit, json_option, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
+from krohn.cli.options import FiniteFloat
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import FiniteFloat
 
 
 @click.command()

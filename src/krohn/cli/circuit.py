@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from krohn.automata.zoo import parse_spec
 from krohn.base.folder import COMPILED, Folder
-from krohn.cli.output import emit, json_option, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork

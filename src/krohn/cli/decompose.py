@@ -8,12 +8,13 @@ import click
 
 from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import check_output, write_text
+from krohn.base.notebook import table
 from krohn.cascade.cascade_data import plan_dot
 from krohn.cascade.decomposition import Decomposition, cascade_picture, skeleton_picture
 from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import skeleton
-from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import EFFORT, TIME_LIMIT, choice, max_sets
+from krohn.cli.options import EFFORT, TIME_LIMIT, choice, max_sets
+from krohn.cli.output import emit, json_option, note
 from krohn.construct.compiling import shallower
 from krohn.construct.decomposing import decompose
 from krohn.construct.request import Proposal, Request

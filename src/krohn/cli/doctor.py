@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from krohn.cli.output import emit, json_option, note, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option, note
 from krohn.installation import doctor
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.base.folder import COMPILED, Folder
+from krohn.cli.options import NetworkFolder
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import NetworkFolder
 from krohn.errors import counted
 from krohn.network.meaning import meaning
 from krohn.network.storage import load

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import NetworkFolder
+from krohn.base.notebook import table
+from krohn.cli.options import NetworkFolder
+from krohn.cli.output import emit, json_option, note
 from krohn.exporting.card import outcome
 from krohn.exporting.driver import ALL_FORMATS, Exported, check_target, prepare, refusal, write
 from krohn.exporting.from_compiled import HALF_TYPES

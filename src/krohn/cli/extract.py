@@ -10,8 +10,8 @@ from krohn.automata.files import dump_automaton
 from krohn.automata.zoo import FILES, parse_spec
 from krohn.base.atomic import check_output
 from krohn.base.extras import to_install
+from krohn.cli.options import FiniteFloat, NetworkFolder
 from krohn.cli.output import emit, json_option, note
-from krohn.cli.search_options import FiniteFloat, NetworkFolder
 from krohn.errors import InvalidInput, MissingDependency, counted
 
 

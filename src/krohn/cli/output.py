@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -148,21 +148,3 @@ def note(message: str) -> None:
     """Prints a remark to stderr, so that stdout stays clean for the result."""
     make_room()
     click.echo(message, err=True)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Aligns columns: numbers to the right, text to the left."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    numeric = [
-        bool(rows) and all(isinstance(row[column], (int, float)) for row in rows)
-        for column in range(len(header))
-    ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

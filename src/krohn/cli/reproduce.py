@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import FiniteFloat
+from krohn.base.notebook import table
+from krohn.cli.options import FiniteFloat
+from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.names import check_engine, check_experiment, parse_scale
 

@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from krohn.automata.semiautomaton import letter_numbers
+from krohn.cli.options import NetworkFolder
 from krohn.cli.output import emit, json_option
-from krohn.cli.search_options import NetworkFolder
 from krohn.cli.words_on_stdin import read_words
 from krohn.errors import InvalidInput
 from krohn.functions import Forward, forward_of, runnable

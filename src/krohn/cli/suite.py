@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from krohn.cli.output import emit, json_option, note, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option, note
 from krohn.lab.suite.catalogue import listed
 
 if TYPE_CHECKING:

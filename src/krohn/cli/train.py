@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from krohn.base.notebook import table
 from krohn.base.strict_json import read_json
-from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import FiniteFloat
+from krohn.cli.options import FiniteFloat
+from krohn.cli.output import emit, json_option, note
 from krohn.cli.train_settings import setting_options, typed_settings, without_effect, written_down
 from krohn.errors import KrohnError, Unsupported, counted
 

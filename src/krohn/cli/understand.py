@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from krohn.cli.output import emit, json_option, note, table
-from krohn.cli.search_options import NetworkFolder
+from krohn.base.notebook import table
+from krohn.cli.options import NetworkFolder
+from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from krohn.automata.files import dump_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import FILES, entry, families, parse_spec, zoo, zoo_names
 from krohn.base.atomic import check_output, write_text
-from krohn.cli.output import emit, json_option, note, table
+from krohn.base.notebook import table
+from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
 
 _SHOWN = 40

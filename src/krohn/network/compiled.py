@@ -88,6 +88,10 @@ class CompiledNetwork(Reader):
         """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""
         return _part("krohn.exporting.driver", "export").export(self, to, directory, **options)
 
+    def report(self, dtype: str | None = None, architecture: str = "transformer") -> Any:
+        """What ``krohn compile`` prints: ``text()`` and ``to_json()``; bounds on depth are for ``dtype``."""
+        return import_module("krohn.construct.compile_report").CompileReport(self, dtype)
+
     def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""
         letters = letter_numbers(word, self.automaton.letter_names)

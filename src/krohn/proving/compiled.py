@@ -19,9 +19,10 @@ from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
+from krohn.proving.checks import Check, ProofRecord, Refuted, place
 from krohn.proving.description import check_hints
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Check, ProofRecord, Refuted, Verification, place
+from krohn.proving.outcome import Verification
 from krohn.proving.proof import SHORT, attempt, checkable_table, is_scan, one_thread
 from krohn.proving.word_search import exhaustive, search
 

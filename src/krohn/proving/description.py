@@ -19,7 +19,7 @@ from krohn.network.forward import logits
 from krohn.network.position_maps import Values
 from krohn.network.program import Program, interpret_registers
 from krohn.network.transformer import Channel
-from krohn.proving.outcome import ProofRecord
+from krohn.proving.checks import ProofRecord
 from krohn.proving.word_search import all_words
 
 MAX_WORK = 10**9

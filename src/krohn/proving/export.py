@@ -29,9 +29,10 @@ from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import decoder_of_net
 from krohn.network.gpt2.reference import logits
 from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
+from krohn.proving.checks import Check
 from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Check, Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.proof import checkable_table, furthest
 from krohn.proving.word_search import all_words, candidates, first_wrong
 

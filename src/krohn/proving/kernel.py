@@ -103,7 +103,7 @@ class KernelVerdict:
             "exact": self.ran.exact(),
         }
 
-    def sentence(self) -> str:
+    def text(self) -> str:
         """A few lines."""
         name = self.automaton.name or f"an automaton of {self.automaton.num_states} states"
         about = f"{name}, {self.architecture}"

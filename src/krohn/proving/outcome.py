@@ -1,10 +1,9 @@
 """The outcome of ``verify``: the claim, the verdict, every check, and the certificate if there is one.
 
-It can be read as an argument, lemma by lemma (``explain``).
+It can be read in a few lines (``text``) and as an argument, lemma by lemma (``argument``).
 """
 
 from dataclasses import dataclass, field
-from math import floor, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -15,83 +14,11 @@ from krohn.base.atomic import check_output, write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.base.notebook import html_table
 from krohn.check.arithmetic.format import ASSUMPTIONS
-from krohn.check.claim import Certificate, Claim
-from krohn.errors import InvalidInput, KrohnError
+from krohn.check.claim import ANY, Certificate, Claim
+from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
+from krohn.errors import InvalidInput
+from krohn.proving.checks import Check, place
 from krohn.proving.identity import Identity, described
-
-
-@dataclass(frozen=True)
-class Check:
-    """One proved inequality: ``bound`` must stay below ``limit``; ``margin`` is the share of it left."""
-
-    name: str
-    layer: int
-    bound: float
-    limit: float
-    passed: bool
-    text: str
-
-    @property
-    def margin(self) -> float:
-        """1 − bound/limit: 1 if none of the tolerance is used, ≤ 0 if it is exceeded."""
-        if self.bound == 0:
-            return 1.0
-        return 1.0 - self.bound / self.limit if self.limit > 0 else -1.0
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; the bound in millionths of the limit, rounded up: every machine writes the same."""
-        limit, share = portable_bound(self.limit), 1.0 - self.margin
-        if isfinite(share) and not (4096 * share).is_integer():
-            share = -floor(portable_bound(-share) * 1e6) / 1e6
-        return {
-            "name": self.name,
-            "layer": self.layer,
-            "bound": share * limit if limit > 0 and isfinite(limit) else self.bound,
-            "limit": limit,
-            "margin": 1.0 - share,
-            "passed": self.passed,
-            "text": self.text,
-        }
-
-
-class Refuted(KrohnError):
-    """The proof does not go through; ``word`` is a word on which it fails, where one is known."""
-
-    def __init__(self, name: str, layer: int, reason: str, word: tuple[int, ...] | None = None) -> None:
-        super().__init__(reason if reason.startswith(name) else f"{name}: {reason}")
-        self.name, self.layer, self.reason, self.word = name, layer, reason, word
-
-
-def place(layer: int, depth: int) -> str:
-    """Where a check belongs, in words: layers are numbered from 1."""
-    if layer < 1:
-        return "the network as a whole"
-    return f"layer {layer}" if layer <= depth else "the read-out"
-
-
-@dataclass
-class ProofRecord:
-    """Collects checks while a proof runs; a failed one ends it."""
-
-    layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out
-    checks: list[Check] = field(default_factory=list)
-    witness: dict[str, Any] | None = None  # as given to the small checker
-
-    def require(self, name: str, bound: float, limit: float, text: str) -> None:
-        """Records ``bound < limit`` and stops the proof if it does not hold (or is NaN)."""
-        passed = bool(bound < limit) or (bound == 0 and limit > 0)
-        self.checks.append(Check(name, self.layer, float(bound), float(limit), passed, text))
-        if not passed:
-            raise Refuted(name, self.layer, f"{text}: {bound:.3g} is not below {limit:.3g}")
-
-    def note(self, name: str, text: str, bound: float = 0.0, limit: float = 1.0) -> None:
-        """Records a check, by default one that was decided exactly."""
-        self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
-
-    def refuse(self, name: str, reason: str) -> Refuted:
-        """Records a failed check; returns the exception to raise."""
-        self.checks.append(Check(name, self.layer, 1.0, 0.0, False, reason))
-        return Refuted(name, self.layer, reason)
 
 
 @dataclass(frozen=True)
@@ -251,6 +178,14 @@ class Verification:
             **self.more,
         }
 
+    def text(self) -> str:
+        """The verdict in a sentence, then what it rests on, as ``krohn verify`` prints it."""
+        return _summary(self)
+
+    def argument(self) -> str:
+        """The proof, several lines per layer: the lemma used, the bound, what it must stay below."""
+        return _argued(self)
+
     def save(self, path: str | Path) -> None:
         """Writes the certificate, whole or not at all; without a proof there is none."""
         if self.certificate is None:
@@ -284,8 +219,7 @@ LEMMAS = {
 }
 
 
-def explain(certificate: Verification) -> str:
-    """Several lines per layer: the lemma used, the bound, what it must stay below."""
+def _argued(certificate: Verification) -> str:
     lines = [_claim(certificate), ""]
     layer: int | None = None
     for check in certificate.checks:
@@ -339,3 +273,121 @@ def _conclusion(certificate: Verification) -> str:
         return f"Hence certified, with logit margin {certificate.margin:.3g}{where}. ∎"
     tail = f" Counterexample: {certificate.counterexample.word}." if certificate.counterexample else ""
     return f"Not certified: {certificate.reason}.{tail}"
+
+
+def _summary(verdict: Verification) -> str:
+    automaton = verdict.automaton
+    name = automaton.name or f"an automaton of {automaton.num_states} states"
+    if verdict.identity.mismatch:
+        return f"not certified: {verdict.reason}"
+    lines = [_verdict(verdict, name)]
+    if verdict.counterexample is not None:
+        wrong = verdict.counterexample.to_json(automaton)
+        shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
+        lines.append(f"counterexample: {shown}")
+    elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED):
+        known = f"certified in {verdict.dtype} up to length {verdict.largest}"
+        sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
+        lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
+    lines.append(verdict.identity.sentence())
+    opinion = verdict.second_opinion
+    if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
+        ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
+        lines.append(f"independently run in {opinion.dtype}: {ran}, {opinion.wrong:,} wrong")
+        lines += [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
+    return "\n".join(lines)
+
+
+def _verdict(verdict: Verification, name: str) -> str:
+    """The verdict and its assumptions."""
+    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -I -m krohn.check spells them out"
+    if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
+        return _trained_text(verdict.to_json(), name)
+    if verdict.claim.kind == RECURRENT and verdict.more:
+        text = _recurrent_text(verdict, name)
+        return f"{text}\n{assumed}" if verdict.certified else text
+    if not verdict.certified:
+        return f"not certified: {verdict.reason}"
+    tight = verdict.tightest if verdict.claim.kind == COMPILED else None
+    checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
+    where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
+    margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
+    return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}\n{assumed}\n{margin}"
+
+
+def _ordered(verdict: Verification) -> str:
+    """The order of sums, where the claim is not about all of them."""
+    return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
+
+
+def _trained_text(payload: dict[str, Any], name: str) -> str:
+    """The proof and the runs of a trained network, as text."""
+    lines = [proof_text(proof, name) for proof in payload["proofs"]]
+    if payload["every_length_in_training"]:
+        lines.append(f"assumed: {', '.join(payload['claim']['assumptions'])}")
+    if not payload["every_length_in_training"]:
+        lines.append(f"examined, not certified: a trained network (replicate {payload['replicate']})")
+    lines.append(_all_words(payload["exact"], "words"))
+    if payload["exact_in_training"] is not None:
+        lines.append(_all_words(payload["exact_in_training"], "words that training draws"))
+    for name, kind in (("sample", "random words"), ("habits", "repetitive and alternating words")):
+        lines.append(_sampled(payload[name], kind))
+    if payload["counterexample"] is None:
+        lines.append("no counterexample found")
+    return "\n".join(lines)
+
+
+def proof_text(proof: dict[str, Any], name: str) -> str:
+    """The proof, or the reason for its failure, as text."""
+    which = "words of every length" + ("" if proof["words"] == "all" else ", of those that training draws")
+    if proof["proved"]:
+        return (
+            f"certified: {name}, {which}, float32, sums in any order\n"
+            f"{proof['boxes']} boxes closed under {proof['steps']} steps; "
+            f"logit margin {proof['margin']:.4g}, widest side {proof['widest']:.3g}"
+        )
+    return f"not proved for {which}: {proof['failure']}"
+
+
+def _all_words(ran: dict[str, Any], which: str) -> str:
+    return (
+        f"all {ran['words']:,} {which} of length {ran['length']}: {ran['wrong']:,} with an error, "
+        f"{100 * ran['right_share']:.6g} % right ({ran['words_per_second']:,.0f} words/s)"
+    )
+
+
+def _sampled(ran: dict[str, Any], kind: str) -> str:
+    return (
+        f"{ran['words']:,} {kind} of length {ran['length']}: {ran['right']:,} right at every position; "
+        f"{100 * ran['confidence']:g} % confidence that the share of such words is between "
+        f"{ran['low']:.4f} and {ran['high']:.4f}"
+    )
+
+
+_CHUNKS = {
+    True: "\nin chunks the floats are the same: proved for both forms",
+    False: "\nproved one letter after the other; chunks multiply gates first and round elsewhere",
+    None: "",
+}
+
+
+def _recurrent_text(verdict: Verification, name: str) -> str:
+    """The verdict in a line or two."""
+    known = verdict.more
+    if verdict.certified and verdict.length is None:
+        order = "sums in any order" if known["any_order"] else "sums added from left to right, not fused"
+        return (
+            f"certified: {name}, words of every length, {verdict.dtype}, {order}\n"
+            f"{known['vectors']} vectors are reached by all words; logit margin {verdict.margin:.4g}"
+            f"{_CHUNKS[known['chunked']]}"
+        )
+    if verdict.certified:
+        return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}"
+    if verdict.counterexample is not None:
+        return "not certified: a wrong word was found"
+    if verdict.largest:
+        return (
+            f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
+            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
+        )
+    return f"not certified: {verdict.reason}"

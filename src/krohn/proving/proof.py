@@ -36,7 +36,7 @@ from krohn.errors import LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
-from krohn.proving.outcome import ProofRecord, Refuted
+from krohn.proving.checks import ProofRecord, Refuted
 from krohn.proving.witness.machines import middle
 from krohn.proving.witness.search import WitnessWalk, compares_repeating_codes, scans, walk_through
 

@@ -38,8 +38,9 @@ from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import RULES, check_certificate, fitting_rules
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
+from krohn.proving.checks import Check
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Check, Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.proof import checkable_table
 from krohn.proving.word_search import all_words, first_wrong
 from krohn.recurrent.recurrent_network import RecurrentNetwork, states_of

@@ -87,6 +87,7 @@ def verify(
     automaton: AutomatonLike | None = None,
     renamed: bool = False,
     kernel: Literal[True],
+    out: str | Path | None = None,
 ) -> "KernelVerdict": ...
 
 
@@ -107,6 +108,7 @@ def verify(
     device: str = "cpu",
     tokens: Any = None,
     kernel: bool = False,
+    out: str | Path | None = None,
 ) -> "Verification | KernelVerdict":
     """Whether a network is proved right: compiled, exported, recurrent, trained, or brought by others.
 
@@ -132,8 +134,8 @@ def verify(
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
-        kernel: for a compiled network: have Coq check the proof, in float32: for words of every length, or
-            for those that a Transformer was built for.
+        kernel: have Coq check the proof of a compiled network, in float32, for all words it was built for.
+        out: with ``kernel``, a ``.v`` file for the certificate, written before Coq checks it.
     """
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
@@ -142,7 +144,7 @@ def verify(
                 "kernel proves float32, for all words a network was built for; "
                 "omit dtype, length and certificate"
             )
-        return _by_kernel(network, meant, renamed=renamed)
+        return _by_kernel(network, meant, renamed=renamed, out=out)
     length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
         return _rechecked(
@@ -152,12 +154,14 @@ def verify(
     return VERIFIERS[kind_of(network)](network, Question(*asked))
 
 
-def _by_kernel(network: Any, meant: Semiautomaton | None, *, renamed: bool) -> "KernelVerdict":
+def _by_kernel(
+    network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
+) -> "KernelVerdict":
     from krohn.proving.kernel import kernel_verdict
 
     if callable(network) and kind_of(network) in (STOCK, CALLABLE):
         raise InvalidInput("kernel proves compiled networks; got a callable")
-    return kernel_verdict(network, meant, renamed=renamed)
+    return kernel_verdict(network, meant, renamed=renamed, out=out)
 
 
 def _whole(length: Any) -> int | None:

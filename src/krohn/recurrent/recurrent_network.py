@@ -144,9 +144,45 @@ class RecurrentNetwork(Reader):
         """Writes it to a directory, as ``krohn.save`` does."""
         save(self, directory)
 
+    def report(self, dtype: str | None = None, architecture: str = "") -> "RecurrentReport":
+        """What ``krohn compile`` prints; ``architecture`` is what was asked for, if it has another name."""
+        return RecurrentReport(self, architecture or self.cell.kind)
+
     def __repr__(self) -> str:
         sizes = f"{sum(tensor.size for tensor in self.cell.tensors.values()):,} parameters"
         return f"<{self.cell.kind} network for {self.automaton.name or 'an automaton'}: {sizes}>"
+
+
+@dataclass(frozen=True)
+class RecurrentReport:
+    """The sizes of a recurrent network."""
+
+    network: RecurrentNetwork
+    architecture: str
+    notes: tuple[str, ...] = ()
+
+    def to_json(self, out: Path | None = None) -> dict[str, Any]:
+        """One JSON object; ``out`` is where the network was written."""
+        cell = self.network.cell
+        return {
+            "automaton": self.network.automaton.name,
+            "architecture": self.architecture,
+            "layers": getattr(cell, "layers", 1),
+            "steps": getattr(cell, "steps", 1),
+            "size": cell.size,
+            "num_parameters": cell.num_parameters,
+            "out": None if out is None else str(out),
+        }
+
+    def text(self) -> str:
+        """Two lines."""
+        known = self.to_json()
+        return (
+            f"{known['automaton'] or 'the automaton'}: layers of {known['architecture']}: {known['layers']}, "
+            f"steps per letter: {known['steps']}, numbers of state: {known['size']}, "
+            f"parameters: {known['num_parameters']:,}\n"
+            "it reads words of any length; krohn verify says up to which length it is right"
+        )
 
 
 def save(network: RecurrentNetwork, directory: str | Path) -> None:

@@ -116,7 +116,8 @@ def _module_in(file: Path) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)  # it may import what lies beside it
     spec = spec_from_file_location(f"layer_in_{file.stem}", file)
-    assert spec and spec.loader  # the name ends in .py
+    assert spec is not None  # the name ends in .py
+    assert spec.loader is not None
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

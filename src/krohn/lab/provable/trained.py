@@ -36,8 +36,9 @@ from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.examined import Examined, examine_run, kind_of, words_of_training
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
+from krohn.proving.checks import Check
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Check, SecondOpinion, Verification
+from krohn.proving.outcome import SecondOpinion, Verification
 from krohn.proving.proof import checkable_table
 
 NAME = "certificate.json"

@@ -1,4 +1,4 @@
-"""Options shared by the compiler's commands: named choices, and search limits."""
+"""Options that several commands share: folders of networks, named choices, limits, what was typed."""
 
 import math
 import os
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from krohn.automata.zoo import parse_spec
-from krohn.construct.request import CHOICES, DEFAULT_EFFORT
-from krohn.errors import InvalidInput, KrohnError
+import krohn
+from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]
 
@@ -48,14 +48,14 @@ class NetworkFolder(click.Path):
 
 def _names_automaton(text: str) -> bool:
     try:
-        return bool(parse_spec(text).num_states)
-    except KrohnError:
+        return bool(krohn.parse_spec(text).num_states)
+    except krohn.KrohnError:
         return False
 
 
 def choice(name: str, help: str, default: str | None = None) -> Option:
     """An option whose values are those that a request allows."""
-    values = click.Choice([value for value in CHOICES[name] if value is not None])
+    values = click.Choice([value for value in krohn.CHOICES[name] if value is not None])
     return click.option(
         f"--{name}", type=values, default=default, show_default=default is not None, help=help
     )
@@ -71,5 +71,17 @@ def max_sets(default: int) -> Option:
     return limit("max-sets", default, "Give up beyond this many image sets.")
 
 
-EFFORT = limit("effort", DEFAULT_EFFORT, "How hard to search; 10 allows ten times the work.")
+EFFORT = limit("effort", 1.0, "How hard to search; 10 allows ten times the work.")
 TIME_LIMIT = click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
+
+
+def typed_options(*without: str) -> list[str]:
+    """The options typed on this command line, as they are written, but for those ``without``."""
+    context = click.get_current_context()
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if option.name is not None
+        and option.name not in without
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
