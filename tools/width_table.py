@@ -84,10 +84,10 @@ def sufficient(name: str, length: int, bits: int, points: list[Point]) -> int | 
 
 
 def build(name: str, length: int) -> Point:
-    """A network of one layer, and whether the proof succeeds."""
-    dtype = FORMAT.get(name, "float32")
-    method = "auto" if name in CONSTANT else "wide"
-    network = krohn.compile(name, length, method=method, dtype=dtype)
+    """A network of one layer, and whether the proof succeeds; of wide ones the first is the smallest."""
+    dtype, wide = FORMAT.get(name, "float32"), name not in CONSTANT
+    method = "wide" if wide else "auto"
+    network = krohn.compile(name, length, method=method, dtype=dtype, unproved=wide)
     shape = network.transformer
     assert shape.depth == 1, name
     returned = max(head.value.shape[1] for head in shape.layers[0].heads)
@@ -131,10 +131,10 @@ return in all, H heads of dimension d counting H·d. Two curves, for layers whos
   ten it counts, and what `krohn compile` builds has the same width for every length.
 
 And **points**: layers that `krohn compile` built and `krohn verify` proved for all words of up to T letters.
-For nine automata these are built by `--method wide`, with the embedding, heads and MLP of an ordinary
-network: a head for every distance 1 … T − 1 returns what the letter there does to n points, and the MLP
-composes these maps in ⌈log₂ T⌉ rounds. So they are wider than the curve *suffices*, whose heads see letter
-and place jointly and pack several letters into a number.
+For nine automata these are built by `--method wide --unproved`, with the embedding, heads and MLP of an
+ordinary network: a head for every distance 1 … T − 1 returns what the letter there does to n points, and the
+MLP composes these maps in ⌈log₂ T⌉ rounds. So they are wider than the curve *suffices*, whose heads see
+letter and place jointly and pack several letters into a number.
 
 ![Width of one layer against the length of words: needed, sufficient, and built with a proof](width.svg)
 

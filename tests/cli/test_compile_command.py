@@ -10,6 +10,8 @@ import pytest
 import krohn
 from every import every
 from krohn.cli.app import run
+from krohn.explorer.page_data import describe
+from krohn.exporting.standard_blocks import standard_blocks
 
 
 def compiled(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -80,6 +82,26 @@ def test_hidden_layers_are_counted_honestly(capsys: pytest.CaptureFixture[str]) 
     assert (proved["depth"], proved["blocks"], proved["mlp_depth"], proved["proved"]) == (3, 5, 1, "float32")
     assert (narrow["depth"], narrow["blocks"], narrow["mlp_depth"], narrow["proved"]) == (3, 16, 6, None)
     assert narrow["mlp_width"] < proved["mlp_width"]
+
+
+@pytest.mark.parametrize("name", ["S4", "C2", "Grid9"])
+def test_readme_command_page_and_export_count_the_same_blocks(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """``krohn export`` writes the blocks of ``standard_blocks``; of C2, the quickest, the files are read."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (row,) = [line.split(" | ") for line in readme.splitlines() if line.startswith(f"| {name} | ")]
+    blocks = int(row[1])
+    built = compiled(capsys, name, "--length", "100", "--out", str(tmp_path / "net"))
+    network = krohn.load(tmp_path / "net")
+    page = {size["name"]: size["built"] for size in describe(network, None)["sizes"]["rows"]}
+    analysed = krohn.analyze(name).depth.blocks
+    export = len(standard_blocks(network.transformer).blocks)
+    assert [built["blocks"], page["blocks"], analysed, export] == [blocks] * 4
+    assert (built["proved"], row[5]) == ("float32", "float32")
+    if name == "C2":
+        krohn.export(network, "hf", tmp_path / "hf")
+        assert json.loads((tmp_path / "hf" / "config.json").read_text())["n_layer"] == blocks
 
 
 def test_a_network_in_the_way_is_replaced_and_other_files_stay(

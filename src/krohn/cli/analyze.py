@@ -76,7 +76,7 @@ def command(
     families = verdicts(automaton, analysis, transformer_layers=depth.upper)
     payload = {
         **_payload(automaton, analysis, levels),
-        "depth": depth.to_json(automaton.letter_names),
+        "depth": {**depth.to_json(automaton.letter_names), "blocks": depth.blocks},
         "architectures": [row.to_json() for row in families],
     }
     text = f"{_text(spec, automaton, analysis, levels, depth)}\n\n{_architectures(families)}"
@@ -168,6 +168,9 @@ def _text(
     lines.append(f"levels       {'unknown' if levels is None else levels}")
     none = " (none unless TC⁰ = NC¹, MLPs of constant depth)" if analysis.complexity == "NC1-complete" else ""
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
+    if depth.blocks:
+        blocks = f"{depth.blocks} of GPT-2 (attention and an MLP of one hidden layer) in real numbers"
+        lines.append(f"blocks       {blocks}; krohn compile says how many are proved in float32")
     if depth.upper:
         lines.append(f"grows        {GROWTH}")
     if depth.lower > 1:

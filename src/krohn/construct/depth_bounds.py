@@ -1,13 +1,14 @@
 """Bounds on depth: an upper bound by a plan that works for every length, a lower bound for long words."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.compiling import SOURCES, proposals
-from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Request
+from krohn.construct.lowering.stages import in_blocks
+from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
 from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_witness
 from krohn.errors import LimitExceeded, Unsupported, counted
@@ -28,6 +29,7 @@ class DepthBounds:
         size: of the layers that the lower bound excludes.
         letters: number of letters with distinct actions.
         states: of the minimal automaton whose observation is the output; 1 if the output is the state.
+        blocks: of GPT-2 that a plan of ``upper`` layers takes in real numbers; a float format may take more.
     """
 
     upper: int | None
@@ -35,6 +37,7 @@ class DepthBounds:
     size: LayerSize = USUAL
     letters: int = 2
     states: int = 1
+    blocks: int | None = None
 
     @property
     def lower(self) -> int:
@@ -107,18 +110,27 @@ def depth_bounds(
     If a group of the automaton is known not to be solvable, no such plan is searched for: there is none
     with MLPs of constant depth unless TC⁰ = NC¹.
     """
-    return bounded(automaton, _constant_depth(automaton, effort) if solvable else None)
+    plans = _lasting_plans(automaton, effort) if solvable else []
+    depth = bounded(automaton, plans[0].layers if plans else None)
+    return replace(depth, blocks=min(map(_num_blocks, plans), default=None))
 
 
-def _constant_depth(automaton: Semiautomaton, effort: float) -> int | None:
+def _lasting_plans(automaton: Semiautomaton, effort: float) -> list[Proposal]:
+    """The plans of least depth among those that do not depend on the length."""
     if automaton.num_states > MOST_STATES:
-        return None
+        return []
     request = Request(automaton, LONG, effort=effort)
     lasting = tuple(source for source in SOURCES if source.name != "scan")
     try:
-        return min(plan.layers for plan in proposals(request, request.budget(), lasting))
+        plans = proposals(request, request.budget(), lasting)
     except (Unsupported, LimitExceeded):
-        return None
+        return []
+    least = min(plan.layers for plan in plans)
+    return [plan for plan in plans if plan.layers == least]
+
+
+def _num_blocks(plan: Proposal) -> int:
+    return len(in_blocks(plan.program()).layers)
 
 
 # The atlas: small automata with their classes and depth bounds.
