@@ -188,8 +188,9 @@ def test_stability_changes_one_thing_at_a_time() -> None:
 
 def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
     runs = experiment("depth").plan(Scale.SMALL)
-    assert len(runs) == 3 * 8 * 19 + 2 * 3 + 2 + 4 + 2
-    for sheet, window in (("Muon", False), ("whole words", False), ("curriculum", True)):
+    assert len(runs) == 3 * 8 * 19 + 19 + 4 + 2 * 7 * 4 + 2 * 3 + 2 + 4 + 2
+    sheets = dict.fromkeys(("Muon", "25 letters, Muon", "50 letters, Muon", "whole words"), False)
+    for sheet, window in (*sheets.items(), ("curriculum", True)):
         cells = [run for run in runs if run.label["sheet"] == sheet]
         rest = {
             str(
@@ -291,7 +292,7 @@ def small(name: str) -> list[PlannedRun]:
 
 def test_the_recipe_by_muon_drops_no_replicate_and_is_the_same_for_every_cell() -> None:
     cells = [run for run in depth.plan(Scale.SMALL) if run.label["sheet"] == depth.MUON]
-    assert len(cells) == 8 * 19
+    assert len(cells) == 9 * 19 + 4
     for run in cells:
         config, optimizer = run.config, run.config.optimizer
         assert (optimizer.method, optimizer.lr, optimizer.betas) == ("muon", (8e-4, 1.2e-3), (0.95, 0.98))

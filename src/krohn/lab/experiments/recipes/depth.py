@@ -52,6 +52,11 @@ SURVIVORS = 2
 # The same recipe at other lengths: one memory, one stack and one group.
 OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
 OTHER_TASKS, OTHER_DEPTH = ("Grid9", "Dyck4,2", "C2"), 2
+# Does the depth that training needs grow with the length, for groups that a constant depth can track too?
+# The headline's recipe; the map has the cells at T = 100 but for 5 and 7 layers. With 7, the depth of the
+# doubling, every automaton is trained, to stand beside the taught ones.
+GROWTH = {"25 letters, Muon": 25, "50 letters, Muon": 50}
+GROWTH_TASKS, GROWTH_DEPTHS, DOUBLING_DEPTH = ("D8", "A4", "S4", "S5"), tuple(range(2, 9)), 7
 # Twice as long for groups still improving when the learning rate had decayed to zero.
 TWICE, TWICE_TASKS, TWICE_DEPTH = "twice the steps", ("Q8", "A4"), 8
 # Is it the optimiser or the rest of its recipe? Muon's recipe with AdamW in its place: replicates 0, 1, 4
@@ -66,7 +71,7 @@ FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
 QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 # Older results, each with its own settings.
 OWN = "settings of its own"
-ORDER = (*SHEETS, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
+ORDER = (*SHEETS, *GROWTH, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -79,6 +84,14 @@ def plan(scale: Scale) -> list[PlannedRun]:
         for task in (("Grid4", "S5") if scale is Scale.SMOKE and sheet != MUON else TASKS)
     ]
     if scale is Scale.SMALL:
+        cells += [planned(scale, task, DOUBLING_DEPTH, MUON) for task in TASKS]
+        cells += [planned(scale, task, 5, MUON) for task in GROWTH_TASKS]
+        cells += [
+            planned(scale, task, layers, name)
+            for name in GROWTH
+            for layers in GROWTH_DEPTHS
+            for task in GROWTH_TASKS
+        ]
         cells += [planned(scale, task, OTHER_DEPTH, name) for name in OTHER_LENGTHS for task in OTHER_TASKS]
         cells += [planned(scale, task, TWICE_DEPTH, TWICE) for task in TWICE_TASKS]
         cells += [planned(scale, task, layers, SWAPPED) for task, layers in SWAPPED_CELLS]
@@ -88,13 +101,14 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
     """One cell; only the task, the depth and the sheet differ between cells."""
-    if sheet in (MUON, *QUESTIONS):
+    if sheet in (MUON, *GROWTH, *QUESTIONS):
         changes: dict[str, Any] = {}
-        if sheet != MUON and layers == LETTERS_DEPTH:
+        if sheet in QUESTIONS and layers == LETTERS_DEPTH:
             changes |= {"replicates": FEWER_REPLICATES}
         if sheet == SWAPPED:
             changes |= {"method": "adamw", "lr": SWAPPED_RATES}
-        config = by_muon(scale, TaskConfig(spec=task, length=LENGTH[scale]), layers, **changes)
+        words = TaskConfig(spec=task, length=GROWTH.get(sheet, LENGTH[scale]))
+        config = by_muon(scale, words, layers, **changes)
     else:
         config = by_adamw(scale, task, layers, sheet)
     return PlannedRun(config=config, label={"task": task, "depth": layers, "sheet": sheet})
