@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,9 @@ def test_a_network_is_called_saved_exported_and_made_a_module(
     for dtype in (torch.float32, "fp32", "float32", "bf16", torch.float64):
         module = network.to_torch(dtype)
         assert isinstance(module, torch.nn.Module)
-        assert module.states(torch.tensor([[0, 1, 0, 1]]))[0].tolist() == network.states("abab").tolist()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if dtype == "bf16" else "error")  # it is proved in float32
+            assert module.states(torch.tensor([[0, 1, 0, 1]]))[0].tolist() == network.states("abab").tolist()
     own, torchs = network.state_dict(), network.to_torch().state_dict()
     assert set(torchs) <= set(own)
     for name, tensor in torchs.items():

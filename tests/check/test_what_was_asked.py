@@ -64,7 +64,12 @@ def test_the_network_is_wrong_in_the_type_that_was_asked_for(folder: Path) -> No
     words = np.ones((1, 16), dtype=np.int64)
     network, wanted = krohn.load(folder / "net"), krohn.simulate(krohn.zoo("C24"), words)
     assert (network.run(words, "float64") == wanted).all()
-    assert (network.to_torch(dtype="bfloat16").states(torch.from_numpy(words)).numpy() != wanted).any()
+    network = replace(network, proved="float64")
+    with pytest.warns(UserWarning, match="proved in float64 and runs in bfloat16, where"):
+        assert (network.to_torch(dtype="bfloat16").states(torch.from_numpy(words)).numpy() != wanted).any()
+    with pytest.warns(UserWarning, match="proved in float64 and runs in float16"):
+        network.to_torch().half().states(torch.from_numpy(words))
+    assert (network.to_torch().states(torch.from_numpy(words)).numpy() == wanted).all()
     asked = krohn.verify(network, "bfloat16", certificate=folder / "all.json")
     assert not asked.certified
     assert not asked

@@ -3,6 +3,7 @@
 The names in ``state_dict()`` are the names in ``model.safetensors``, so weights travel both ways.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -220,10 +221,17 @@ class Walk:
 
 
 class TorchNetwork(nn.Module):
-    """The whole network: words of letters in, logits of states out."""
+    """The whole network: words of letters in, logits of states out.
 
-    def __init__(self, network: Transformer, dtype: torch.dtype = torch.float64) -> None:
+    Attributes:
+        proved: the float format in which it is proved; a shorter one gets a warning.
+    """
+
+    def __init__(
+        self, network: Transformer, dtype: torch.dtype = torch.float64, proved: str | None = None
+    ) -> None:
         super().__init__()
+        self.proved = proved
         for name in ("embedding", "padding", "positions", "readout", "readout_bias"):
             setattr(self, name, _parameter(getattr(network, name), dtype))
         self.layers = nn.ModuleList(_block(layer, dtype) for layer in network.layers)
@@ -244,6 +252,10 @@ class TorchNetwork(nn.Module):
                 f"words must be [batch, length] with length ≤ {self.max_length}; got {tuple(words.shape)}"
             )
         walk = self.walk(Walk)
+        own = walk.embedding.dtype
+        if self.proved and torch.finfo(own).eps > torch.finfo(getattr(torch, self.proved)).eps:
+            shorter = f"this network is proved in {self.proved} and runs in {str(own).removeprefix('torch.')}"
+            warnings.warn(f"{shorter}, where its answers can be wrong", stacklevel=2)
         least, most = (int(words.min()), int(words.max())) if words.numel() else (0, 0)
         if least < 0 or most >= len(walk.embedding):
             raise InvalidInput(f"letters must lie in [0, {len(walk.embedding)}); got {least} to {most}")
@@ -267,8 +279,9 @@ def to_torch(
         caster(dtype)  # rejects unknown float formats
         dtype = getattr(torch, float_name(dtype))
     assert isinstance(dtype, torch.dtype)
-    matrices = network.transformer if isinstance(network, CompiledNetwork) else network
-    return TorchNetwork(matrices, dtype).to(device)
+    if isinstance(network, CompiledNetwork):
+        return TorchNetwork(network.transformer, dtype, network.proved).to(device)
+    return TorchNetwork(network, dtype).to(device)
 
 
 def states_on_device(
@@ -277,7 +290,7 @@ def states_on_device(
     """A function from words to states, computed in a named float format on a named torch device."""
     try:
         place = torch.device(device)
-        module = to_torch(network, dtype=getattr(torch, dtype), device=place)
+        module = to_torch(network.transformer, dtype=getattr(torch, dtype), device=place)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"the device must be one that torch has here; got {device!r}: {reason}") from error
