@@ -164,6 +164,8 @@ def _text(payload: dict[str, Any]) -> str:
         *wrap(payload["verdict"], WIDTH),
         "",
         table(header, [[name, *cells] for name, cells in rows.items()]),
+        "causal: share of swaps of the variable that the output follows; * the layer holds it, = no pair of",
+        "words tells it from the state itself, · no swap predicts another answer",
     ]
     for what in ("state", "letter"):
         shares = " ".join(f"{100 * row[what]['value']:.0f}" for row in payload["whole"])

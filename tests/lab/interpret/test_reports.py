@@ -108,7 +108,7 @@ def test_a_verdict_names_runs_of_layers_and_the_worst_share_of_each() -> None:
     actual = [*rows(1), *rows(2, causal=worse), *rows(5, causal=worse)]
     text = verdict(report_with((variable("window", "scan", "sum"), actual)))
     wanted = "Window = sum after layers 1–2, causal 97% [93–98]; window = sum after layer 5, causal 97% ["
-    assert text.startswith(wanted)
+    assert wanted in text
 
 
 def test_a_verdict_says_where_something_starts_in_the_embedding() -> None:
@@ -117,12 +117,8 @@ def test_a_verdict_says_where_something_starts_in_the_embedding() -> None:
 
 
 def test_every_network_holds_its_letters_and_that_is_not_reported() -> None:
-    assert verdict(report_with((letter_variable(), rows(0)))).startswith(
-        "Nothing is held that the algebra names."
-    )
-    assert verdict(report_with((letter_variable(), rows(0, 1)))).startswith(
-        "Letter after layer 1, causal 100%"
-    )
+    assert "Nothing is held that the algebra names." in verdict(report_with((letter_variable(), rows(0))))
+    assert "Letter after layer 1, causal 100%" in verdict(report_with((letter_variable(), rows(0, 1))))
 
 
 def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
@@ -133,10 +129,10 @@ def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
             (variable("level", "cascade"), rows(1, causal=HALF)),
         )
     )
-    assert text.startswith(
+    assert (
         "State after layer 2, causal 100% [97–100]. Indistinguishable from the state: parity after layer 1, "
         "causal 100% [97–100]. Partly: level after layer 1, causal 70% [62–77]."
-    )
+    ) in text
 
 
 def test_families_without_a_finding_are_named_with_their_best_share() -> None:
@@ -196,6 +192,23 @@ REPORT = report_with(
 )
 
 
+def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
+    many = [(variable(name, "scan"), rows(number)) for number, name in enumerate("dcba", 1)]
+    assert verdict(report_with(*many[::-1])).startswith(
+        "The network is right after 87.50% of the letters and computes with the d (layer 1), the c (layer 2)"
+        ", the b (layer 3) and 1 more. "
+    )
+    half = verdict(report_with((variable("level", "cascade"), rows(1, causal=HALF))))
+    assert half.startswith(
+        "The network is right after 87.50% of the letters and computes in part with the level (layer 1). "
+    )
+    none = replace(report_with((letter_variable(), rows(0, 1))), accuracy=Share(1.0, 0.9, 1.0))
+    assert verdict(none).startswith(
+        "The network is right after every letter tried; no quantity of its automaton was found at work in it "
+        "(1 tried). "
+    )
+
+
 def test_json_has_every_number_of_every_row() -> None:
     report = json.loads(json.dumps(REPORT.to_json(), allow_nan=False))
     assert [(row["name"], row["layer"], row["status"]) for row in report["variables"]] == [
@@ -213,7 +226,9 @@ def test_json_has_every_number_of_every_row() -> None:
         "layer": 2, "head": 1, "kind": "none", "nearest": "itself", "score": 0.3, "prompt": 0.0
     }  # fmt: skip
     assert report["verdict"] == verdict(REPORT)
-    assert repr(REPORT).startswith("<Report on net <of> A & B: State after layer 2")
+    assert repr(REPORT).startswith(
+        "<Report on net <of> A & B: The network is right after 87.50% of the letters and"
+    )
 
 
 def test_the_picture_is_xml_and_frames_exactly_what_is_held() -> None:

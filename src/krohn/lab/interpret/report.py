@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,15 +139,42 @@ def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
 
 
 def verdict(report: Report) -> str:
-    """A sentence or two with numbers."""
+    """A sentence for everybody, then what was measured, with numbers."""
     held = [text for variable, rows in report.variables for text in _held(variable, rows, "held")]
     alike = [text for variable, rows in report.variables for text in _held(variable, rows, "with the state")]
     partly = [text for variable, rows in report.variables for text in _held(variable, rows, "partly")]
-    parts = ["; ".join(held) if held else "nothing is held that the algebra names"]
+    parts = [sentence(report), "; ".join(held) if held else "nothing is held that the algebra names"]
     parts += [f"indistinguishable from the state: {'; '.join(alike)}"] if alike else []
     parts += [f"partly: {'; '.join(partly)}"] if partly else []
     parts += [*_missing(report), *_whole(report)]
     return ". ".join(part[0].upper() + part[1:] for part in parts) + "."
+
+
+NAMED = 3
+"""Variables that the first sentence names."""
+
+
+def sentence(report: Report) -> str:
+    """How often the network is right, and what it computes with, in the order of layers."""
+    share = report.accuracy.value
+    right = "every letter tried" if share == 1 else f"{100 * share:.2f}% of the letters"
+    for how, wanted in (("", ("held", "with the state")), ("in part ", ("partly",))):
+        first = [
+            (min(layers), f"the {variable.name} (layer {min(layers)})")
+            for variable, rows in report.variables
+            if variable.family != "letter"
+            and (layers := [row.layer for row in rows if row.layer and status(row) in wanted])
+        ]
+        if first:
+            names = [name for _, name in sorted(first, key=lambda one: one[0])]
+            more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+            said = names[:NAMED] + more
+            listed = " and ".join([*([", ".join(said[:-1])] if said[:-1] else []), said[-1]])
+            return f"the network is right after {right} and computes {how}with {listed}"
+    tried = f"{len(report.variables)} tried"
+    return (
+        f"the network is right after {right}; no quantity of its automaton was found at work in it ({tried})"
+    )
 
 
 def _held(variable: Variable, rows: tuple[Finding, ...], wanted: str) -> Iterator[str]:
@@ -215,7 +243,15 @@ def _missing(report: Report) -> Iterator[str]:
 CELL, ROW, NAME, TOP = 46.0, 22.0, 270.0, 74.0
 SUFFIXES = (".html", ".svg")
 COLOURS = {"uniform": "#4477aa", "look back": "#228833", "latest": "#ccbb44", "boundary": "#aa3377"}
-HEADER = ("layer", "head", "kind", "nearest", "agreement", "on the prompt")
+HEADER = {
+    "layer": "the block, from 1",
+    "head": "its number in the block",
+    "kind": "the family of the pattern: uniform, look back, latest, boundary; none below 80%",
+    "nearest": "the pattern of attention that fits best",
+    "agreement": "share of attention that lies where this pattern has it",
+    "on the prompt": "share of attention on the tokens before the first letter",
+}
+"""Columns of the heads, and what they mean."""
 LEGEND = (
     "A cell is the share of swaps after which the network says what the algebra predicts; below it the "
     "accuracy of a linear probe. A red frame: held (lower end of the 95% interval at least 90%); dashed: no "
@@ -307,25 +343,27 @@ def _heads(canvas: Canvas, report: Report, y: float) -> None:
 
 
 def html(report: Report) -> str:
-    """A self-contained page."""
+    """A self-contained page in the explorer's style; what a column means stands over it."""
     heads = "".join(
         f"<tr><td>{h.layer}</td><td>{h.head}</td><td>{escape(h.kind)}</td><td>{escape(h.nearest)}</td>"
         f"<td>{100 * h.score:.0f}%</td><td>{100 * h.prompt:.0f}%</td></tr>"
         for h in report.heads
     )
+    columns = "".join(f'<th>{name}<br><span class="note">{text}</span></th>' for name, text in HEADER.items())
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    first, _, more = verdict(report).partition(". ")
+    style = files("krohn.explorer").joinpath("assets/page.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
-<title>{escape(report.network)}</title>
-<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}}
-td,th{{padding:.1rem .7rem;text-align:left}}svg{{max-width:100%;height:auto}}</style>
-<h1>What was learned: {escape(report.network)}</h1>
-<p><b>{escape(verdict(report))}</b></p>
-<p>{LEGEND}</p>
-{picture(report)}
-<h2>Heads</h2>
-<p>The nearest of: uniform, look back k, latest of some letters, latest visit of a wall; named from 80%.</p>
-<table><tr>{"".join(f"<th>{name}</th>" for name in HEADER)}</tr>{heads}</table>
-<h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
-<p>Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></html>
+<meta name="viewport" content="width=device-width"><title>{escape(report.network)}</title>
+<style>{style}
+td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow-x:auto}}
+.panel svg{{max-width:100%;height:auto}}th{{max-width:11rem}}</style>
+<main><h1>{escape(report.network)}</h1><p class="lead">{escape(first)}.</p>
+<section class="panel"><h2>Variables</h2><p class="note">{LEGEND}</p>{picture(report)}
+<p>{escape(more)}</p></section>
+<section class="panel"><h2>Heads</h2><table><tr>{columns}</tr>{heads}</table></section>
+<section class="panel"><h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
+<p class="note">Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></section>
+</main></html>
 """
