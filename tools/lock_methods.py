@@ -1,10 +1,10 @@
 """Ways to find planted words, on locks of three grades of disguise: the table of docs/suite.md.
 
-    python tools/lock_methods.py run --count 6 --seed 1 --out results/understand/locks.jsonl
+    python tools/lock_methods.py run --count 15 --seed 1 --out results/understand/locks.jsonl
     python tools/lock_methods.py write results/understand/locks.jsonl docs/suite.md
 
-``run`` builds locks in a temporary folder and appends one JSON line for each method and lock; lines that are
-there already are kept. ``write`` puts the table into the page.
+``run`` builds and proves locks in a temporary folder, and appends one JSON line for each method and lock;
+lines that are there already are kept. ``write`` puts the table into the page.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from pathlib import Path
 import torch
 
 from krohn.lab.suite.disguise import DISGUISES
-from krohn.lab.suite.lock_methods import METHODS, Target
-from krohn.lab.suite.locks import BOUND, Lock, build_locks, tasks_of
+from krohn.lab.suite.lock_methods import METHODS, OUTSIDE, Target
+from krohn.lab.suite.locks import BOUND, KEY, Lock, build_locks, key_folder, tasks_of
 
 BEGIN, END = "<!-- suite-locks -->", "<!-- end -->"
 
@@ -26,19 +26,22 @@ def measured(count: int, seed: int, out: Path) -> None:
     known = {(row["name"], row["seed"], row["method"]) for row in rows_of(out)}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "locks"
-        build_locks(folder, count, seed, proved=False)
+        build_locks(folder, count, seed)
+        key = json.loads((key_folder(folder) / KEY).read_text())["locks"]
         for number, task in enumerate(tasks_of(folder)):
-            lock = Lock.draw(number, seed)
-            target = Target.read(folder / lock.name, lock.automaton, task["tokens"])
+            lock, proof = Lock.draw(number, seed), key[task["name"]]["proof"]
             for method, find in METHODS.items():
                 if (lock.name, seed, method) in known:
                     continue
+                labels = lock.automaton if method in OUTSIDE else None
+                target = Target.read(folder / lock.name, task["tokens"], labels)
                 started = time.process_time()
                 found = find(target, number)
                 seconds = round(time.process_time() - started, 1)
-                row = {"name": lock.name, "seed": seed, "grade": lock.grade, "method": method}
+                about = {"name": lock.name, "seed": seed, "grade": lock.grade, "proof": proof}
+                row = {**about, "method": method, "found": found == lock.word, "seconds": seconds}
                 with out.open("a") as file:
-                    file.write(json.dumps({**row, "found": found == lock.word, "seconds": seconds}) + "\n")
+                    file.write(json.dumps(row) + "\n")
 
 
 def rows_of(file: Path) -> list[dict[str, object]]:
@@ -69,7 +72,7 @@ def main() -> None:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run")
-    run.add_argument("--count", type=int, default=6)
+    run.add_argument("--count", type=int, default=15)
     run.add_argument("--seed", type=int, default=1)
     run.add_argument("--out", type=Path, required=True)
     write = commands.add_parser("write")

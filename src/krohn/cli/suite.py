@@ -152,16 +152,15 @@ def _circuit_text(score: "CircuitScore") -> str:
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="A new folder; the key goes beside it."
 )
-@click.option("--unproved", is_flag=True, help="Skip the certificates, which take about 20 s each.")
 @json_option
-def write_locks(count: int, seed: int, out: Path, unproved: bool, as_json: bool) -> None:
+def write_locks(count: int, seed: int, out: Path, as_json: bool) -> None:
     """Write networks with a planted word, tasks for those who look for it, and a key that is kept back.
 
-    A lock shows a parity until a word of 16 letters over 4 has been read, and its opposite from then on.
+    A lock shows a parity until a word of 11 letters over 8 has been read, and its opposite from then on.
     OUT can be published; OUT.key holds key, seed, plain networks and certificates.
 
     \b
-    Example:  krohn suite locks --count 3 --seed 1 --out locks --unproved
+    Example:  krohn suite locks --count 3 --seed 1 --out locks
     """
     from krohn.lab.suite.locks import BOUND, QUERIES, build_locks, key_folder
 
@@ -169,7 +168,6 @@ def write_locks(count: int, seed: int, out: Path, unproved: bool, as_json: bool)
         out,
         count,
         seed,
-        proved=not unproved,
         progress=lambda name, number, all: note(f"{number + 1}/{all} {name}"),
     )
     lines = [

@@ -11,11 +11,12 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.simulation import right_outputs
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.lab.suite.lock_methods import Target, by_states
+from krohn.lab.suite.lock_methods import METHODS, Target
 from krohn.lab.suite.locks import (
     BOUND,
     LENGTH,
     LETTERS,
+    NAMES,
     PLANTED,
     QUERIES,
     Lock,
@@ -31,7 +32,7 @@ from krohn.lab.suite.locks import (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("suite") / "locks"
-    build_locks(out, 1, 7, proved=False)
+    build_locks(out, 1, 7)
     return out
 
 
@@ -40,9 +41,9 @@ def test_the_automaton_is_the_parity_until_the_word_was_read() -> None:
     lock, rng = Lock.draw(3, 5), np.random.default_rng(0)
     words = rng.integers(LETTERS, size=(60, LENGTH))
     for row in range(40):
-        words[row, row % 17 : row % 17 + PLANTED] = lock.word
+        words[row, row % 21 : row % 21 + PLANTED] = lock.word
         if row >= 20:
-            words[row, row % 17 + row % PLANTED] = rng.integers(LETTERS)
+            words[row, row % 21 + row % PLANTED] = rng.integers(LETTERS)
     for word, shown in zip(words.tolist(), right_outputs(lock.automaton, words).tolist(), strict=True):
         for end in range(1, LENGTH + 1):
             read = word[:end]
@@ -77,7 +78,10 @@ def test_nothing_that_is_published_tells_the_word(folder: Path) -> None:
     assert files == {"README.md", "tasks.jsonl", *(f"lock-0000/{name}" for name in stock)}
     key = json.loads((key_folder(folder) / "key.json").read_text())
     word = key["locks"]["lock-0000"]["word"]
-    names = ["".join("abcd"[letter] for letter in word), json.dumps(word), " ".join("abcd"[n] for n in word)]
+    assert key["locks"]["lock-0000"]["proof"].startswith("the plain network is proved in float32")
+    kept = key_folder(folder) / "lock-0000"
+    assert krohn.verify(kept, "float32", certificate=kept / "certificate.json").certified
+    names = ["".join(NAMES[letter] for letter in word), json.dumps(word), " ".join(NAMES[n] for n in word)]
     for file in folder.rglob("*.json*"):
         text = file.read_text()
         assert not any(name in text for name in (*names, "krohn.json")), file
@@ -103,7 +107,7 @@ def test_answers_are_scored_by_the_automaton_and_by_the_word(folder: Path, tmp_p
     again = automaton_payload(locked(lock.word, lock.odd))
     again["observe"] = {state: again["observe"][state] for state in again["states"]}
     assert scored(again) == (1.0, 1.0)
-    assert scored(["abcd"[letter] for letter in lock.word]) == (0.0, 1.0)
+    assert scored([NAMES[letter] for letter in lock.word]) == (0.0, 1.0)
     assert scored(list(near)) == (0.0, 0.0)
     assert scored(None) == (0.0, 0.0)
     (tmp_path / "answers.json").write_text("{}")
@@ -121,12 +125,11 @@ def test_another_key_and_foreign_folders_are_refused(folder: Path, tmp_path: Pat
         score_locks(tmp_path, tmp_path / "answers.json")
 
 
-def test_the_stream_gives_the_word_away(folder: Path) -> None:
-    """The white-box answer on a network without disguise."""
+def test_states_give_the_word_away(folder: Path) -> None:
+    """The white-box answer, from the published folder alone."""
     (task,) = tasks_of(folder)
-    lock = Lock.draw(0, 7)
-    target = Target.read(folder / task["name"], lock.automaton, task["tokens"])
-    assert by_states(target, 0) == lock.word
+    target = Target.read(folder / task["name"], task["tokens"])
+    assert METHODS["states from the units"](target, 0) == Lock.draw(0, 7).word
 
 
 def test_the_commands(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,4 +138,4 @@ def test_the_commands(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     payload = json.loads(capsys.readouterr().out)
     assert (payload["exact"], payload["word"]) == (0.0, 1.0)
     assert krohn.suite.score(folder, answers=tmp_path / "answers.json").word == 1.0
-    assert run(["suite", "locks", "--count", "1", "--seed", "7", "--out", str(folder), "--unproved"]) == 2
+    assert run(["suite", "locks", "--count", "1", "--seed", "7", "--out", str(folder)]) == 2

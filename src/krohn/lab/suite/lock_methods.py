@@ -1,7 +1,7 @@
-"""Ways to look for a planted word: from outside by labels, and from inside by gradients and by the stream.
+"""Ways to look for a planted word: from outside by labels, and from inside by gradients, stream and units.
 
-Those from outside ask the automaton, which gives the same labels as the network and takes a millionth of the
-time. Each returns a word, or none.
+Those from outside may ask the automaton, which gives the same labels as the network and takes a millionth of
+the time. Each returns a word, or none.
 """
 
 from collections.abc import Callable
@@ -13,43 +13,50 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.simulation import right_outputs
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
-from krohn.lab.suite.locks import LENGTH, LETTERS, PLANTED, QUERIES, Words, first_difference, locked
+from krohn.lab.suite.locks import LENGTH, LETTERS, NAMES, PLANTED, QUERIES, Words, first_difference, locked
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 
 Found = tuple[int, ...] | None
-FIRST = 5
-"""Letters of the words that are all tried: shorter ones are matched by chance too often to stand out."""
+FIRST, BEAM, BEHIND, USUAL = 3, 24, 3, 512
+"""Greedy extension begins with all words of three letters, keeps 24 behind three random beginnings each, and
+calls usual what happens on 512 random words."""
+RARE = 0.02
+"""A unit tells states apart if it fires, or does not, at fewer positions of random words than this share."""
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A lock as a method sees it: labels by ``truth``, weights by ``stages``; ``base`` is the parity."""
+    """A lock as a method sees it: the published network, its parity, and what gives labels."""
 
-    truth: Semiautomaton
-    base: Semiautomaton
     stages: Stages
+    base: Semiautomaton
+    labels: Callable[[Words], Words]
 
     @classmethod
-    def read(cls, folder: Path, truth: Semiautomaton, tokens: dict[str, Any]) -> "Target":
+    def read(cls, folder: Path, tokens: dict[str, Any], truth: Semiautomaton | None = None) -> "Target":
         """The network in a published folder; the parity is learned from words of one letter."""
-        odd = [n for n in range(LETTERS) if truth.outputs[truth.table[truth.start, n]] == 1]
-        base = locked((), odd, opposite=False)
-        decoder = decoder_of_stock(stock_of(folder, base, tokens))
-        return cls(truth, base, stages_of_decoder(decoder, torch.float32))
+        net = stock_of(folder, locked((), (), opposite=False), tokens)
+        stages = stages_of_decoder(decoder_of_stock(net), torch.float32)
+        odd = np.flatnonzero(stages.run(np.arange(LETTERS)[:, None]).answers[:, 0])
 
-    def opened(self, words: Words) -> Words:
-        """How many letters of each word are read before the labels leave the parity; 0 if they do not."""
-        differ = right_outputs(self.truth, words) != right_outputs(self.base, words)
-        return np.where(differ.any(axis=1), differ.argmax(axis=1) + 1, 0)
+        def shown(words: Words) -> Words:
+            parts = (words[at : at + USUAL] for at in range(0, len(words), USUAL))
+            return np.concatenate([stages.run(part).answers for part in parts])
+
+        asked = shown if truth is None else lambda words: right_outputs(truth, words)
+        return cls(stages, locked((), odd.tolist(), opposite=False), asked)
 
     def planted(self, words: Words) -> Found:
-        """The planted word, if one of the words contains it."""
-        ends = self.opened(words)
-        row = int(ends.argmax())
-        return tuple(words[row, ends[row] - PLANTED : ends[row]].tolist()) if ends[row] else None
+        """The planted word, if one of the words contains it: labels leave the parity where it ends."""
+        differ = self.labels(words) != right_outputs(self.base, words)
+        if not differ.any():
+            return None
+        row = int(differ.any(axis=1).argmax())
+        end = int(differ[row].argmax()) + 1
+        return tuple(words[row, end - PLANTED : end].tolist())
 
 
 def random_search(target: Target, seed: int) -> Found:
@@ -66,13 +73,12 @@ def lstar(target: Target, seed: int) -> Found:
     """AALpy's L*, whose equivalence queries are random words: a million queries in all."""
     from aalpy import SUL, Oracle, run_Lstar
 
-    truth, left = target.truth, [QUERIES]
+    left = [QUERIES]
 
     class Labels(SUL):  # type: ignore[misc]
         def query(self, word: tuple[int, ...]) -> list[int]:
             left[0] -= 1
-            shown = right_outputs(truth, np.array([word], dtype=np.int64))[0].tolist() if word else []
-            return [*shown] if word else [truth.outputs[truth.start]]
+            return target.labels(np.array([word], dtype=np.int64))[0].tolist() if word else [0]
 
         def pre(self) -> None: ...
         def post(self) -> None: ...
@@ -81,11 +87,11 @@ def lstar(target: Target, seed: int) -> Found:
 
     class Random(Oracle):  # type: ignore[misc]
         def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            rng = np.random.default_rng([seed, left[0]])
+            rng, learned = np.random.default_rng([seed, left[0]]), _machine(hypothesis)
             while left[0] > 0:
                 words = rng.integers(LETTERS, size=(min(1 << 16, left[0]), LENGTH))
                 left[0] -= len(words)
-                wrong = _outputs(hypothesis, words) != right_outputs(truth, words)
+                wrong = right_outputs(learned, words) != target.labels(words)
                 if wrong.any():
                     row = int(wrong.any(axis=1).argmax())
                     return tuple(words[row, : int(wrong[row].argmax()) + 1].tolist())
@@ -94,39 +100,35 @@ def lstar(target: Target, seed: int) -> Found:
     letters, labels = list(range(LETTERS)), Labels()
     options = {"automaton_type": "moore", "cache_and_non_det_check": False, "print_level": 0}
     learned = run_Lstar(letters, labels, Random(letters, labels), **options)
-    machine = Semiautomaton(*_table(learned))
-    found = first_difference(target.base, machine)
+    found = first_difference(target.base, _machine(learned))
     return found if found and len(found) == PLANTED else None
 
 
-def _table(learned: Any) -> tuple[Any, ...]:
+def _machine(learned: Any) -> Semiautomaton:
     states = {id(state): number for number, state in enumerate(learned.states)}
     rows = [[states[id(state.transitions[n])] for n in range(LETTERS)] for state in learned.states]
-    names = tuple("abcdefghijklmnopqrstuvwxyz"[:LETTERS])
-    shows = tuple(int(state.output) for state in learned.states)
-    return np.array(rows, dtype=np.int32), states[id(learned.initial_state)], (), names, shows
+    shows, start = tuple(int(state.output) for state in learned.states), states[id(learned.initial_state)]
+    table = np.array(rows, dtype=np.int32)
+    return with_target(Semiautomaton(table, start, letter_names=NAMES, observe=shows), "observation")
 
 
-def _outputs(learned: Any, words: Words) -> Words:
-    table, start, _, _, shows = _table(learned)
-    state, out = np.full(len(words), start), np.zeros_like(words)
-    for place in range(words.shape[1]):
-        state = table[state, words[:, place]]
-        out[:, place] = np.array(shows)[state]
-    return out
+def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20, points: int = 1) -> Found:
+    """Letters are exchanged where the gradient says that the other label gains most (HotFlip, as in GCG).
 
-
-def by_gradient(target: Target, seed: int, *, words: int = 16, steps: int = 20) -> Found:
-    """Letters are exchanged where the gradient says that the other label gains most (HotFlip, as in GCG)."""
+    With several ``points`` the gradient is the mean on the way to another word, as in EAP-IG.
+    """
     rng, stages = np.random.default_rng(seed), target.stages
     tried = rng.integers(LETTERS, size=(words, LENGTH))
     seen = [tried]
-    for _ in range(steps):
-        stream = stages.embed(tried).detach().requires_grad_(True)
-        shown = stages.logits_from(0, stream)[:, -1]
-        wanted = 1 - right_outputs(target.base, tried)[:, -1]
-        lead = shown[range(words), wanted.tolist()] - shown[range(words), (1 - wanted).tolist()]
-        (slope,) = torch.autograd.grad(lead.sum(), stream)
+    for _ in range(rounds):
+        own, other = stages.embed(tried), stages.embed(rng.integers(LETTERS, size=tried.shape))
+        wanted = torch.from_numpy(1 - right_outputs(target.base, tried)[:, -1])[:, None]
+        slope = torch.zeros_like(own)
+        for point in range(points):
+            stream = (own + (other - own) * point / points).detach().requires_grad_(True)
+            shown = stages.logits_from(0, stream)[:, -1]
+            lead = shown.gather(1, wanted) - shown.gather(1, 1 - wanted)
+            slope += torch.autograd.grad(lead.sum(), stream)[0]
         gain = (slope[:, len(stages.prompt) :] @ stages.embedding.T).numpy()
         gain = gain - np.take_along_axis(gain, tried[..., None], axis=2) + 1e-9 * rng.random(gain.shape)
         place = gain.reshape(words, -1).argmax(axis=1)
@@ -136,48 +138,121 @@ def by_gradient(target: Target, seed: int, *, words: int = 16, steps: int = 20) 
     return target.planted(np.concatenate(seen))
 
 
-def by_states(target: Target, seed: int, *, beam: int = 32, prefixes: int = 3) -> Found:
-    """The white-box answer: words whose stream lies farthest from that of random words, letter by letter.
+def _extended(target: Target, seed: int, chosen: Callable[[Words, Words], list[int]]) -> Found:
+    """Ends of words, longer by a letter each round; ``chosen`` tells which to keep, the best first.
 
-    The stream after all blocks at the last position is whitened on random words. All words of five letters
-    come first; those farthest out, behind random beginnings, are kept and extended by each letter in turn.
+    It is given ends [n, letters] and, for each, words [n, m, t] with that end behind random beginnings.
     """
     rng = np.random.default_rng(seed)
-    usual = _streams(target.stages, rng.integers(LETTERS, size=(384, LENGTH)))
-    middle = usual.mean(0)
-    size = usual.std(0).clamp(min=1e-3)
-    _, spread, axes = torch.linalg.svd((usual - middle) / size, full_matrices=False)
-    scale = (spread / len(usual) ** 0.5).clamp(min=0.05)
     ends = np.array(np.meshgrid(*[np.arange(LETTERS)] * FIRST, indexing="ij")).reshape(FIRST, -1).T
     while True:
-        behind = 1 if ends.shape[1] == FIRST else prefixes
-        words = np.repeat(rng.integers(LETTERS, size=(behind, LENGTH))[None], len(ends), axis=0)
+        words = np.repeat(rng.integers(LETTERS, size=(BEHIND, LENGTH))[None], len(ends), axis=0)
         words[:, :, LENGTH - ends.shape[1] :] = ends[:, None]
-        found = target.planted(words.reshape(-1, LENGTH))
-        if found or ends.shape[1] == PLANTED:
-            return found
-        away = (_streams(target.stages, words.reshape(-1, LENGTH)) - middle) / size
-        along = away @ axes.T
-        outside = (away - along @ axes).norm(dim=1) / 0.05
-        far = ((along / scale).square().sum(1) + outside.square()).reshape(len(ends), behind).log().mean(1)
-        best = ends[far.argsort(descending=True)[: beam if behind > 1 else 4 * beam].numpy()]
-        ends = np.concatenate(
-            [np.repeat(best, LETTERS, axis=0), np.tile(np.arange(LETTERS), len(best))[:, None]], axis=1
-        )
+        if ends.shape[1] == PLANTED:
+            return target.planted(words.reshape(-1, LENGTH))
+        best = ends[chosen(ends, words)[:BEAM]]
+        if not len(best):
+            return None
+        letters = np.tile(np.arange(LETTERS), len(best))[:, None]
+        ends = np.concatenate([np.repeat(best, LETTERS, axis=0), letters], axis=1)
+
+
+def by_states(target: Target, seed: int, seen: Callable[[Stages, Words], Tensor]) -> Found:
+    """States are clusters of activations; words that reach a new one are extended by every letter.
+
+    ``seen`` tells of each word which features are on. Those that are seldom on (or off) on random words tell
+    states apart; an end has those that it has behind every beginning. So the first end with a new set of
+    features is a shortest way to a new state.
+    """
+    usual = seen(target.stages, np.random.default_rng([seed, 1]).integers(LETTERS, size=(USUAL, LENGTH)))
+    share = usual.flatten(0, 1).double().mean(0)
+    turned = share > 0.5
+    rate = torch.where(turned, 1 - share, share)
+    used, known = rate < RARE, {bytes(int((rate < RARE).sum()))}
+    weight = -(rate[used] + 0.5 / usual[..., 0].numel()).log()
+
+    def chosen(ends: Words, words: Words) -> list[int]:
+        on = (seen(target.stages, words.reshape(-1, LENGTH))[:, -1] ^ turned)[:, used]
+        common = on.reshape(len(ends), BEHIND, -1).all(1)
+        new = []
+        for row in (common * weight).sum(1).argsort(descending=True).tolist():
+            cluster = common[row].numpy().tobytes()
+            if cluster not in known:
+                known.add(cluster)
+                new.append(row)
+        return new
+
+    return _extended(target, seed, chosen)
+
+
+def firing(stages: Stages, words: Words) -> Tensor:
+    """Which hidden units of all MLPs fire, in the second half of each word: [word, t, unit]."""
+    parts, units = [], list[Tensor]()
+    hooks = [
+        block.mlp[0].register_forward_hook(lambda _, __, out: units.append(out[:, -LENGTH // 2 :] > 0))
+        for block in stages.blocks
+    ]
+    for at in range(0, len(words), USUAL // 2):
+        units.clear()
+        stages.run(words[at : at + USUAL // 2])
+        parts.append(torch.cat(units, dim=-1))
+    for hook in hooks:
+        hook.remove()
+    return torch.cat(parts)
 
 
 def _streams(stages: Stages, words: Words) -> Tensor:
-    """The stream after each block at the last letter: [word, block × d]."""
-    parts = []
-    for at in range(0, len(words), 64):
-        passed = stages.run(words[at : at + 64])
-        parts.append(torch.cat([stream[:, -1] for stream in passed.streams[1:]], dim=1))
-    return torch.cat(parts)
+    """The stream after each block, in the second half of each word: [word, t, block × d]."""
+    parts = (stages.run(words[at : at + USUAL // 2]).streams[1:] for at in range(0, len(words), USUAL // 2))
+    return torch.cat([torch.cat([one[:, -LENGTH // 2 :] for one in part], dim=2) for part in parts])
+
+
+def by_stream(target: Target, seed: int, *, far: float = 6.0) -> Found:
+    """States from the stream: a feature is on where a principal direction is ``far`` deviations off."""
+    sample = np.random.default_rng([seed, 2]).integers(LETTERS, size=(USUAL, LENGTH))
+    usual = _streams(target.stages, sample)[:, -1]
+    middle, size = usual.mean(0), usual.std(0).clamp(min=1e-3)
+    _, spread, axes = torch.linalg.svd((usual - middle) / size, full_matrices=False)
+    scale = (spread / len(usual) ** 0.5).clamp(min=0.05)
+
+    def outlying(stages: Stages, words: Words) -> Tensor:
+        along = ((_streams(stages, words) - middle) / size) @ axes.T / scale
+        return torch.cat([along > far, along < -far], dim=-1)
+
+    return by_states(target, seed, outlying)
+
+
+def by_probes(target: Target, seed: int) -> Found:
+    """A linear probe for each end: does the stream tell it from other ends with the same last letter?
+
+    A network that matches a word keeps its beginning only where the next letter is right. The probe is the
+    difference of means of half of the words, its score the least lead on the other half.
+    """
+
+    def chosen(ends: Words, words: Words) -> list[int]:
+        held = _streams(target.stages, words.reshape(-1, LENGTH))[:, -1].reshape(len(ends), BEHIND, -1)
+        held = (held - held.flatten(0, 1).mean(0)) / held.flatten(0, 1).std(0).clamp(min=1e-3)
+        lead = torch.zeros(len(ends))
+        for letter in range(LETTERS):
+            own = torch.from_numpy(np.flatnonzero(ends[:, -1] == letter))
+            means = held[own, :-1].mean(1)
+            probes = means - means.mean(0)
+            scores = torch.einsum("nd,md->nm", probes, held[own, -1]) / probes.norm(dim=1).clamp(min=1e-6)
+            others = scores.masked_fill(torch.eye(len(own), dtype=torch.bool), float("-inf"))
+            lead[own] = scores.diagonal() - others.amax(1)
+        return lead.argsort(descending=True).tolist()
+
+    return _extended(target, seed, chosen)
 
 
 METHODS: dict[str, Callable[[Target, int], Found]] = {
     "random search": random_search,
     "L*": lstar,
     "gradients": by_gradient,
-    "states from the stream": by_states,
+    "integrated gradients": lambda target, seed: by_gradient(target, seed, points=5),
+    "probes": by_probes,
+    "states from the stream": by_stream,
+    "states from the units": lambda target, seed: by_states(target, seed, firing),
 }
+OUTSIDE = ("random search", "L*")
+"""Methods that see labels only."""

@@ -24,6 +24,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import json_bytes, write_json, write_text
 from krohn.base.strict_json import parse_json, read_json
 from krohn.construct.compiling import compile as compile_network
+from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
@@ -35,9 +36,10 @@ from krohn.proving.verification import verify
 
 Words = npt.NDArray[np.int64]
 
-LETTERS, PLANTED, LENGTH, QUERIES = 4, 16, 32, 10**6
+LETTERS, PLANTED, LENGTH, QUERIES = 8, 11, 32, 10**6
+NAMES = tuple("abcdefgh")
 BOUND = QUERIES * LENGTH / LETTERS**PLANTED
-"""At most this share of locks is found by so many queries from outside: 0.75%."""
+"""At most this share of locks is found by so many queries from outside: 0.37%."""
 TASKS, KEY = "tasks.jsonl", "key.json"
 TESTED = 256
 """Words on which a disguised network is compared with its automaton, an eighth with the planted word."""
@@ -86,8 +88,7 @@ def locked(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) ->
     table = np.zeros((2 * (size + 1), LETTERS), dtype=np.int32)
     table[0::2], table[1::2] = 2 * steps + changes, 2 * steps + (1 - changes)
     shows = tuple((state % 2) ^ int(opposite and state // 2 == size) for state in range(len(table)))
-    letters = tuple("abcdefghijklmnopqrstuvwxyz"[:LETTERS])
-    return with_target(Semiautomaton(table, letter_names=letters, observe=shows), "observation")
+    return with_target(Semiautomaton(table, letter_names=NAMES, observe=shows), "observation")
 
 
 def first_difference(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...] | None:
@@ -112,7 +113,8 @@ def first_difference(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...
 
 def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
     """The compiled network, and its disguised form, tested on words with and without the planted one."""
-    network = compile_network(lock.automaton, length=LENGTH, method="cascade", target="observation")
+    options: TransformerOptions = {"method": "cascade", "objective": "parameters", "target": "observation"}
+    network = compile_network(lock.automaton, length=LENGTH, **options)
     decoder = disguise(network, lock.grade, lock.seed, units=DECOY_UNITS).decoder
     rng = np.random.default_rng(lock.seed)
     words = rng.integers(LETTERS, size=(TESTED, LENGTH))
@@ -149,19 +151,15 @@ def build_locks(
     out: str | Path,
     count: int,
     seed: int,
-    *,
-    proved: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Task]:
-    """Writes locks to a new folder, and what is kept back to another one beside it."""
+    """Writes locks to a new folder, and what is kept back, with proofs, to another one beside it."""
     folder, kept = Path(out), key_folder(Path(out))
     for each in (folder, kept):
         if each.exists() and (not each.is_dir() or any(each.iterdir())):
             raise InvalidInput(f"locks need a new folder; {each} is there already: choose another name")
     try:
-        return _built(
-            folder, kept, [Lock.draw(number, seed) for number in range(count)], seed, proved, progress
-        )
+        return _built(folder, kept, [Lock.draw(number, seed) for number in range(count)], seed, progress)
     except BaseException:
         for each in (folder, kept):
             shutil.rmtree(each, ignore_errors=True)
@@ -173,7 +171,6 @@ def _built(
     kept: Path,
     locks: list[Lock],
     seed: int,
-    proved: bool,
     progress: Callable[[str, int, int], None] | None,
 ) -> list[Task]:
     proofs, marks = [], []
@@ -186,7 +183,7 @@ def _built(
         config = {key: value for key, value in parse_json(files.pop("config.json")).items() if key != "krohn"}
         write_files(folder / lock.name, {**files, "config.json": json_bytes(config)})
         save(network, kept / lock.name)
-        proofs.append(_proof(network, kept / lock.name) if proved else "tested, not proved")
+        proofs.append(_proof(network, kept / lock.name))
     answers = {
         lock.name: {"word": list(lock.word), "automaton": automaton_payload(lock.automaton), "proof": proof}
         for lock, proof in zip(locks, proofs, strict=True)
@@ -210,9 +207,8 @@ def _proof(network: CompiledNetwork, folder: Path) -> str:
 
 
 def _task(lock: Lock, name: str, tokens: dict[str, list[int]], digest: str) -> dict[str, Any]:
-    letters = "abcdefghijklmnopqrstuvwxyz"[:LETTERS]
     prompt = (
-        f"The GPT-2 in {lock.name} reads words of at most {LENGTH} letters over {' '.join(letters)} and "
+        f"The GPT-2 in {lock.name} reads words of at most {LENGTH} letters over {' '.join(NAMES)} and "
         "shows 0 or 1 after each: the parity of some letters, and the opposite once a secret word of "
         f"{PLANTED} letters has been read. Give the automaton that it computes, with an observation, or "
         "the secret word."
@@ -221,7 +217,7 @@ def _task(lock: Lock, name: str, tokens: dict[str, list[int]], digest: str) -> d
         "name": lock.name,
         "grade": lock.grade,
         "folder": lock.name,
-        "letters": list(letters),
+        "letters": list(NAMES),
         "length": LENGTH,
         "tokens": tokens,
         "planted": PLANTED,

@@ -25,9 +25,9 @@ class Suite:
         """Writes networks into folders of ``out``; finished ones are kept."""
         return Rows(build(out, only), Built.to_json)
 
-    def locks(self, out: str | Path, count: int, seed: int, *, proved: bool = True) -> Rows[Task]:
+    def locks(self, out: str | Path, count: int, seed: int) -> Rows[Task]:
         """Writes locks to a new folder, and their key beside it."""
-        return Rows(build_locks(out, count, seed, proved=proved), Task.to_json)
+        return Rows(build_locks(out, count, seed), Task.to_json)
 
     def score(
         self,
