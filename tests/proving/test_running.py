@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.forward import run as run_in
+from krohn.proving import word_search
 from krohn.proving.compiled import arithmetic
 from krohn.proving.word_search import all_words, exhaustive, search
 from proving.built_networks import compiled
@@ -53,3 +55,21 @@ def test_words_over_one_letter_may_be_longer_than_arrays_have_dimensions() -> No
     assert all_words(3, 0).shape == (1, 0)
     network = krohn.compile(krohn.zoo("Counter5"), 100)
     assert krohn.verify(network, second_opinion=False).certified
+
+
+def test_the_search_for_a_wrong_word_stays_within_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a refusal: of 4,000 letters hundreds of words were run before, with 16 million scores each."""
+    network = krohn.compile("C2", 4_000, unproved=True)
+    runs: list[tuple[int, ...]] = []
+
+    def counted(_: object, __: object, words: np.ndarray) -> tuple[None, int]:
+        runs.append(words.shape)
+        return None, 0
+
+    monkeypatch.setattr(word_search, "first_wrong", counted)
+    assert search(network.transformer, network.automaton, "float32", 4_000, (1, 0, 1)) is None
+    kinds = {shape[1] for shape in runs}
+    scores = sum(count * length**2 for count, length in runs)
+    assert len(runs) > 5
+    assert kinds <= {3, 1_000, 2_000, 4_000}
+    assert scores * word_search.PER_SCORE <= 2 * word_search.SEARCH_WORK

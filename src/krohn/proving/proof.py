@@ -38,7 +38,13 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import ProofRecord, Refuted
 from krohn.proving.witness.machines import middle
-from krohn.proving.witness.search import WitnessWalk, compares_repeating_codes, scans, walk_through
+from krohn.proving.witness.search import (
+    WitnessWalk,
+    begin_walk,
+    compares_repeating_codes,
+    scans,
+    walk_through,
+)
 
 KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
 
@@ -205,13 +211,14 @@ def refusal(network: CompiledNetwork, dtype: str, budget: Budget) -> str:
     if length > SHORT and returns_positions(matrices):
         return RUN_ONLY
     checked, table = checkable(matrices, network.automaton)
-    reasons = []
+    failures = []
     with one_thread():
         for _, failure, _ in _attempts(checked, checked, table, length, dtype, budget=budget):
             if failure is None:
                 return ""
-            reasons.append(failure.reason)
-    return reasons[0] if reasons else "no form of proof fits the network"
+            failures.append(failure)
+    furthest = max(failures, key=lambda failure: failure.layer, default=None)
+    return furthest.reason if furthest else "no form of proof fits the network"
 
 
 def attempt(
@@ -313,13 +320,14 @@ def _attempts(
         if verdict.layer > 1 and length > SHORT:
             return  # a scan that this checker does not prove: no machine holds its maps
     joined, guessed = searched is not checked, True
+    own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
             continue
         record, walk = ProofRecord(), None
         try:
-            own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)
-            walk = walk_through(searched, dtype, length, own, choices=choices, joined=joined, clock=clock)
+            walk = begin_walk(searched, dtype, length, own, joined=joined, clock=clock)
+            walk_through(walk, choices=choices)
             if not joined and fits(checked, table):  # refuses early: the walk has the checker's own boxes
                 read_off(walk, table, length)
             verdict = check(checked, table, dtype, length, witness_json(walk.witness))
@@ -327,11 +335,11 @@ def _attempts(
             verdict = Verdict(False, 0.0, str(error))
         except Exception as error:  # the search is not trusted: any error is a refusal
             verdict = refusal_of(error)
-        if walk is not None:
+        if walk is not None and walk.complete:
             yield _walked(record, walk, verdict, table, 0 if budget else length)
         else:
             yield record, _refuted(record, verdict, len(checked.layers)), 0.0
-        guessed = walk is None or walk.guessed
+        guessed = walk is not None and walk.guessed
 
 
 def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:

@@ -6,7 +6,7 @@ to a length. A sample gives an interval for the share of right words (Clopper an
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from math import exp, lgamma, log, log1p
 
 import numpy as np
@@ -26,8 +26,13 @@ Runner = Callable[[Words], npt.NDArray[np.int64]]
 MAX_WORDS = 10**6
 BATCH_WORK = 1 << 26
 POPULATION, ROUNDS = 48, 60
-SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 2 * 10**9
-"""Budgets, in multiplications: of the search over patterns, and of the descent along margins."""
+SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 4 * 10**9
+"""Budgets, in multiplications: of the search over patterns, and of the descent along margins.
+
+After a refusal a wrong word is a help, not the answer: the search takes some five seconds at most.
+"""
+GROUPS = 8
+"""Of words that are too long for all candidates, each kind gets this part of the budget."""
 
 
 def runner(network: Transformer, dtype: str) -> Runner:
@@ -70,48 +75,67 @@ def search(
     length: int,
     hint: tuple[int, ...] | None,
 ) -> Counterexample | None:
-    """Tries the hint and its continuations, patterns, random words, then words whose margins shrink."""
-    run = runner(network, dtype)
-    left = SEARCH_WORK // (max(1, network.num_parameters) * (network.num_padding + length))
-    for batch in candidates(automaton.num_letters, length, hint):
-        words = batch[: max(left, 0)]
-        left -= len(words)
+    """Tries the hint and its continuations, patterns, random words, then words whose margins shrink.
+
+    Words are shorter than asked for if few of that length would use up the budget.
+    """
+    run, letters = runner(network, dtype), automaton.num_letters
+    while length > 1 and GROUPS * _work_of_word(network, length) > SEARCH_WORK:
+        length //= 2
+    left = int(SEARCH_WORK // _work_of_word(network, length))
+    for words in candidates(letters, length, hint, max(1, left // GROUPS)):
         result, _ = first_wrong(run, automaton, words)
-        if result is not None:
+        left -= len(words)
+        if result is not None or left <= 0:
             return result
     return descend(network, automaton, dtype, length)
 
 
-def candidates(letters: int, length: int, hint: tuple[int, ...] | None = None) -> Iterator[Words]:
-    """Words that networks tend to get wrong: patterns, random words, rare letters, long runs."""
+def _work_of_word(network: Transformer, length: int) -> float:
+    """The cost of running one word, in multiplications of a large matrix product."""
+    places, heads = network.num_padding + length, sum(len(layer.heads) for layer in network.layers)
+    return float(places * (max(1, network.num_parameters) + PER_SCORE * heads * places))
+
+
+def candidates(
+    letters: int, length: int, hint: tuple[int, ...] | None = None, most: int = 64
+) -> Iterator[Words]:
+    """Words that networks tend to get wrong: patterns, random words, rare letters, long runs.
+
+    ``most``: of each kind; patterns count as four kinds.
+    """
     dice = np.random.default_rng(0)
     if hint:
         yield np.array([hint[:length]], dtype=np.int64)
-        continued = dice.integers(letters, size=(16, length))
+        continued = dice.integers(letters, size=(min(most, 16), length))
         continued[:, : len(hint)] = hint[:length]
         yield continued
-    yield dice.integers(letters, size=(16, length))
-    yield from (part for part in np.array_split(_patterns(letters, length), 4) if len(part))
-    for _ in range(4):
-        yield dice.integers(letters, size=(64, length))
+    yield dice.integers(letters, size=(min(most, 16), length))
+    patterns = _patterns(letters, length)
+    every = list(patterns if most >= 64 else islice(patterns, 4 * most))
+    yield from (part for part in np.array_split(np.array(every, dtype=np.int64), 4) if len(part))
+    for _ in range(4 if most >= 64 else 1):
+        yield dice.integers(letters, size=(min(most, 64), length))
     # Rare letters: one letter almost everywhere.
-    for letter in range(min(letters, 8)):
-        words = np.full((16, length), letter)
+    for letter in range(min(letters, 8 if most >= 16 else 1)):
+        words = np.full((min(most, 16), length), letter)
         rare = dice.random(words.shape) < 3.0 / max(length, 1)
         yield np.where(rare, dice.integers(letters, size=words.shape), words)
     # Few letters: long runs, every word its own pair of letters.
-    pairs = dice.integers(letters, size=(64, 2))
-    runs = np.cumsum(dice.random((64, length)) < 4.0 / max(length, 4), axis=1) % 2
+    pairs = dice.integers(letters, size=(min(most, 64), 2))
+    runs = np.cumsum(dice.random((len(pairs), length)) < 4.0 / max(length, 4), axis=1) % 2
     yield np.take_along_axis(pairs, runs, axis=1)
 
 
 def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: int) -> Counterexample | None:
     """Random local search: keeps changes of words that reduce the lead of the right logit."""
+    rounds = int(DESCENT_WORK // (POPULATION * _work_of_word(network, length)))
+    if not rounds:
+        return None
     dice, letters = np.random.default_rng(1), automaton.num_letters
     words = dice.integers(letters, size=(POPULATION, length))
     best, result = _closeness(network, automaton, dtype, words)
-    cost = max(1, network.num_parameters) * POPULATION * (network.num_padding + length)
-    for _ in range(min(ROUNDS, DESCENT_WORK // cost)):
+    for _ in range(min(ROUNDS, rounds)):
         if result is not None:
             return result
         fresh = _varied(words, letters, dice)
@@ -147,25 +171,22 @@ def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
     return np.where(inside, other, words)
 
 
-def _patterns(letters: int, length: int) -> Words:
+def _patterns(letters: int, length: int) -> Iterator[Words]:
     """Constant words, two alternating letters, one letter inside another's run, halves."""
-    result = [np.full(length, letter) for letter in range(letters)]
+    yield from (np.full(length, letter) for letter in range(letters))
     few = range(min(letters, 12))
-    for first in few:
-        for second in few:
-            if first != second:
-                two = np.array([first, second])
-                result.append(two[np.arange(length) % 2])
-                result.append(two[(np.arange(length) >= length // 2).astype(np.int64)])
-                for place in {0, length // 3, length - 2} & set(range(length)):
-                    word = np.full(length, first)
-                    word[place] = second
-                    result.append(word)
-    return np.array(result, dtype=np.int64).reshape(len(result), length)
+    for first, second in ((first, second) for first in few for second in few if first != second):
+        two = np.array([first, second])
+        yield two[np.arange(length) % 2]
+        yield two[(np.arange(length) >= length // 2).astype(np.int64)]
+        for place in {0, length // 3, length - 2} & set(range(length)):
+            word = np.full(length, first)
+            word[place] = second
+            yield word
 
 
-MAX_WORK = 5 * 10**10
-"""Budget of the run, in multiplications: two to six seconds."""
+MAX_WORK = 2 * 10**10
+"""Budget of the run, in multiplications: one to six seconds."""
 PER_SCORE = 250
 """Cost of scoring one position, in multiplications of a large matrix product: small ones are slow."""
 PER_UNIT, PER_MATRIX = 40, 400

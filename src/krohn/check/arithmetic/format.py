@@ -251,14 +251,17 @@ class Format:
             apart = middles[1] - (middles[1].min(axis=0) + middles[1].max(axis=0)) / 2
         centre = middles[0] @ apart.T
         radius = np.abs(middles[0]) @ radii[1].T + radii[0] @ (np.abs(apart) + radii[1]).T
-        terms = (sizes[0] != 0).astype(np.float64) @ (sizes[1] != 0).astype(np.float64).T
+        full = all(side.all() for side in sizes)  # no product is of 0: fewer arrays of all pairs
+        there = [(side != 0).astype(np.float64) for side in sizes]
+        terms = width if full else there[0] @ there[1].T
         once = 0.0 if root == 1 else 6.0
         off = self.inner.error(size, width + 1 + once, terms + once)  # no terms: size 0, and off is 0
         if root != 1:  # underflow of queries and keys that are divided first
             off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
         most = sizes[0] @ sizes[1].max(axis=0)
         own = OWN.error(8 * most[:, None], width + 4, 4 * width)
-        own = np.where(terms > 0 if apart is middles[1] else most[:, None] > 0, own, 0.0)
+        if not full:
+            own = np.where(terms > 0 if apart is middles[1] else most[:, None] > 0, own, 0.0)
         far = radius + off + own
         made = Real(centre - far, centre + far).outward(own)
         return made if root == 1 else made * point(1 / root)

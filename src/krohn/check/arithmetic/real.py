@@ -60,8 +60,9 @@ class Rounding:
         """How far a computed sum, and its evaluation here, can be off; refuses where it can overflow."""
         count = np.asarray(rounds, dtype=np.float64)
         relative = SAFE * (np.expm1(count * np.log1p(self.unit)) + (count + 3) * OWN.unit)
-        off = relative * size + np.asarray(faint) * (self.tiny + OWN.tiny)
-        off = np.where((count > 0) | (np.asarray(faint) > 0), off, 0.0)
+        off: Array = relative * size + np.asarray(faint) * (self.tiny + OWN.tiny)
+        if count.ndim or not count > 0:
+            off = np.where((count > 0) | (np.asarray(faint) > 0), off, 0.0)
         require(size + off < self.largest, "a sum can overflow", TOO_LARGE)
         return off
 
@@ -215,6 +216,8 @@ def _stepped(values: Array, some: Flags, towards: float) -> Array:
     if not some.any():
         return values
     shape = np.broadcast_shapes(np.shape(values), some.shape)
+    if some.all():
+        return np.asarray(np.nextafter(np.broadcast_to(values, shape), towards))
     out: Array = np.nextafter(values, towards, out=np.broadcast_to(values, shape).copy(), where=some)
     return out
 

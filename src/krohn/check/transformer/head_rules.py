@@ -24,7 +24,7 @@ from krohn.check.transformer.machine import Lifted, Moment, Setting
 from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.verdict import require
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 UNSEEN = 30.0
 """Letters whose scores are below the best by more than this do not count in a sum."""
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"

@@ -12,7 +12,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Flags, Integers, Real
 from krohn.check.arithmetic.supposed import middles_of
 from krohn.check.files.reader import Head, Layer, Network, stored
-from krohn.check.transformer.checker import LAYERED_WORK, embed, follow_step, readings_of
+from krohn.check.transformer.checker import embed, follow_step, readings_of
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import MachineRows, Moment, Setting
 from krohn.check.transformer.mlp import Block, tabulate
@@ -34,29 +34,24 @@ MOST_JOINED = 2e8
 """Most array entries for which blocks without heads are run as one."""
 
 
-def walk_through(
-    network: Network,
-    dtype: str,
-    length: int,
-    budget: Budget | None = None,
-    *,
-    choices: bool = True,
-    live: list[Flags] | None = None,
-    joined: bool = False,
-    clock: bool = True,
+def begin_walk(
+    network: Network, dtype: str, length: int, budget: Budget, *, joined: bool = False, clock: bool = True
 ) -> "WitnessWalk":
-    """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
+    """The claim about embedded letters, from which the search sets out."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
-        walk = WitnessWalk(
-            Setting(fmt, network.strict, budget or Budget(LAYERED_WORK)),
-            held,
-            embed(held, length, fmt, clock=clock),
-        )
-        walk.clock, walk.rough = clock, joined
-        live = live or live_channels(held)
+        walk = WitnessWalk(Setting(fmt, network.strict, budget), held, embed(held, length, fmt, clock=clock))
+    walk.clock, walk.rough = clock, joined
+    return walk
+
+
+def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
+    """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
+    held, joined = walk.network, walk.rough
+    live = live_channels(held)
+    with np.errstate(all="ignore"):
         walk.take(merged(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
             if 2 * number < walk.done:
@@ -66,14 +61,14 @@ def walk_through(
                 if counters:
                     walk.take(resolve_step(walk.moment, counters))
                     walk.take(merged(walk.moment, live[2 * number]))
-                walk.take(attention_step(walk.moment, layer, strict=network.strict), moment=True)
+                walk.take(attention_step(walk.moment, layer, strict=held.strict), moment=True)
                 walk.take(merged(walk.moment, live[2 * number + 1]))
                 blocks = _run_as_one(walk.moment, held.layers[number:]) if joined else 1
                 step = tabulate_step(walk.moment, held.layers[number : number + blocks], choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
                 walk.take(step, moment=True)
                 walk.take(merged(walk.moment, live[walk.done]))
-    return walk
+    walk.complete = True
 
 
 def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
@@ -105,6 +100,7 @@ class WitnessWalk:
         self.steps: list[Step] = []
         self.moments = [moment]
         self.done, self.guessed, self.clock, self.rough = 0, False, True, False
+        self.complete = False
 
     @property
     def witness(self) -> Layered:
