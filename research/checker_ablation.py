@@ -27,7 +27,7 @@ import krohn
 from krohn.check.arithmetic import affine
 from krohn.check.arithmetic import format as formats
 from krohn.check.recurrent import chunks, closure
-from krohn.check.transformer import checker, composition, head_rules, layer_norm, mlp, race, scan
+from krohn.check.transformer import checker, head_rules, layer_norm, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
@@ -100,7 +100,7 @@ def plain(self: affine.Affine) -> affine.Affine:
     """Bounds each unit by its box alone, without shared symbols."""
     result = affine.entering(self.box)
     own = result.tied.sum(axis=0)
-    return affine.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own)
+    return affine.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own, self.grain)
 
 
 def no_clock(along: Any) -> Any:
@@ -124,20 +124,14 @@ def every_letter(look: Any) -> head_rules.Counted:
     return head_rules.Counted(*(np.ones(size, dtype=bool) for size in sizes))
 
 
-def no_slope(self: Any, strand: Any, box: Any, terms: Any, left: Any) -> Any:
-    return ADDED(self, strand, box, terms, [])
-
-
 READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
-ADDED = composition.Adding.added
 none_exact = {"_exact": lambda self, box, weight, offset, size: np.zeros(size.shape, dtype=bool)}
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
     "affine forms": ((affine.Affine, "shared", plain), (affine.Affine, "opened", lambda self: self)),
     "pairs of opposite units": ((mlp, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
-    "errors of the left number that cancel": ((composition.Adding, "added", no_slope),),
     "exact sums": ((formats.Format, "_exact", none_exact["_exact"]),),
-    "grain of sums that are cut": ((affine.Affine, "grain", lambda self, weight: np.zeros(weight.shape[1])),),
+    "grain of forms": ((affine, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
     "strands run as one": ((mlp.Block, "gathered", lambda self, found: found),),
     "units cut by counters": ((mlp.Block, "cut", refuse),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),

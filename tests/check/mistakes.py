@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from krohn.check.arithmetic.format import Format
-from krohn.check.transformer import composition, scan
+from krohn.check.arithmetic.format import Box, Format
+from krohn.check.transformer import scan
 
 
 def rewritten(patch: pytest.MonkeyPatch, module: ModuleType, name: str, right: str, wrong: str) -> None:
@@ -20,14 +20,13 @@ def rewritten(patch: pytest.MonkeyPatch, module: ModuleType, name: str, right: s
 
 def one_matrix(patch: pytest.MonkeyPatch) -> None:
     """The matrix of an MLP without hidden layers is left out."""
-    right = "enumerate(reaches(chain, len(chain) - 1)[0].T)"
-    wrong = "enumerate(reaches(chain, len(chain) - 1)[0].T if len(chain) > 1 else ())"
-    rewritten(patch, composition, "_kinds", right, wrong)
+    right = "untouched((layer,))"
+    rewritten(patch, scan, "_in_rounds", right, f"({right} | (len(layer.weights) == 1))")
 
 
 def cache_key(patch: pytest.MonkeyPatch) -> None:
     """A pair of windows is taken for a single one with the same units."""
-    rewritten(patch, scan, "_one_window", "key = (alone, ", "key = (")
+    rewritten(patch, scan, "_by_cases", ", chosen, ways.values]", "]")
 
 
 def representative_row(patch: pytest.MonkeyPatch) -> None:
@@ -37,9 +36,14 @@ def representative_row(patch: pytest.MonkeyPatch) -> None:
 
 def two_stores(patch: pytest.MonkeyPatch) -> None:
     """Product, bias and stream are stored three times, and two are counted."""
+    right = Format.add
 
-    right = Format.any_sum
-    patch.setattr(Format, "any_sum", lambda *given: right(*given, stores=2.0))
+    def unstored(self: Format, left: Box, other: Box) -> Box:
+        made, rounds = right(self, left, other), self.inner.error(left.size + other.size, 1.0, 0.0)
+        return Box((left.part + other.part).widened(rounds), made.beyond)
+
+    patch.setattr(Format, "add", unstored)
+    patch.setattr(Format, "off_sum", lambda self, left, other: self.inner.error(left + other, 1.0, 0.0))
 
 
 Mistake = Callable[[pytest.MonkeyPatch], None]

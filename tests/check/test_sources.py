@@ -135,7 +135,7 @@ PARTS = {
         "__main__ claim rules files/bounded files/folder files/net files/reader transformer/witness"
     ),
     "scans, races and exports": (
-        "transformer/scan transformer/composition transformer/race arithmetic/supposed transformer/gpt2 "
+        "transformer/scan transformer/race arithmetic/supposed transformer/gpt2 "
         "transformer/words transformer/running_error"
     ),
     "recurrent networks": (

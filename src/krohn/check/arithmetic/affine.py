@@ -2,7 +2,9 @@
 
 x = centre + Σ_e tied[e]·e ± own: one noise symbol e in [−1, 1] per channel of the stream before, and ``own``,
 a bound on the error of the unit alone (its rounding, its unknown sign). ``box`` bounds the same numbers by
-plain intervals; both bounds hold, so their intersection does.
+plain intervals, and in every row x is a multiple of ``grain``, a power of two (0: nothing is known). All
+three bounds hold, so their intersection does. Sums of multiples of a grain that are small enough for the
+format are exact, whatever the numbers are.
 """
 
 from dataclasses import dataclass, replace
@@ -17,9 +19,9 @@ from krohn.check.arithmetic.real import (
     Real,
     affine_error,
     ample,
-    common_unit,
+    dividing,
     joined,
-    known_sums,
+    lowest_bit,
     point,
     summed_up,
 )
@@ -28,12 +30,13 @@ from krohn.check.transformer.layer_norm import Norm
 
 @dataclass(frozen=True)
 class Affine:
-    """Rows × units; ``tied``: symbols × rows × units."""
+    """Rows × units; ``tied``: symbols × rows × units; ``grain``: units."""
 
     box: Real
     centre: Array
     tied: Array
     own: Array
+    grain: Array
 
     @property
     def reach(self) -> Array:
@@ -42,11 +45,12 @@ class Affine:
         return out
 
     def shared(self) -> "Affine":
-        """The box, narrowed to what the affine form allows."""
+        """The box, narrowed to what form and grain allow; a number that is known has no error."""
         radius = summed_up(self.tied, self.own)
         form = Real(self.centre, self.centre).widened(radius)
-        box = self.box.where(self.box.known, self.box.within(form))
-        return Affine(box, self.centre, self.tied, self.own)
+        box = snapped(self.box.where(self.box.known, self.box.within(form)), self.grain)
+        centre, own = np.where(box.known, box.lo, self.centre), np.where(box.known, 0.0, self.own)
+        return Affine(box, centre, self.tied * ~box.known, own, self.grain)
 
     def linear(self, fmt: Format, weight: Array, bias: Array, norm: Norm | None = None) -> "Affine":
         """x @ weight + bias as a form, with the rounding errors of the network and of this checker.
@@ -59,27 +63,22 @@ class Affine:
             box = Box(self.box, beyond)
         computed, off = fmt.measured(box, weight, bias)
         made, sizes = computed.part, np.abs(weight)
+        unit = np.minimum(dividing(self.grain, weight), lowest_bit(bias))
+        exact = fmt.outer.holds(unit, ample(self.box.size @ sizes + np.abs(bias)))
+        exact = exact & (norm is None)
+        off = np.where(exact, 0.0, off)  # no partial sum is rounded, and no store
         size = self.reach @ sizes
-        sure = self._constant(weight) & (off == 0)
-        own = np.where((off + size > 0) & ~sure, affine_error(size + np.abs(bias), len(weight)), 0.0)
+        own = np.where(off + size > 0, affine_error(size + np.abs(bias), len(weight)), 0.0)
         own = own + ample(self.own @ sizes)  # own errors of inputs add to the sum's own error
         if norm is not None:
             made, own = made.widened(shift), ample(own + shift)
-        # A known sum replaces its form, which may be off by this checker's own rounding.
-        sure = sure & made.known
-        centre, tied = np.where(sure, made.lo, self.centre @ weight + bias), self.read(weight)
-        tied *= ~sure
-        return Affine(made, centre, tied, off + own).shared()
+        centre, grain = self.centre @ weight + bias, np.where(exact.all(axis=0), unit, 0.0)
+        return Affine(made, centre, self.read(weight), off + own, grain).shared()
 
     def read(self, weight: Array) -> Array:
         """The coefficient of each symbol in x @ weight."""
         symbols, rows, units = self.tied.shape
         return (self.tied.reshape(symbols * rows, units) @ weight).reshape(symbols, rows, weight.shape[1])
-
-    def _constant(self, weight: Array) -> Flags:
-        """[row, column]: whether x @ weight adds up known numbers only."""
-        out: Flags = (~self.box.known).astype(np.float64) @ (weight != 0).astype(np.float64) == 0
-        return out
 
     def activated(self, fmt: Format, sine: Flags, pairs: Integers | None = None) -> "Affine":
         """ReLU, or the sine where ``sine`` says so; ``pairs``: see ``mirrors``."""
@@ -90,7 +89,8 @@ class Affine:
         middle = (box.lo + box.hi) / 2
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
-        made = Affine(box, centre, self.tied * on, np.where(on, self.own, unsure))
+        grain = np.where(sine, 0.0, self.grain)
+        made = Affine(box, centre, self.tied * on, np.where(on, self.own, unsure), grain)
         return made if pairs is None or not len(pairs) else self._paired(made, pairs, ~(on | off | sine))
 
     def _paired(self, made: "Affine", pairs: Integers, unsure: Flags) -> "Affine":
@@ -110,25 +110,20 @@ class Affine:
             np.where(use, 0.0, centre[:, second]),
             np.where(use, gap, own[:, second]),
         )
-        return Affine(made.box, centre, tied, own)
-
-    def grain(self, weight: Array) -> Array:
-        """Per column of x @ weight: a power of two that divides every term; 0 where one is not known."""
-        unsure = (~self.box.known).any(axis=0).astype(np.float64) @ (weight != 0).astype(np.float64) > 0
-        return np.where(unsure, 0.0, common_unit(self.box.lo, weight))
+        return Affine(made.box, centre, tied, own, made.grain)
 
     def sums(self, weight: Array) -> Real:
-        """x @ weight in real numbers, bounded by the form, or exact where all terms are known."""
+        """x @ weight in real numbers, bounded by the form and the grain of its terms."""
         sizes = np.abs(weight)
         off = affine_error(self.reach @ sizes, len(weight))
         radius = summed_up(self.read(weight), self.own @ sizes, off)
         made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
-        return known_sums(self.box, weight, self.grain(weight), made)
+        return snapped(made, dividing(self.grain, weight))
 
     def summary(self, weight: Array) -> Real:
         """Side by side: x @ weight, the size of its terms (as upper ends), and their common unit."""
         size = self.box.size @ np.abs(weight)
-        grain = point(self.grain(weight)).spread(*size.shape)
+        grain = point(dividing(self.grain, weight)).spread(*size.shape)
         return joined([self.sums(weight), Real(-size, size), grain], axis=1)
 
     def leads(self, rows: Integers, units: Integers) -> Array:
@@ -143,7 +138,7 @@ class Affine:
         """LayerNorm of these numbers, without the mean; its error is added to ``own``."""
         own = ample(self.own * np.abs(norm.scale) + norm.error(self.box.size))
         box = norm.apart(self.box, np.zeros(1)).part
-        return Affine(box, self.centre * norm.scale, self.tied * norm.scale, own)
+        return Affine(box, self.centre * norm.scale, self.tied * norm.scale, own, np.zeros(len(norm.scale)))
 
     def plus(self, fmt: Format, stream: "Affine", place: Integers, keep: Array) -> "Affine":
         """Adds the residual stream: it has the same symbols as these sums, so shared errors can cancel."""
@@ -151,22 +146,26 @@ class Affine:
             return self
         kept = Real(stream.box.lo[:, place] * keep, stream.box.hi[:, place] * keep)
         box = fmt.add(whole(kept), whole(self.box)).part
-        off = fmt.off_sum(kept.size, self.box.size)
+        grain = np.minimum(self.grain, np.where(keep > 0, stream.grain[place], np.inf))
+        exact = fmt.outer.holds(grain, ample(kept.size + self.box.size))
+        off = np.where(exact, 0.0, fmt.off_sum(kept.size, self.box.size))
         tied = self.tied.copy()
         tied[: len(stream.tied)] += stream.tied[:, :, place] * keep
         centre = self.centre + stream.centre[:, place] * keep
         old = self.own + stream.own[:, place] * keep
         own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(keep))
-        return Affine(box, centre, tied, old + 2 * off + own).shared()
+        grain = np.where(exact.all(axis=0), grain, 0.0)
+        return Affine(box, centre, tied, old + 2 * off + own, grain).shared()
 
     def opened(self) -> "Affine":
         """Turns the own error of each unit into a symbol, so that later sums share it."""
         tied = np.concatenate([self.tied, diagonal(self.own)])
-        return Affine(self.box, self.centre, tied, np.zeros_like(self.own))
+        return replace(self, tied=tied, own=np.zeros_like(self.own))
 
     def chosen(self, units: Integers) -> "Affine":
         """Some of the units."""
-        return Affine(self.box[:, units], self.centre[:, units], self.tied[..., units], self.own[:, units])
+        parts = (part[..., units] for part in (self.centre, self.tied, self.own, self.grain))
+        return Affine(self.box[:, units], *parts)
 
     def trimmed(self, stream: "Affine") -> tuple["Affine", "Affine"]:
         """Both forms without the symbols that neither of them uses."""
@@ -184,14 +183,25 @@ def beside(units: Affine, stream: Affine) -> Affine:
     centre, own = (
         np.concatenate(both, axis=1) for both in ((units.centre, stream.centre), (units.own, stream.own))
     )
-    return Affine(joined([units.box, stream.box], axis=1), centre, tied, own)
+    grain = np.concatenate([units.grain, stream.grain])
+    return Affine(joined([units.box, stream.box], axis=1), centre, tied, own, grain)
 
 
-def entering(box: Real) -> Affine:
-    """The form of inputs: one symbol for each that is not known."""
-    centre = (box.lo + box.hi) / 2
-    radius = ample(np.maximum(box.hi - centre, centre - box.lo))
-    return Affine(box, centre, diagonal(radius), np.zeros_like(radius))
+def entering(box: Real, grain: Array | float = 0.0) -> Affine:
+    """The form of inputs: one symbol for each that is not known, and is a multiple of ``grain`` then."""
+    centre = np.where(box.known, box.lo, (box.lo + box.hi) / 2)
+    radius = np.where(box.known, 0.0, ample(np.maximum(box.hi - centre, centre - box.lo)))
+    every = np.where(box.known, lowest_bit(box.lo), grain).min(axis=0, initial=np.inf)
+    return Affine(box, centre, diagonal(radius), np.zeros_like(radius), every)
+
+
+def snapped(box: Real, grain: Array) -> Real:
+    """The multiples of the grain in a box: quotients by a power of two are exact, up to 2^52 of them."""
+    some = (grain > 0) & np.isfinite(grain) & ~box.known
+    some = some & (box.size < np.where(some, grain, 1.0) * 2.0**52)
+    step = np.where(some, grain, 1.0)
+    lo, hi = np.ceil(box.lo / step) * step, np.floor(box.hi / step) * step
+    return Real(lo, hi).where(some & (lo <= hi), box)
 
 
 def mirrors(into: Array, out: Array) -> Integers:

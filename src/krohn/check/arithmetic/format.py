@@ -20,7 +20,7 @@ from krohn.check.arithmetic.real import (
     Real,
     Rounding,
     ample,
-    common_unit,
+    dividing,
     ends,
     joined,
     lowest_bit,
@@ -206,7 +206,8 @@ class Format:
         """Sums of known multiples of one power of two that stay below 2^bits of them."""
         moving = ~box.part.known | (np.broadcast_to(box.beyond, box.part.lo.shape) != 0)
         steady = moving.astype(np.float64) @ (weight != 0).astype(np.float64) == 0
-        unit = np.minimum(common_unit(np.where(moving, 0.0, box.part.lo), weight), lowest_bit(offset))
+        least = lowest_bit(np.where(moving, 0.0, box.part.lo)).min(axis=0, initial=np.inf)
+        unit = np.minimum(dividing(least, weight), lowest_bit(offset))
         out: Flags = steady & self.inner.holds(unit, size)
         return out
 

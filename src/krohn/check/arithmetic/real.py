@@ -262,18 +262,12 @@ def lowest_bit(numbers: Array) -> Array:
     return out
 
 
-def common_unit(values: Array, matrix: Array) -> Array:
-    """Per column: the largest power of two dividing all terms of values @ matrix; infinity if all are 0."""
-    there, least = matrix != 0, lowest_bit(values).min(axis=0, initial=np.inf)
-    terms = np.where(there, least[:, None] * np.where(there, lowest_bit(matrix), 1.0), np.inf)
+def dividing(unit: Array, matrix: Array) -> Array:
+    """Per column of x @ matrix: a power of two dividing all terms if x[i] is a multiple of ``unit[i]``."""
+    there = matrix != 0
+    terms = np.where(there, unit[:, None] * np.where(there, lowest_bit(matrix), 1.0), np.inf)
     out: Array = terms.min(axis=0, initial=np.inf)
     return out
-
-
-def known_sums(values: Real, matrix: Array, unit: Array, otherwise: Real) -> Real:
-    """values @ matrix where all terms are known multiples of ``unit`` and float64 holds them all."""
-    exact = OWN.holds(unit, values.size @ np.abs(matrix))
-    return point(values.lo @ matrix).where(exact, otherwise)
 
 
 def affine_error(size: Array, terms: int) -> Array:

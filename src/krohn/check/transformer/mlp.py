@@ -223,11 +223,17 @@ Terms = tuple[Integers, Integers, Array]
 
 
 def run_strand(
-    setting: Setting, strand: Strand, box: Real, terms: Terms | None = None, first: int = 0
+    setting: Setting,
+    strand: Strand,
+    box: Real,
+    terms: Terms | None = None,
+    first: int = 0,
+    grain: Array | float = 0.0,
 ) -> Real:
     """The outputs of a strand for rows of boxes: equal rows are run once, in batches.
 
-    With ``first``, the boxes are the sums of the stage before it, not yet activated.
+    With ``first``, the boxes are the sums of the stage before it, not yet activated. ``grain``: a power of
+    two that divides each input, where it is known; 0: none.
     """
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half = box.lo.shape[1]
@@ -236,17 +242,17 @@ def run_strand(
     parts, rows = [], max(1, BLOCK // held)
     for start in range(0, max(len(boxes), 1), rows):
         part, left = boxes[start : start + rows], setting.budget.left
-        form = form_of(setting, strand, Real(part[:, :half], part[:, half:]), terms, first)
+        form = entering(Real(part[:, :half], part[:, half:]), grain)
+        form = form_of(setting, strand, form, terms, first)
         parts.append(form.box if terms is None else form.summary(terms[2]))
         more = max(0, len(boxes) - start - rows) / max(1, len(part))
         setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
     return joined(parts)[back]
 
 
-def form_of(setting: Setting, strand: Strand, box: Real, terms: Terms | None, first: int = 0) -> Affine:
-    """The outputs of a strand for rows of boxes, as affine forms; or the units and channels in ``terms``."""
-    fmt, ends = setting.fmt, len(strand.stages)
-    form = stream = entering(box)
+def form_of(setting: Setting, strand: Strand, form: Affine, terms: Terms | None, first: int = 0) -> Affine:
+    """The outputs of a strand for rows of forms; or the units and channels in ``terms``."""
+    fmt, ends, stream, rows = setting.fmt, len(strand.stages), form, len(form.box)
 
     def activated(index: int, form: Affine, stream: Affine) -> tuple[Affine, Affine]:
         """The units of a hidden stage, from its sums."""
@@ -266,7 +272,7 @@ def form_of(setting: Setting, strand: Strand, box: Real, terms: Terms | None, fi
                 require(inside_it, "the stream between two blocks leaves what LayerNorm was bounded for")
             form = form if stage.norm is None else form.normed(stage.norm)
             each = 4 * (1 + len(form.tied)) + len(stage.weight) / 4  # products are cheaper than the rest
-            setting.budget.spend(each * len(box) * len(stage.bias), "MLP rows")
+            setting.budget.spend(each * rows * len(stage.bias), "MLP rows")
             form = form.linear(fmt, stage.weight, stage.bias, stage.norm)
             if stage.keep is not None:
                 form = form.plus(fmt, stream, stage.place, stage.keep)

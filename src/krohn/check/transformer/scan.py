@@ -3,28 +3,30 @@
 Claim at a moment. Letters and padding stand for maps of n points. At every position t, m being the
 composition of what stands at positions t - w + 1 ... t (nothing stands before position 0), channel
 ``channels[p]`` is in row m(p) of the boxes for every point p, and any other channel in every row, plus its
-position code. All maps are covered at once: a unit sees few points, so n or n² cases decide what it adds.
+position code. All maps are covered at once: n² cases decide what a channel holds after a layer.
 
 An MLP that composes more than two windows does it in pairs, pairs of pairs and so on. Between two rounds
 some hidden units hold the maps as channels do, and nothing else of that layer is read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.check.arithmetic.finite import finite_attention, finite_mlp
 from krohn.check.arithmetic.format import Box, whole
-from krohn.check.arithmetic.real import Array, Integers, Real, hull
+from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.composition import LEFT, OWN_WINDOW, Source, composed, kept_by, numbers_of
 from krohn.check.transformer.head_rules import Look, lead_back
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.mlp import run_block, run_strand
 from krohn.check.transformer.readout import decode
-from krohn.check.transformer.strands import Chain, chain_of, strand_to, strands, untouched
+from krohn.check.transformer.strands import Chain, Strand, chain_of, strand_to, strands, untouched
 from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 
@@ -71,11 +73,11 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
     require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
     require(moment.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
-    moment, window = replace(moment, box=_by_value(moment.box, scan)), 1
+    moment, window, known = replace(moment, box=_by_value(moment.box, scan)), 1, dict[bytes, Real]()
     setting.note("embedding", _holding(moment, scan.channels[0], 1))
     for number, layer in enumerate(network.layers, 1):
         with inside(f"layer {number}", number):
-            moment, windows = compose(setting, moment, layer, scan, number, window)
+            moment, windows = compose(setting, moment, layer, scan, number, window, known)
             window *= windows
             setting.note(f"layer.{number - 1}.stream", _holding(moment, scan.channels[number], window))
     with inside("read-out", len(network.layers) + 1):
@@ -105,13 +107,11 @@ def _by_value(box: Real, scan: Scan) -> Real:
 
 # Rule: a layer of a scan.
 # Hypotheses: each head that writes looks a whole number of windows back, and its position leads whatever is
-# there; it takes one point to a channel, and no channel gets two maps; a unit of the MLP sees at most two
-# points; every number is finite, read or not.
-# Conclusion: if channel p held m(p) for windows of w positions, it does for windows of w times as many.
-# Why: for window maps l (left) and o (own), channel q must hold o(l(q)). What units add to it depends on
-# l(q) = x and o(x) = y through the points they see: n² cases, and for each the hull over all other points.
+# there; it takes one point to a channel, and no channel gets two maps; every number is finite, read or not.
+# Conclusion: if channel p held m(p) for windows of w positions, it does for windows of several times as many.
+# Why: for window maps l (left) and o (own), channel q must hold o(l(q)), and n² cases decide what it holds.
 def compose(
-    setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int
+    setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int, known: "Known"
 ) -> tuple[Moment, int]:
     """One layer: heads fetch their own or earlier windows, the MLP composes them; and how many they are."""
     points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
@@ -143,7 +143,7 @@ def compose(
     windows = 1 + max((back for back, _ in held.values()), default=0)
     mixed = Holding(there.box, there.places, there.pads, held, window, windows)
     setting.note(f"layer.{number - 1}.mixed", mixed)
-    return _in_rounds(setting, there, layer, mixed, scan, number), windows
+    return _in_rounds(setting, there, layer, mixed, scan, number, known), windows
 
 
 def _windows_back(look: Look, window: int, taken: set[int]) -> int:
@@ -164,41 +164,56 @@ def _windows_back(look: Look, window: int, taken: set[int]) -> int:
 
 
 def _in_rounds(
-    setting: Setting, moment: Moment, layer: Layer, mixed: Holding, scan: Scan, number: int
+    setting: Setting,
+    moment: Moment,
+    layer: Layer,
+    mixed: Holding,
+    scan: Scan,
+    number: int,
+    known: "Known",
 ) -> Moment:
     """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
-    held, windows, rounds = mixed.held, mixed.windows, 0
     norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
     finite_mlp(setting, moment.anywhere, layer, norm)
     chain, channels, quiet = chain_of((layer,), [norm]), scan.channels[number], untouched((layer,))
-    coded, pads, first, known = moment.box + moment.codes, moment.pads, 0, dict[Key, tuple[Real, Real]]()
+    held, first = replace(mixed, box=moment.box + moment.codes), 0
     for stage, units in scan.cuts[number - 1] if scan.cuts else ():
-        _require_cut(chain, first, stage, units, ((windows + 1) // 2, len(channels)))
-        made = [
-            _one_window(setting, chain[first:stage], ends, (coded, pads, held), (2 * i, windows), known)
-            for i, ends in enumerate(units)
-        ]
-        width = len(chain[stage - 1].bias)
-        coded, pads = (_side_by_side([both[side] for both in made], units, width) for side in (0, 1))
-        held = {int(unit): (i, p) for i, row in enumerate(units) for p, unit in enumerate(row)}
-        first, windows, rounds = stage, len(units), rounds + 1
-        after = replace(mixed, box=coded, places=0 * coded.lo[:1], pads=pads, held=held, rounds=rounds)
-        setting.note(f"layer.{number - 1}.mlp.{stage - 1}", after)
-    require(windows <= 2, f"{windows} windows are composed at once")
-    sources = _named(held, range(len(coded.lo[0])), 0, windows)
+        _require_cut(chain, first, stage, units, ((held.windows + 1) // 2, len(channels)))
+        held = _one_round(setting, chain[first:stage], held, units, known)
+        setting.note(f"layer.{number - 1}.mlp.{stage - 1}", replace(held, windows=mixed.windows))
+        first = stage
+    require(held.windows <= 2, f"{held.windows} windows are composed at once")
     rest = chain
     if first:
-        require(quiet | (kept_by(chain[-1]) == 0), "a map is added to what its channel held before")
+        require(quiet | (layer.keep_mlp == 0), "a map is added to what its channel held before")
         rest = (*chain[first:-1], replace(chain[-1], keep=None))
-    made_box = composed(setting, coded, rest, channels, sources, alone=windows == 1)
-    padding = run_block(setting, strands(rest, quiet), pads, moment.pads)
-    kept = moment.box.over(0).spread(*made_box.lo.shape)
-    box = kept.where(np.broadcast_to(quiet, made_box.lo.shape), made_box)
-    return replace(moment, box=box, pads=padding, places=moment.places * quiet)
+    kept = moment.box.over(0).spread(*moment.box.lo.shape)
+    lo, hi, point_of = kept.lo.copy(), kept.hi.copy(), {int(c): q for q, c in enumerate(channels)}
+    for channel in np.flatnonzero(~quiet).tolist():
+        q = point_of.get(channel)
+        ways = _one(held, held.held.get(channel)) if q is None else _pairs(held, 0, q)
+        made = _by_cases(setting, rest, channel, held, ways, known)
+        made = made.over(0) if q is None else made
+        lo[:, channel], hi[:, channel] = made.lo, made.hi
+    pads = run_block(setting, strands(rest, quiet), held.pads, moment.pads)
+    return replace(moment, box=Real(lo, hi), pads=pads, places=moment.places * quiet)
 
 
-Key = tuple[object, ...]
-"""All numbers that the composition of a window depends on: equal windows are run once."""
+def _one_round(setting: Setting, chain: Chain, held: Holding, units: Integers, known: "Known") -> Holding:
+    """What the units of a cut hold; the others, which nothing reads, count as 0."""
+    width = len(chain[-1].bias)
+    box, pads = (
+        Real(np.zeros((rows, width)), np.zeros((rows, width))) for rows in map(len, (held.box, held.pads))
+    )
+    for window, row in enumerate(units):
+        for q, unit in enumerate(row.tolist()):
+            made = _by_cases(setting, chain, unit, held, _pairs(held, 2 * window, q), known).positive()
+            box.lo[:, unit], box.hi[:, unit] = made.lo, made.hi
+        strand = strand_to(chain, len(chain), row)
+        padding = run_strand(setting, strand, held.pads[:, strand.inputs]).positive()
+        pads.lo[:, strand.outputs], pads.hi[:, strand.outputs] = padding.lo, padding.hi
+    points = {int(unit): (i, q) for i, row in enumerate(units) for q, unit in enumerate(row)}
+    return Holding(box, 0 * box.lo[:1], pads, points, held.size, len(units), held.rounds + 1)
 
 
 def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: tuple[int, int]) -> None:
@@ -212,42 +227,65 @@ def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: t
     require(not chain[stage].weight[others].any(), "a unit that holds no map is read after a round")
 
 
-def _one_window(
-    setting: Setting,
-    chain: Chain,
-    ends: Integers,
-    before: tuple[Real, Real, Held],
-    own: tuple[int, int],
-    known: dict[Key, tuple[Real, Real]],
-) -> tuple[Real, Real]:
-    """The boxes of the units ``ends``, one per point of a window, after a round; also those of padding."""
-    strand = strand_to(chain, len(chain), ends)
-    (coded, pads, held), columns, places = before, strand.inputs, np.searchsorted(strand.outputs, ends)
-    sources = _named(held, columns, *own)
-    parts = [*numbers_of(strand), coded.lo[:, columns], coded.hi[:, columns], pads.lo[:, columns]]
-    parts += [pads.hi[:, columns], places]
-    alone = own[0] + 1 == own[1]
-    key = (alone, tuple(sorted(sources.items())), *((part.shape, part.tobytes()) for part in parts))
+@dataclass(frozen=True)
+class Ways:
+    """Cases: ``values`` of the new map, and by (window, point) the row that a column is in; -1: any row."""
+
+    values: Integers
+    rows: dict[tuple[int, int], Integers]
+
+
+# Rule: cases for a point q of two windows, left and own.
+# Hypotheses: none. Conclusion: the cases left(q) = x, own(x) = y, for all x and y, cover all pairs of maps,
+# and in each the composition sends q to y. Why: whatever left(q) and own of it are, they are some x and y.
+def _pairs(held: Holding, own: int, q: int) -> Ways:
+    """The cases when window ``own`` and the one before it are composed; without one before it, it stays."""
+    points = len(held.box)
+    if own + 1 == held.windows:
+        return Ways(np.arange(points), {(own, q): np.arange(points)})
+    x, y = np.divmod(np.arange(points * points), points)
+    return Ways(y, {**{(own, p): np.where(x == p, y, -1) for p in range(points)}, (own + 1, q): x})
+
+
+def _one(held: Holding, source: tuple[int, int] | None) -> Ways:
+    """The cases for a column that holds no map afterwards: by the value that it holds now, if it does."""
+    values = np.arange(len(held.box))
+    return Ways(values, {} if source is None else {source: values})
+
+
+Known = dict[bytes, Real]
+"""Columns that were run, by the SHA-256 of all that is run: points and layers are often treated alike."""
+
+
+def _numbers(strand: Strand) -> Iterator[npt.NDArray[Any]]:
+    """All parameters that the units of a strand are computed from."""
+    for stage in strand.stages:
+        parts = (stage.weight, stage.bias, stage.sine, stage.keep, stage.place)
+        yield from (np.zeros(0) if part is None else part for part in parts)
+        if (norm := stage.norm) is not None:
+            yield from (norm.scale, norm.alike, norm.own, norm.faint, np.array(norm.mean))
+
+
+# Rule: a column, case by case.
+# Hypotheses: the cases cover all maps. Conclusion: where the new map has value y, the unit is in the hull of
+# the cases with value y. Why: a case is a row of boxes, and rows are run by the network's own matrices;
+# columns that the case sets are in their row, others in the hull of theirs, whatever the maps do elsewhere.
+def _by_cases(setting: Setting, chain: Chain, unit: int, held: Holding, ways: Ways, known: Known) -> Real:
+    """[value]: what one unit (or channel) holds after some stages."""
+    strand = strand_to(chain, len(chain), np.array([unit]))
+    columns, any_row = strand.inputs, np.full(len(ways.values), -1)
+    setting.budget.spend(float(len(any_row)) * (1 + len(columns)), "cases")
+    sources = (held.held.get(column) for column in columns.tolist())
+    rows = [any_row if source is None else ways.rows.get(source, any_row) for source in sources]
+    chosen, box = np.stack([any_row, *rows], axis=1)[:, 1:], held.box[:, columns]
+    grain = np.where(box.known, lowest_bit(box.lo), 0.0).min(axis=0)
+    parts = [*_numbers(strand), box.lo, box.hi, chosen, ways.values]
+    key = sha256(b"".join(f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in parts)).digest()
     if key not in known:
-        box = composed(setting, coded[:, columns], strand.stages, places, sources, alone=alone)
-        padding = run_strand(setting, strand, pads[:, columns])
-        known[key] = box[:, places].positive(), padding[:, places].positive()
+        case = box[np.maximum(chosen, 0), np.arange(len(columns))]
+        case = case.where(chosen >= 0, box.over(0).spread(*chosen.shape))
+        known[key] = hull(run_strand(setting, strand, case, grain=grain)[:, 0], ways.values)
     return known[key]
-
-
-def _side_by_side(parts: list[Real], units: Integers, width: int) -> Real:
-    """The boxes of the units of all windows; the other units, which nothing reads, count as 0."""
-    lo, hi = (np.zeros((len(parts[0].lo), width)) for _ in range(2))
-    for row, part in zip(units, parts, strict=True):
-        lo[:, row], hi[:, row] = part.lo, part.hi
-    return Real(lo, hi)
-
-
-def _named(held: Held, columns: Iterable[int], own: int, windows: int) -> dict[int, Source]:
-    """The window and point that each column holds when window ``own`` and the one before it are composed."""
-    names = {own: LEFT} if own + 1 == windows else {own: OWN_WINDOW, own + 1: LEFT}
-    found = ((n, held[int(column)]) for n, column in enumerate(columns) if int(column) in held)
-    return {n: (names.get(window, f"window {window}"), p) for n, (window, p) in found}
 
 
 def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
