@@ -25,7 +25,7 @@ Algebra
     BarringtonProgram  that word problem
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
-    CHOICES           the values that options of ``compile`` allow
+    choices           the values that an option of ``compile`` may have
     CompiledNetwork   those weights: ``net("abab")``, ``states``, ``accepts``, ``save``, ``export``
     save, load        a network, compiled or recurrent, to and from a directory
     run, explain      the states that a network outputs; what its registers and heads hold on a word
@@ -85,7 +85,7 @@ _PUBLIC = {
     "decompose": "krohn.construct.decomposing:decompose",
     "compile": "krohn.compilation:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
-    "CHOICES": "krohn.construct.request:CHOICES",
+    "choices": "krohn.construct.request:choices",
     "load": "krohn.functions:load",
     "save": "krohn.functions:save",
     "verify": "krohn.proving.verification:verify",

@@ -19,8 +19,9 @@ from krohn.cascade.cascade_data import (
     skeleton_dot,
     state_names,
 )
-from krohn.cascade.decomposition import Decomposition, cascade_picture, pass_report, skeleton_picture
+from krohn.cascade.decomposition import Decomposition, pass_report
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.cascade.pictures import cascade_picture, skeleton_picture
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton, skeleton
 from krohn.construct.decomposing import decompose

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.cli.analyze import holonomy_levels
+from krohn.algebra.analysis_report import holonomy_levels
 from krohn.cli.app import run
 from krohn.cli.barrington import parse_assignment
 from krohn.cli.reproduce import columns_of, depth_table, split_names

@@ -6,7 +6,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from krohn.algebra.green import GreenCounts
+from krohn.algebra.analysis_report import AnalysisReport
+from krohn.algebra.green import Eggbox, GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import Subgroup
@@ -145,6 +146,17 @@ class Analysis:
         assert self.automaton is not None, "an analysis knows its automaton"
         bounds = import_module("krohn.construct.depth_bounds")  # on use: that part depends on this one
         return bounds.depth_bounds(self.automaton, solvable=self.complexity != "NC1-complete")
+
+    def report(self) -> AnalysisReport:
+        """What ``krohn analyze`` prints: ``text()``, ``to_json()`` and ``notes``."""
+        assert self.automaton is not None, "an analysis knows its automaton"
+        return AnalysisReport(self.automaton, self)
+
+    def eggbox(self, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES) -> Eggbox:
+        """Green's classes as a picture; beyond the limits an error."""
+        assert self.automaton is not None, "an analysis knows its automaton"
+        letters = self.automaton.letters
+        return Eggbox(TransitionSemigroup(letters, max_images=max_images, max_classes=max_classes).d_classes)
 
     @property
     def is_quasi_aperiodic(self) -> bool:

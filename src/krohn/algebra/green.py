@@ -243,3 +243,18 @@ def _check_size(parts: Sequence[DClass], max_cells: int) -> None:
             f"an eggbox picture may have at most {max_cells:,} H-classes and this one has {cells:,}: "
             "raise the limit (`max_cells`) or choose a smaller automaton"
         )
+
+
+@dataclass(frozen=True)
+class Eggbox:
+    """Green's classes, to be drawn."""
+
+    parts: Sequence[DClass]
+
+    def text(self) -> str:
+        """In characters."""
+        return eggbox_text(self.parts)
+
+    def svg(self) -> str:
+        """As an SVG document."""
+        return eggbox_svg(self.parts)

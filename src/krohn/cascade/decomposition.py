@@ -1,163 +1,22 @@
 """The result of ``krohn.decompose``: a proved plan, its baseline, what each pass saved, and pictures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
-from krohn.base.svg import Canvas, fitted, text_width
-from krohn.cascade.cascade_data import edges_below, plan_as_dict
+from krohn.base.notebook import table
+from krohn.cascade.cascade_data import plan_as_dict, plan_dot
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
+from krohn.cascade.pictures import cascade_picture, skeleton_picture
 from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
-from krohn.cascade.skeleton import SetClass, Skeleton
+from krohn.cascade.skeleton import skeleton
 from krohn.errors import counted
-
-_ROW, _GAP, _LEFT, _TOP, _CHIP = 84.0, 22.0, 70.0, 46.0, 24.0
-_MAX_TILES, _MAX_NAMES, _MAX_DOTS = 12, 10, 12
-_GROUP, _RESET, _COUNTER, _INK, _FAINT = "#d6e6f5", "#fbe3cc", "#d8ead2", "#222222", "#777777"
-
-
-def cascade_picture(plan: Plan) -> str:
-    """One row per level: each component with its tiles as dots, its group and the group's simple factors."""
-    rows = [[part for part in plan.components if part.level == level] for level in range(plan.levels)]
-    box = max([150.0, *(text_width(line, 12) + 24 for part in plan.components for line in _lines(part))])
-    canvas = Canvas(0, 0)
-    name = plan.automaton.name or f"{plan.automaton.num_states} states"
-    canvas.text(0, 20, f"{name}: {plan.levels} level{'s' * (plan.levels != 1)}", size=15, fill=_INK)
-    widest = max((len(row) for row in rows), default=1) * (box + _GAP) - _GAP
-    top = _TOP
-    for level, row in enumerate(rows):
-        tallest = max(_height(part) for part in row)
-        canvas.text(-widest / 2 - 22, top + 30, str(level), size=13, fill=_FAINT)
-        left = -(len(row) * (box + _GAP) - _GAP) / 2
-        for index, part in enumerate(row):
-            _component(canvas, left + index * (box + _GAP), top, box, part)
-        if level + 1 < len(rows):
-            canvas.arrow(0, top + tallest + 3, 0, top + tallest + 22, stroke=_FAINT)
-        top += tallest + 24
-    _legend(canvas, top)
-    canvas.crop(14)
-    return canvas.render(paper="#ffffff", title=f"Cascade of {name}")
-
-
-def _lines(part: Component) -> tuple[str, str]:
-    group = (
-        part.group if part.group_order > 1 else part.kind if part.kind != "permutation-reset" else "memory"
-    )
-    return f"{counted(part.tiles, 'tile')} · {group}", "resets" if part.has_resets else "no resets"
-
-
-def _chips(part: Component) -> tuple[str, ...]:
-    """The group's simple factors, if it is not simple itself."""
-    return part.factors if len(part.factors) > 1 else ()
-
-
-def _height(part: Component) -> float:
-    return 60 + _CHIP * len(_chips(part)) + (8 if _chips(part) else 0)
-
-
-def _component(canvas: Canvas, left: float, top: float, box: float, part: Component) -> None:
-    fill = _COUNTER if part.kind == "clamped counter" else _GROUP if part.group_order > 1 else _RESET
-    canvas.rect(left, top, box, _height(part), rx=7, fill=fill, stroke=_INK)
-    canvas.title(f"level {part.level}: {part.tiles} tiles, group {part.group} of order {part.group_order}")
-    _dots(canvas, left + 12, top + 15, box - 24, part.tiles)
-    upper, lower = _lines(part)
-    canvas.text(left + box / 2, top + 33, upper, size=12, fill=_INK)
-    canvas.text(left + box / 2, top + 50, lower, size=10, fill=_FAINT)
-    for index, factor in enumerate(_chips(part)):
-        y = top + 62 + _CHIP * index
-        canvas.rect(left + 10, y, box - 20, _CHIP - 4, rx=5, fill="white", stroke=_FAINT)
-        canvas.text(left + 20, y + _CHIP / 2 - 2, factor, size=11, fill=_INK, text_anchor="start")
-        if factor[:1] == "C" and factor[1:].isdigit():
-            _dots(canvas, left + 62, y + _CHIP / 2 - 2, box - 84, int(factor[1:]))
-
-
-def _dots(canvas: Canvas, left: float, y: float, width: float, count: int) -> None:
-    """One dot per state, with an ellipsis if there are too many."""
-    shown = count if count <= _MAX_DOTS else _MAX_TILES - 1
-    step = width / max(min(count, _MAX_DOTS), 1)
-    for index in range(shown):
-        canvas.circle(left + step * (index + 0.5), y, 4, fill="white", stroke=_INK)
-    if count > shown:
-        canvas.text(left + step * (shown + 0.5), y, "…", size=11, fill=_INK)
-
-
-def _legend(canvas: Canvas, top: float) -> None:
-    entries = ((_GROUP, "group"), (_RESET, "memory"), (_COUNTER, "clamped counter"))
-    left = -140.0
-    for fill, text in entries:
-        canvas.rect(left, top, 12, 12, fill=fill, stroke=_INK)
-        canvas.text(left + 17, top + 6, text, size=11, text_anchor="start", fill=_INK)
-        left += 40 + text_width(text, 11)
-
-
-def skeleton_picture(frame: Skeleton) -> str:
-    """The classes by level, each by its representative; lines to the classes of tiles, dashed to images."""
-    rows = [[part for part in frame.classes if part.level == level] for level in range(frame.num_levels)]
-    box = max(
-        60.0 + 7.0 * min(_MAX_NAMES, frame.automaton.num_states) * _name_width(frame),
-        *(text_width(_counts(part), 10) + 12 for part in frame.classes),
-    )
-    widest = max((len(row) for row in rows), default=1)
-    width = max(260.0, 2 * _LEFT + widest * (box + _GAP))
-    canvas = Canvas(width, _TOP + max(1, len(rows)) * _ROW + 10)
-    title = frame.automaton.name or f"{frame.automaton.num_states} states"
-    canvas.text(width / 2, 20, f"Skeleton of {title}: {counted(frame.num_sets, 'set')}", size=15, fill=_INK)
-    places = _places(rows, width, box)
-    for part in frame.classes:
-        _edges(canvas, frame, part, places)
-    for part in frame.classes:
-        _set_class(canvas, frame, part, places[part.number], box)
-    for level in range(len(rows)):
-        canvas.text(_LEFT / 3, _TOP + level * _ROW + 25, str(level), size=13, fill=_FAINT)
-    return canvas.render()
-
-
-def _name_width(frame: Skeleton) -> float:
-    return min(6, max(len(name) for name in frame.automaton.state_names)) + 1.2
-
-
-def _places(rows: Sequence[Sequence[SetClass]], width: float, box: float) -> dict[int, tuple[float, float]]:
-    """Midpoint of the upper edge of every class."""
-    places = {}
-    for level, row in enumerate(rows):
-        left = (width - len(row) * (box + _GAP) + _GAP) / 2 + box / 2
-        for index, part in enumerate(row):
-            places[part.number] = (left + index * (box + _GAP), _TOP + level * _ROW)
-    return places
-
-
-def _edges(canvas: Canvas, frame: Skeleton, part: SetClass, places: dict[int, tuple[float, float]]) -> None:
-    x, y = places[part.number]
-    tiles, images = edges_below(frame, part)
-    for below in tiles:
-        canvas.line(x, y + 50, *places[below], stroke=_INK, stroke_width=1.2)
-    for below in images:
-        canvas.line(x, y + 50, *places[below], stroke=_FAINT, stroke_dasharray="4 3")
-
-
-def _set_class(
-    canvas: Canvas, frame: Skeleton, part: SetClass, place: tuple[float, float], box: float
-) -> None:
-    x, y = place
-    canvas.rect(x - box / 2, y, box, 50, rx=7, fill=_GROUP if part.generators else "white", stroke=_INK)
-    names = [frame.automaton.state_names[state] for state in frame.states(part.representative)]
-    shown = ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
-    canvas.title(", ".join(names))
-    inside, size = fitted(f"{{{shown}}}", box - 10, 12)
-    canvas.text(x, y + 17, inside, size=size, fill=_INK)
-    canvas.text(x, y + 36, _counts(part), size=10, fill=_FAINT)
-
-
-def _counts(part: SetClass) -> str:
-    sets = counted(len(part.members), "set")
-    order = part.group.order
-    group = f" · |G| = {order}" if order > 1 else ""
-    return f"{sets} · {counted(len(part.tiles), 'tile')}{group}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +46,8 @@ class Decomposition:
         is_complete: whether the search finished within its budget.
         layers: layers of the plan's network under ``mask``; None if it has no network.
         mask: ``causal`` or ``strict``.
+        is_plain: whether it is the holonomy cascade itself, not shortened.
+        effort: how hard was searched.
     """
 
     automaton: Semiautomaton
@@ -196,6 +57,8 @@ class Decomposition:
     is_complete: bool = True
     layers: int | None = None
     mask: str = "causal"
+    is_plain: bool = False
+    effort: float = 1.0
 
     def __repr__(self) -> str:
         counted = {"level": self.levels, "component": len(self.components), "layer": self.layers}
@@ -268,11 +131,50 @@ class Decomposition:
         }
 
     @cached_property
-    def _svg(self) -> str:
+    def rival(self) -> Any:
+        """The plan of fewer layers that ``krohn compile`` prefers; ``None`` if it takes this cascade."""
+        if self.is_plain:
+            return None
+        compiling = import_module("krohn.construct.compiling")  # on use: that part depends on this one
+        request = import_module("krohn.construct.request").Request
+        return compiling.shallower(
+            request(self.automaton, 1, mask=self.mask, effort=self.effort), self.layers
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """``as_dict``, and the plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
+        if self.rival is not None:
+            plan = {"method": self.rival.method, "layers": self.rival.layers, "plan": list(self.rival.lines)}
+        else:
+            method = "scan" if self.layers is None else "cascade"
+            plan = {
+                "method": method,
+                "layers": self.layers,
+                "plan": [node.title for _, node in self.plan.walk()],
+            }
+        return {**self.as_dict(), "compiled": plan}
+
+    def text(self) -> str:
+        """Levels and layers, the plan, its components, and what each pass saved."""
+        return _text(self)
+
+    def dot(self) -> str:
+        """The skeleton or the plan for Graphviz."""
+        return plan_dot(self.plan)
+
+    @cached_property
+    def svg(self) -> str:
+        """The cascade, drawn."""
         return cascade_picture(self.plan)
 
+    def skeleton_svg(self, max_sets: int) -> str:
+        """The skeleton, image sets by level, drawn."""
+        plain = self.cascade
+        frame = skeleton(self.automaton, max_sets=max_sets) if plain is None else plain.skeleton
+        return skeleton_picture(frame)
+
     def _repr_svg_(self) -> str:
-        return self._svg
+        return self.svg
 
 
 def pass_report(name: str, before: Plan, after: Plan) -> PassReport:
@@ -284,3 +186,52 @@ def pass_report(name: str, before: Plan, after: Plan) -> PassReport:
 
 def _finite(layers: int) -> int | None:
     return layers if layers < UNSOLVABLE_LAYERS else None
+
+
+def _layers(result: Decomposition) -> Iterator[str]:
+    """The layers of what krohn compile builds; then those of the cascade, if it builds another network."""
+    rival = result.rival
+    if rival is not None:
+        layers, seen = counted(rival.layers, "layer"), "; then ".join(rival.lines)
+        yield f"network      {layers}, not by this cascade: {seen}"
+    if result.layers is None:
+        yield "network      a scan, whose layers grow with the word: a group of the cascade is not solvable"
+    elif rival is None:
+        yield f"network      {counted(result.layers, 'layer')} with a {result.mask} mask, by this cascade"
+    else:
+        yield f"cascade      would take {counted(result.layers, 'layer')} with a {result.mask} mask"
+
+
+def _text(result: Decomposition) -> str:
+    plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
+    name = result.automaton.name or "the automaton"
+    levels = counted(result.levels, "level")
+    head = f"{name}: a cascade of {levels}{plain}, proved to cover the automaton"
+    parts = ["\n".join([head, *_layers(result)])]
+    parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
+    rows = [
+        (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
+        for part in result.components
+    ]
+    parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
+    if result.passes:
+        parts.append(_explained(result))
+    if not result.is_complete:
+        parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
+    return "\n\n".join(parts)
+
+
+def _explained(result: Decomposition) -> str:
+    rows = [
+        (
+            report.name,
+            report.levels,
+            "-" if report.layers is None else report.layers,
+            report.levels_saved,
+            report.layers_saved,
+        )
+        for report in result.passes
+    ]
+    return "The cascade after each pass:\n" + table(
+        ("pass", "levels", "layers", "levels saved", "layers saved"), rows
+    )

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,14 @@ def _names_automaton(text: str) -> bool:
         return False
 
 
+def default_of(function: Callable[..., Any], parameter: str) -> Any:
+    """What a public function takes if nothing else is said."""
+    return signature(function).parameters[parameter].default
+
+
 def choice(name: str, help: str, default: str | None = None) -> Option:
     """An option whose values are those that a request allows."""
-    values = click.Choice([value for value in krohn.CHOICES[name] if value is not None])
+    values = click.Choice(krohn.choices(name))
     return click.option(
         f"--{name}", type=values, default=default, show_default=default is not None, help=help
     )

@@ -54,12 +54,12 @@ def decompose(
         cascade = holonomy_cascade(automaton, max_sets=max_sets)
         plan = HolonomyPlan(automaton, cascade)
         layers = cascade.schedule.layers_in_step if cascade.is_solvable else None
-        return Decomposition(automaton, plan, cascade, layers=layers, mask="strict")
+        return Decomposition(automaton, plan, cascade, layers=layers, mask="strict", is_plain=True)
     budget = request.budget()
     base = plain_cascade(automaton, budget, max_sets)
     best, layers = _chosen(request, budget, base)
     reports = _explained(request, base, best) if explain else ()
-    return Decomposition(automaton, best, base, reports, not budget.given_up, layers, mask)
+    return Decomposition(automaton, best, base, reports, not budget.given_up, layers, mask, effort=effort)
 
 
 def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Plan, int | None]:

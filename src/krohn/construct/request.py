@@ -46,6 +46,11 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
 }
 
 
+def choices(option: str) -> tuple[str, ...]:
+    """The values that an option of ``compile`` may have: ``choices("method")``."""
+    return tuple(value for value in CHOICES[option] if value is not None)
+
+
 class TransformerOptions(TypedDict, total=False):
     """Options of a compilation.
 
