@@ -32,7 +32,7 @@ ALIKE = {
 
 ELSEWHERE: dict[str, str] = {
     "zoo.spec": "krohn:zoo",
-    "zoo.svg": "krohn.automata.diagram:diagram",
+    "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",
     "analyze.eggbox": "krohn:Analysis.eggbox",
     "analyze.svg": "krohn:Analysis.eggbox",
@@ -41,26 +41,24 @@ ELSEWHERE: dict[str, str] = {
     "decompose.dot": "krohn:Decomposition.dot",
     "verify.as_argument": "krohn:Verification.argument",
     "verify.out": "krohn:Verification.save",
-    "explain.out": "krohn.network.word_view:write_view",
+    "explain.out": "krohn:CompiledNetwork.view",
     "understand.out": "krohn.lab.interpret.report:write_page",
     "understand.prefixes": "krohn.lab.interpret.prefixes:patch_prefixes",
     "understand.device": "krohn.lab.interpret.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",
     "run.word": "krohn:run",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
-    "sample.out": "krohn.automata.datasets:write_dataset",
+    "sample.out": "krohn.functions:write_sample",
     "card.control": "krohn.lab.cards.control:control",
-    "sample.form": "krohn.automata.language_data:write_language",
-    "sample.export": "krohn.network.gpt2.token_words:token_sampler",
+    "sample.form": "krohn.functions:write_sample",
+    "sample.export": "krohn.functions:write_sample",
     "train.config": "krohn:RunConfig",
     "train.out": "krohn:train",  # directory=
     "train.provable": "krohn.lab.provable.provable_run:make_provable",
     "extract.out": "krohn:dump_automaton",
-    "explore.gallery": "krohn:explore",  # of all names of the zoo
-    "explore.results": "krohn.explorer.trained_results:results_view",
-    "explore.host": "krohn.explorer.server:serve",
-    "explore.port": "krohn.explorer.server:serve",
-    "explore.opens": "krohn.explorer.server:serve",
+    "explore.host": "krohn.functions:serve",
+    "explore.port": "krohn.functions:serve",
+    "explore.opens": "krohn.functions:serve",
     "barrington.assign": "krohn.paper.barrington:BarringtonProgram.accepts",
     "barrington.with_network": "krohn:compile",
     "circuit.target": "krohn:compile",

@@ -1,27 +1,36 @@
 """Public functions that combine several parts, named like the commands."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Word, Words
-from krohn.automata.simulation import checked_words
+from krohn.automata.datasets import Drawing, write_dataset
+from krohn.automata.language_data import loader, write_language
+from krohn.automata.sampling import Sampler
+from krohn.automata.semiautomaton import Semiautomaton, Word, Words
+from krohn.automata.simulation import answer_all, checked_words, states_of_all
 from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
-from krohn.base.notebook import Rows
+from krohn.base.strict_json import short
 from krohn.construct.compiling import compile
+from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
+from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
 from krohn.network.forward import float_name
+from krohn.network.gpt2.token_words import token_sampler
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
@@ -35,6 +44,8 @@ if TYPE_CHECKING:
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
+BATCH_LETTERS = 1 << 16
+"""Letters that a network reads at once."""
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
@@ -80,6 +91,33 @@ def run(
     if not letters.size:
         return letters
     return forward_of(reader, dtype, device, chunks=chunks)(np.atleast_2d(letters)).reshape(letters.shape)
+
+
+def named_states(
+    network: CompiledNetwork | RecurrentNetwork, forward: Forward, batches: Iterable[list[list[int]]]
+) -> Iterator[list[str]]:
+    """Names of the states of words of any lengths, as they come; one too long is refused by its line."""
+    longest = network.length if isinstance(network, CompiledNetwork) else math.inf
+    line = 0
+    for words in batches:
+        for word in words:
+            line += 1
+            if len(word) > longest:
+                raise InvalidInput(
+                    f"words must have at most {longest} letters here; line {line} has {len(word)}; "
+                    f"compile with --length {len(word)} or more"
+                )
+        yield from map(network.names, answer_all(words, lambda batch: forward(batch).tolist(), BATCH_LETTERS))
+
+
+def simulated_names(
+    automaton: Semiautomaton, batches: Iterable[list[list[int]]], *, observe: bool = False
+) -> Iterator[list[str]]:
+    """Names of the states of words of any lengths, or what is observed of them, by the automaton itself."""
+    names = tuple(map(str, automaton.observe or ())) if observe else automaton.state_names
+    for words in batches:
+        for states in states_of_all(automaton, words):
+            yield [names[state] for state in states]
 
 
 def runnable(network: CompiledNetwork | RecurrentNetwork | str | Path) -> CompiledNetwork | RecurrentNetwork:
@@ -136,33 +174,140 @@ def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas
 
 @plainly
 def atlas(
-    states: int, letters: int, *, sample: int | None = None, seed: int = 0, effort: float = 1.0
-) -> Rows[dict[str, Any]]:
+    states: int,
+    letters: int,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    effort: float = 1.0,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> Atlas:
     """All automata of 2 to ``states`` states up to isomorphism, or a sample: rows with class and depth.
 
-    The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them.
+    The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them. ``progress`` is
+    called with how many are done, and of how many.
     """
     if sample is not None:
         chosen = sampled_automata(states, letters, sample, seed)
     else:
         require_listable(states, letters)  # fail before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
-    return Rows([entry.to_json() for entry in atlas_of(chosen, effort)])
+    rows = Atlas([])
+    for entry in atlas_of(chosen, effort):
+        rows.append(entry.to_json())
+        progress(len(rows), len(chosen))
+    return rows
 
 
 @plainly
-def explore(*automata: AutomatonLike, out: str | Path | None = None, length: int = LENGTH) -> Page:
+def explore(
+    *automata: AutomatonLike,
+    out: str | Path | None = None,
+    length: int = LENGTH,
+    gallery: bool = False,
+    results: Sequence[str | Path] = (),
+    server: bool = False,
+    tell: Callable[[str], object] = lambda line: None,
+) -> Page:
     """The page that runs the compiled networks of automata in a browser; written to ``out`` if given.
 
-    A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it.
+    A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it. ``gallery`` adds the 19
+    automata of the paper, ``results`` trained networks from files that ``results.export`` wrote, ``server``
+    what a server needs; ``tell`` is called with a line for each network.
     """
     if out is not None:
         check_page(Path(out))  # fail before the work
-    chosen = [as_automaton(each) for each in automata or ("S4",)]
-    page = Page(render_page({"machines": [build_machine(each, length) for each in chosen]}))
+    wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
+    chosen = [(_shown(each), as_automaton(each)) for each in wanted]
+    trained = _trained([Path(each) for each in results])
+    machines = []
+    for place, (name, automaton) in enumerate(chosen, start=1):
+        tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))
+        machines.append(build_machine(automaton, length))
+    payload = {"machines": machines, "gallery": gallery, "server": server, **trained}
+    page = Page(render_page(payload), tuple(name for name, _ in chosen))
     if out is not None:
         page.save(out)
     return page
+
+
+def _shown(automaton: AutomatonLike) -> str:
+    if not isinstance(automaton, str | Path):
+        return getattr(automaton, "name", "") or "an automaton"
+    return str(automaton) if str(automaton).isprintable() else short(str(automaton))
+
+
+def _trained(paths: list[Path]) -> dict[str, Any]:
+    """The data of trained networks for the page, if there are any."""
+    if not paths:
+        return {}
+    from krohn.lab.experiments.text_form import parse_text
+
+    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    parsed = [parse_text(file) for file in files]
+    if not parsed:
+        raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
+    records = [record for part, _ in parsed for record in part]
+    return {"results": results_view(records, [member for _, part in parsed for member in part])}
+
+
+def serve(page: Page, host: str, port: int, announce: Callable[[str], object]) -> None:
+    """Serves the page until it is interrupted; ``announce`` is called with its address."""
+    from krohn.explorer.server import serve as serve_page
+
+    serve_page(page.html, host, port, announce)
+
+
+@dataclass(frozen=True)
+class WrittenSample:
+    """A data set on disk: what was drawn, and how it is loaded."""
+
+    about: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        return self.about
+
+    def text(self) -> str:
+        """A line, and how a language model's text is loaded."""
+        known = self.about
+        words = counted(known["count"], "word")
+        drawn = f"{words} of length {known['length']:,} ({known['distribution']}) in {known['seconds']:.2f} s"
+        load = f"\nload it: {known['load']}" if "load" in known else ""
+        return f"{known['out']}: {drawn}{load}"
+
+
+def write_sample(
+    automaton: Semiautomaton | None,
+    length: int,
+    count: int,
+    out: Path,
+    *,
+    export: Path | None = None,
+    form: str | None = None,
+    distribution: str | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> WrittenSample:
+    """Random words with their states on disk: a table, tokens of an ``export``, or text of a ``form``."""
+    if form is not None and export is not None:
+        raise InvalidInput("--format is for language models, --for is for an export; give one of them")
+    if export is not None:
+        sampler: Drawing = token_sampler(export, automaton, length, distribution, seed)
+    elif automaton is None:
+        raise InvalidInput("sample needs an automaton, or --for and the directory of an export")
+    else:
+        sampler = Sampler(automaton, length, distribution, seed)
+    begin = perf_counter()
+    if form is not None:
+        write_language(sampler, count, out, form, threads=threads)
+    else:
+        write_dataset(sampler, count, out, threads=threads, progress=progress)
+    about: dict[str, Any] = {"count": count, "length": length, "seconds": perf_counter() - begin}
+    about |= {"automaton": sampler.automaton.name, "distribution": sampler.distribution_name, "seed": seed}
+    about |= {"out": str(out)} | ({} if form is None else {"format": form, "load": loader(form, out)})
+    return WrittenSample(about)
 
 
 @plainly

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from krohn import __version__
 from krohn.base.extras import installed, requirements, to_install
-from krohn.base.notebook import Rows
+from krohn.base.notebook import Rows, table
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -55,6 +55,27 @@ class Installation:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {**vars(self), "parts": self.parts.rows()}
+
+    def text(self) -> str:
+        """Versions, the parts and what they lack, the packages."""
+        payload = self.to_json()
+        head = "\n".join(
+            f"{name:12} {payload[name]}" for name in ("krohn", "python", "system", "accelerator")
+        )
+        rows = [
+            (
+                f"[{part['extra']}]" if part["extra"] else "krohn",
+                part["for"],
+                f"missing {', '.join(part['missing'])}: {part['get']}" if part["missing"] else "complete",
+            )
+            for part in payload["parts"]
+        ]
+        packages = {name: result for part in payload["parts"] for name, result in part["installed"].items()}
+        tables = [
+            table(("part", "what for", "state"), rows),
+            table(("package", "version"), list(packages.items())),
+        ]
+        return "\n\n".join([head, *tables]) if rows else head
 
     def to_frame(self) -> "DataFrame":
         """One row for each part."""

@@ -10,10 +10,9 @@ import pytest
 from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
 from krohn.automata.regular import from_regex
-from krohn.automata.simulation import simulate
+from krohn.automata.simulation import simulate, states_of_all
 from krohn.automata.zoo import zoo, zoo_names
 from krohn.cli.app import run
-from krohn.cli.simulate import run_all
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -133,5 +132,5 @@ def test_few_words_and_many_of_one_length_give_the_same_states() -> None:
     automaton = zoo("Dyck4,2")
     words = [[index % 4, 2, index % 3, 1, 0] for index in range(40)]
     expected = [automaton.run(word) for word in words]
-    assert list(run_all(automaton, words)) == expected
-    assert list(run_all(automaton, words[:3])) == expected[:3]
+    assert list(states_of_all(automaton, words)) == expected
+    assert list(states_of_all(automaton, words[:3])) == expected[:3]

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import krohn
+from krohn import functions
 from krohn.base.notebook import table
-from krohn.cli import circuit, demo, words_on_stdin
-from krohn.cli import run as run_module
+from krohn.cli import demo, words_on_stdin
 from krohn.cli.app import run
-from krohn.cli.explain import WIDTH, first_items, item_lines
 from krohn.cli.output import MAX_ERROR, emit, error_line
 from krohn.construct.compile_report import merged_texts, number_text, shortened
 from krohn.lab.experiments.store import Store
+from krohn.network.word_view import WIDTH, first_items, item_lines
+from krohn.paper.circuit_report import ALL_WORDS, LONG_WORDS, words_to_compare
 from krohn.proving.outcome import proof_text
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
@@ -92,7 +93,7 @@ def test_words_in_many_small_batches_get_the_same_answers(
     wanted = [" ".join(automaton.state_names[q] for q in automaton.run(word)) for word in words]
     monkeypatch.setattr(words_on_stdin, "_LINES", 2)
     monkeypatch.setattr(words_on_stdin, "_MAX_LETTERS", 20)
-    monkeypatch.setattr(run_module, "BATCH_LETTERS", 4)
+    monkeypatch.setattr(functions, "BATCH_LETTERS", 4)
     for command in (["run", net], ["simulate", "D6"]):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
         assert output_of(capsys, *command).split("\n") == [*wanted, ""]
@@ -152,15 +153,15 @@ def test_heads_are_merged_and_numbers_written_as_people_do() -> None:
 
 def test_the_words_of_a_circuit_are_all_short_ones_and_some_long_ones(net: str) -> None:
     network = krohn.load(net)
-    result = circuit._words(network, 14, 0)
-    short = max(n for n in range(1, 15) if network.automaton.num_letters**n <= circuit.ALL_WORDS)
+    result = words_to_compare(network, 14, 0)
+    short = max(n for n in range(1, 15) if network.automaton.num_letters**n <= ALL_WORDS)
     beginnings = {tuple(word[:short]) for word in result.tolist()}
     assert len(beginnings) == network.automaton.num_letters**short
     assert len({tuple(word) for word in result.tolist()}) == len(result)  # each once
     more = len(result) - network.automaton.num_letters**short
-    assert circuit.LONG_WORDS // 2 < more <= circuit.LONG_WORDS
-    assert not np.array_equal(result[-more:], circuit._words(network, 14, 1)[-more:])
-    assert circuit._words(network, 1, 0).shape[1] == 1
+    assert LONG_WORDS // 2 < more <= LONG_WORDS
+    assert not np.array_equal(result[-more:], words_to_compare(network, 14, 1)[-more:])
+    assert words_to_compare(network, 1, 0).shape[1] == 1
 
 
 def filled(path: Path, **changes: Any) -> str:

@@ -124,7 +124,7 @@ def test_a_wrong_circuit_is_shown_with_a_word(capsys, monkeypatch) -> None:
         circuit = threshold_circuit(network, length)
         return replace(circuit, thresholds=(circuit.thresholds[0] + 1, *circuit.thresholds[1:]))
 
-    monkeypatch.setattr("krohn.cli.circuit.threshold_circuit", broken)
+    monkeypatch.setattr("krohn.functions.threshold_circuit", broken)
     assert run(["circuit", "C3", "--length", "5", "--json"]) == 1
     payload = json.loads(capsys.readouterr().out)
     assert not payload["agrees"]

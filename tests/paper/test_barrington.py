@@ -123,7 +123,7 @@ def test_formula_automaton_and_network_agree_in_one_command(spec, capsys) -> Non
 
 
 def test_a_wrong_network_is_reported(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("krohn.cli.barrington.run_network", lambda network, words: 0 * words)
+    monkeypatch.setattr("krohn.paper.barrington_report.run_network", lambda network, words: 0 * words)
     assert run(["barrington", "x", "--run"]) == 1
     assert "they differ on 2 assignments" in capsys.readouterr().out
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import MAX_DRAWN, diagram
+from krohn.base.notebook import table
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
 # Words: letters are numbers internally, names in user input.
@@ -110,6 +111,9 @@ StateArray = npt.NDArray[np.int32]
 Transformation = tuple[int, ...]
 MAX_OBSERVATION = 2**31 - 1
 _MAX_LISTED = 1 << 20
+
+
+_SHOWN = 40  # rows of a table that are printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -250,6 +254,41 @@ class Semiautomaton:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    def numbers(self, word: "Word") -> list[int]:
+        """The letters of a word as numbers."""
+        return letter_numbers(word, self.letter_names)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``krohn zoo NAME --json`` prints."""
+        return {
+            "name": self.name,
+            "num_states": self.num_states,
+            "num_letters": self.num_letters,
+            "letters": list(self.letter_names),
+            "start": self.state_names[self.start],
+            "states": list(self.state_names),
+            "table": self.table.tolist(),
+            "observe": self.observe,
+        }
+
+    def text(self) -> str:
+        """Where each letter leads from each state, as ``krohn zoo NAME`` prints it."""
+        names, seen = self.state_names, ("φ",) if self.observe is not None else ()
+        rows: list[tuple[object, ...]] = []
+        for state in range(min(_SHOWN, self.num_states)):
+            targets = [names[target] for target in self.table[state].tolist()]
+            observed = (self.observe[state],) if self.observe is not None else ()
+            rows.append((names[state], *observed, *targets))
+        sizes = f"{counted(self.num_states, 'state')}, {counted(self.num_letters, 'letter')}"
+        more = self.num_states - _SHOWN
+        rest = f"\n… and {counted(more, 'more state')} (krohn zoo NAME --json has all)" if more > 0 else ""
+        listing = table(("state", *seen, *self.letter_names), rows)
+        return f"{self.name}: {sizes}, start {names[self.start]}\n\n{listing}{rest}"
+
+    def svg(self) -> str:
+        """The state diagram; refused if there are too many states to draw."""
+        return diagram(self)
 
     def _repr_svg_(self) -> str | None:
         """The state diagram a notebook shows; ``None``, hence the text form, if there are too many states."""

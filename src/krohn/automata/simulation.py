@@ -1,5 +1,6 @@
 """Runs an automaton on a batch of words at once."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from krohn.errors import InvalidInput
 
 # Words are run in groups whose letters and states stay in the processor's cache.
 _GROUP = 8_192
+_FEW = 8  # words of one length up to which a plain loop is quicker
+
+Letters = npt.NDArray[np.int64]
 
 
 @plainly
@@ -77,3 +81,33 @@ def _run(
         index += letters[:, position].astype(np.int64)
         np.take(flat, index, out=state, mode="clip")
         states[:, position] = state
+
+
+def answer_all(
+    words: list[list[int]], answer: Callable[[Letters], Iterable[list[int]]], letters: int = 1 << 16
+) -> list[list[int]]:
+    """Answers to words of any lengths, in the order given: words of one length are asked together."""
+    by_length: dict[int, list[int]] = {}
+    for index, word in enumerate(words):
+        by_length.setdefault(len(word), []).append(index)
+    answers: list[list[int]] = [[] for _ in words]
+    for length, places in by_length.items():
+        size = max(1, letters // max(1, length))
+        for first in range(0, len(places) if length else 0, size):
+            chosen = places[first : first + size]
+            batch = np.array([words[place] for place in chosen], dtype=np.int64)
+            for place, states in zip(chosen, answer(batch), strict=True):
+                answers[place] = states
+    return answers
+
+
+def states_of_all(automaton: Semiautomaton, words: list[list[int]]) -> list[list[int]]:
+    """States of words of any lengths; for a few of one length a loop is quicker than arrays."""
+
+    def answer(batch: Letters) -> Iterable[list[int]]:
+        if len(batch) <= _FEW:
+            return [automaton.run(word) for word in batch.tolist()]
+        result: list[list[int]] = simulate(automaton, batch).tolist()
+        return result
+
+    return answer_all(words, answer)

@@ -42,7 +42,7 @@ from krohn.automata.permutations import alternating, permutation_reset, symmetri
 from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.notebook import Rows
+from krohn.base.notebook import Rows, table
 from krohn.base.plugins import Plugins, instance_of
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
 
@@ -185,11 +185,39 @@ def families() -> Iterator[Family]:
     yield from ADDED.added().values()
 
 
+class Zoo(Rows[str]):
+    """The names, and the families they belong to."""
+
+    def to_json(self) -> dict[str, Any]:
+        """``automata``, one row for each name, and ``families``."""
+        kinds = [
+            {"form": family.form, "summary": family.summary, "observations": list(family.observations)}
+            for family in families()
+        ]
+        return {"automata": self.rows(), "families": kinds}
+
+    def text(self) -> str:
+        """Both as tables."""
+        named = table(
+            ("name", "states", "letters"),
+            [(row["name"], row["num_states"], row["num_letters"]) for row in self.rows()],
+        )
+        forms = table(
+            ("form", "what it is", "observations"),
+            [
+                (one.form, one.summary, " ".join(f"@{name}" for name in one.observations))
+                for one in families()
+            ],
+        )
+        also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, file.json, file.jff (JFLAP)."
+        return f"{named}\n\n{forms}\n\n{also}\nLetters of one: krohn zoo NAME"
+
+
 @overload
-def zoo() -> Rows[str]: ...
+def zoo() -> Zoo: ...
 @overload
 def zoo(name: str) -> Semiautomaton: ...
-def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
+def zoo(name: str | None = None) -> Semiautomaton | Zoo:
     """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; else all names.
 
     ``zoo().to_frame()`` lists them with their numbers of states and letters.
@@ -200,7 +228,7 @@ def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
         (4, ('L', 'R'), [1, 2, 1])
     """
     if name is None:
-        return Rows(zoo_names(), lambda each: entry(zoo(each)))
+        return Zoo(zoo_names(), lambda each: entry(zoo(each)))
     text, at, observation = name.partition("@")
     # A product sign precedes a letter, the next factor's first; the x in Grid3x4 precedes a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
@@ -221,12 +249,8 @@ def zoo(name: str | None = None) -> Semiautomaton | Rows[str]:
 
 def entry(automaton: Semiautomaton) -> dict[str, Any]:
     """One row of a list of automata."""
-    return {
-        "name": automaton.name,
-        "num_states": automaton.num_states,
-        "num_letters": automaton.num_letters,
-        "letters": list(automaton.letter_names),
-    }
+    known = ("name", "num_states", "num_letters")
+    return {**{key: getattr(automaton, key) for key in known}, "letters": list(automaton.letter_names)}
 
 
 def zoo_names() -> tuple[str, ...]:

@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import parse_spec
+import krohn
 from krohn.base.extras import to_install
-from krohn.base.strict_json import short
+from krohn.cli.options import default_of
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput, MissingDependency
-from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
-from krohn.explorer.trained_results import GALLERY
+from krohn.errors import MissingDependency
+from krohn.functions import serve
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -28,7 +26,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
     "--length",
     "-T",
     type=click.IntRange(1, 512),
-    default=LENGTH,
+    default=default_of(krohn.explore, "length"),
     show_default=True,
     help="Letters of the longest word.",
 )
@@ -77,53 +75,20 @@ def command(
             f"serving the page needs starlette and uvicorn: {to_install('explore')}; "
             "or write the page: krohn explore S4 --out page.html"
         )
-    if out is not None:
-        check_page(out)  # fail early
-    wanted = (*specs, *(GALLERY if gallery else ())) or ("S4",)
-    named = [(name if name.isprintable() else short(name), parse_spec(name)) for name in wanted]
-    trained = _trained(results)
-    payload = {"machines": _machines(named, length), "gallery": gallery, "server": out is None, **trained}
+    page = krohn.explore(
+        *specs, out=out, length=length, gallery=gallery, results=results, server=out is None, tell=note
+    )
     if out is None:
-        _serve(render_page(payload), host, port, opens, as_json)
+        _serve(page, host, port, opens, as_json)
         return
-    page = Page(render_page(payload))
-    page.save(out)
     if opens:
         webbrowser.open(out.resolve().as_uri())
-    names = [name for name, _ in named]
-    text = f"{out}: {', '.join(names)}; {len(page.html.encode()):,} bytes"
-    emit({"out": str(out), "machines": names, "length": length}, as_json=as_json, text=lambda: text)
+    text = f"{out}: {', '.join(page.names)}; {len(page.html.encode()):,} bytes"
+    payload = {"out": str(out), "machines": list(page.names), "length": length}
+    emit(payload, as_json=as_json, text=lambda: text)
 
 
-def _trained(paths: tuple[Path, ...]) -> dict[str, Any]:
-    """The data of trained networks for the page, if --results was given."""
-    if not paths:
-        return {}
-    from krohn.explorer.trained_results import results_view
-    from krohn.lab.experiments.text_form import parse_text
-
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    parsed = [parse_text(file) for file in files]
-    if not parsed:
-        raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
-    return {
-        "results": results_view(
-            [r for result, _ in parsed for r in result], [m for _, result in parsed for m in result]
-        )
-    }
-
-
-def _machines(named: list[tuple[str, Semiautomaton]], length: int) -> list[dict[str, Any]]:
-    built = []
-    for place, (name, automaton) in enumerate(named, start=1):
-        note(f"compiling and proving {name}" + (f" ({place} of {len(named)})" if len(named) > 1 else ""))
-        built.append(build_machine(automaton, length))
-    return built
-
-
-def _serve(page: str, host: str, port: int, opens: bool, as_json: bool) -> None:
-    from krohn.explorer.server import serve
-
+def _serve(page: Any, host: str, port: int, opens: bool, as_json: bool) -> None:
     def announce(url: str) -> None:
         click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")
         if opens:

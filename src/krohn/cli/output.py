@@ -5,7 +5,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -111,6 +112,24 @@ def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> 
         sys.stdout.flush()
     except BrokenPipeError:
         silence(sys.stdout)
+
+
+def emit_lines(about: dict[str, Any], key: str, lines: Iterable[list[str]], *, as_json: bool) -> None:
+    """Prints a line of names for each word as it comes; as JSON all of them below ``key``."""
+    if as_json:
+        emit({**about, key: list(lines)}, as_json=True, text=str)
+        return
+    for line in lines:
+        click.echo(" ".join(line))
+
+
+@contextmanager
+def word_bar(count: int, name: str) -> Iterator[Callable[[int], None]]:
+    """A bar of progress over ``count`` words; gives the function that moves it on."""
+    from tqdm import tqdm
+
+    with tqdm(total=count, unit=" words", unit_scale=True, desc=name, leave=False) as bar:
+        yield bar.update
 
 
 def _as_json(payload: dict[str, Any]) -> str:

@@ -1,24 +1,13 @@
 """``krohn run``: words in, states out, by a compiled network."""
 
-import math
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
-from krohn.automata.semiautomaton import letter_numbers
 from krohn.cli.options import NetworkFolder
-from krohn.cli.output import emit, json_option
+from krohn.cli.output import emit_lines, json_option
 from krohn.cli.words_on_stdin import read_words
-from krohn.errors import InvalidInput
-from krohn.functions import Forward, forward_of, runnable
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import CASTS
-
-# Letters handled in one batch.
-BATCH_LETTERS = 1 << 16
+from krohn.functions import forward_of, named_states, runnable
 
 
 @click.command()
@@ -26,7 +15,7 @@ BATCH_LETTERS = 1 << 16
 @click.argument("word", nargs=-1, metavar="[LETTER]...")
 @click.option(
     "--dtype",
-    type=click.Choice(list(CASTS)),
+    type=click.Choice(["float64", "float32", "float16", "bfloat16"]),
     default="float64",
     show_default=True,
     help="Float format of weights and activations.",
@@ -55,43 +44,6 @@ def command(
     network = runnable(directory)
     forward = forward_of(network, dtype, device, chunks=chunks)
     letters = network.automaton.letter_names
-    longest = network.length if isinstance(network, CompiledNetwork) else math.inf
-    given = [[letter_numbers(" ".join(word), letters)]] if word else read_words(letters)
-    batches = _fitting(given, longest)
-    lines = (network.names(states) for words in batches for states in _run_all(words, forward))
-    if as_json:
-        payload: dict[str, Any] = {"directory": str(directory), "states": list(lines)}
-        emit(payload, as_json=True, text=str)
-        return
-    for line in lines:
-        click.echo(" ".join(line))
-
-
-def _fitting(batches: Iterable[list[list[int]]], longest: float) -> Iterator[list[list[int]]]:
-    """The batches, up to the first word that is too long for the network."""
-    line = 0
-    for words in batches:
-        for word in words:
-            line += 1
-            if len(word) > longest:
-                raise InvalidInput(
-                    f"words must have at most {longest} letters here; line {line} has {len(word)}; "
-                    f"compile with --length {len(word)} or more"
-                )
-        yield words
-
-
-def _run_all(words: list[list[int]], forward: Forward) -> list[list[int]]:
-    """States of every word, words of one length together, in the order given."""
-    by_length: dict[int, list[int]] = {}
-    for index, word in enumerate(words):
-        by_length.setdefault(len(word), []).append(index)
-    answers: list[list[int]] = [[] for _ in words]
-    for length, places in by_length.items():
-        size = max(1, BATCH_LETTERS // max(1, length))
-        for first in range(0, len(places) if length else 0, size):
-            chosen = places[first : first + size]
-            batch = np.array([words[place] for place in chosen], dtype=np.int64)
-            for place, states in zip(chosen, forward(batch).tolist(), strict=True):
-                answers[place] = states
-    return answers
+    given = [[network.automaton.numbers(" ".join(word))]] if word else read_words(letters)
+    lines = named_states(network, forward, given)
+    emit_lines({"directory": str(directory)}, "states", lines, as_json=as_json)

@@ -1,18 +1,14 @@
 """``krohn sample``: a data set of random words and their states."""
 
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import click
 
-from krohn.automata.datasets import Drawing, write_dataset
-from krohn.automata.language_data import FORMATS, loader, write_language
-from krohn.automata.sampling import Sampler
-from krohn.automata.zoo import parse_spec
-from krohn.cli.output import emit, json_option
-from krohn.errors import InvalidInput, counted
-from krohn.network.gpt2.token_words import token_sampler
+import krohn
+from krohn.cli.output import emit, json_option, word_bar
+from krohn.functions import write_sample
 
 
 @click.command()
@@ -29,7 +25,7 @@ from krohn.network.gpt2.token_words import token_sampler
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice(["queries", "repl", "tokens"]),
     help="Text for next-token language models, F.jsonl: letters with queried states, a session, or tokens.",
 )
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
@@ -41,16 +37,7 @@ from krohn.network.gpt2.token_words import token_sampler
 )
 @json_option
 def command(
-    spec: str | None,
-    length: int,
-    count: int,
-    out: Path,
-    export: Path | None,
-    form: str | None,
-    distribution: str | None,
-    seed: int,
-    threads: int | None,
-    as_json: bool,
+    spec: str | None, length: int, count: int, out: Path, form: str | None, as_json: bool, **options: Any
 ) -> None:
     """Write random words with the states after each letter, as 0-based integers.
 
@@ -62,48 +49,10 @@ def command(
               krohn sample --for nets/s4-gpt2 --length 50 --count 1000 --out s4.parquet
               krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
-    if form is not None and export is not None:
-        raise InvalidInput("--format is for language models, --for is for an export; give one of them")
-    sampler = _sampler(spec, export, length, distribution, seed)
-    begin = time.perf_counter()
-    if form is None:
-        _write(sampler, count, out, threads)
+    automaton = None if spec is None else krohn.parse_spec(spec)
+    if form is None and sys.stderr.isatty():
+        with word_bar(count, out.name) as progress:
+            result = write_sample(automaton, length, count, out, form=form, **options, progress=progress)
     else:
-        write_language(sampler, count, out, form, threads=threads)
-    seconds = time.perf_counter() - begin
-    payload = {
-        "count": count,
-        "length": length,
-        "seconds": seconds,
-        "automaton": sampler.automaton.name,
-        "distribution": sampler.distribution_name,
-        "seed": seed,
-        "out": str(out),
-    }
-    if form is not None:
-        payload |= {"format": form, "load": loader(form, out)}
-    words = counted(count, "word")
-    text = f"{out}: {words} of length {length:,} ({payload['distribution']}) in {seconds:.2f} s"
-    text += "" if form is None else f"\nload it: {payload['load']}"
-    emit(payload, as_json=as_json, text=lambda: text)
-
-
-def _sampler(
-    spec: str | None, export: Path | None, length: int, distribution: str | None, seed: int
-) -> Drawing:
-    automaton = None if spec is None else parse_spec(spec)
-    if export is not None:
-        return token_sampler(export, automaton, length, distribution, seed)
-    if automaton is None:
-        raise InvalidInput("sample needs an automaton, or --for and the directory of an export")
-    return Sampler(automaton, length, distribution, seed)
-
-
-def _write(sampler: Drawing, count: int, out: Path, threads: int | None) -> None:
-    if not sys.stderr.isatty():
-        write_dataset(sampler, count, out, threads=threads)
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=count, unit=" words", unit_scale=True, desc=out.name, leave=False) as bar:
-        write_dataset(sampler, count, out, threads=threads, progress=bar.update)
+        result = write_sample(automaton, length, count, out, form=form, **options)
+    emit(result.to_json(), as_json=as_json, text=result.text)

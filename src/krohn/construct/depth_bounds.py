@@ -1,11 +1,13 @@
 """Bounds on depth: an upper bound by a plan that works for every length, a lower bound for long words."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.lowering.stages import in_blocks
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
@@ -156,6 +158,29 @@ class AtlasEntry:
             "optimal": bounds["optimal"],
             "witness": bounds["witness"],
         }
+
+
+class Atlas(Rows[dict[str, Any]]):
+    """Small automata, one row each: what ``krohn atlas --json`` lists."""
+
+    def text(self) -> str:
+        """The rows, and how many there are with the same bounds."""
+        rows = [(_written(row), *_bounds(row), ", ".join(row["classes"])) for row in self]
+        counts = Counter((row["lower"], row["depth"] or 0) for row in self)
+        summary = [(low, high or "?", number) for (low, high), number in sorted(counts.items())]
+        listing = table(("next states", "depth", "at least", "beyond T", "classes"), rows)
+        size = f"at least: layers that words of more than T letters need, if each has {LayerSize()}."
+        return f"{listing}\n\n{size}\n\n{table(('at least', 'depth', 'automata'), summary)}"
+
+
+def _bounds(row: dict[str, Any]) -> tuple[str, str, str]:
+    upper = "?" if row["depth"] is None else str(row["depth"])
+    return upper, str(row["lower"]), f"{row['lower_beyond']:,}" if row["lower"] else ""
+
+
+def _written(row: dict[str, Any]) -> str:
+    """One group of digits for each state: where the letters lead."""
+    return " ".join("".join(map(str, states)) for states in row["table"])
 
 
 def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[AtlasEntry]:

@@ -56,6 +56,7 @@ class Page:
     """A page of its own: ``html`` is the whole file, which needs nothing but a browser."""
 
     html: str
+    names: tuple[str, ...] = ()
 
     def save(self, path: str | Path) -> None:
         """Writes it to a file in a folder that exists."""

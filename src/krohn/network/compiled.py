@@ -92,6 +92,10 @@ class CompiledNetwork(Reader):
         """What ``krohn compile`` prints: ``text()`` and ``to_json()``; bounds on depth are for ``dtype``."""
         return import_module("krohn.construct.compile_report").CompileReport(self, dtype)
 
+    def view(self, word: str = "", name: str = "") -> Any:
+        """What ``krohn explain`` prints and writes: the meaning of all parts, or their values on a word."""
+        return import_module("krohn.network.word_view").view(self, word, name)
+
     def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""
         letters = letter_numbers(word, self.automaton.letter_names)

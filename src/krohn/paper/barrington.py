@@ -11,6 +11,8 @@ variable: the reduction needs no gates at all, only wires and negations.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from krohn.algebra.transformation import Permutation, compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
@@ -196,6 +198,10 @@ class BarringtonProgram:
         value = self.means(automaton.run(word)[-1] if word else automaton.start)
         assert value is not None, "a program must lead to one of its two states"
         return value
+
+    def report(self, formula: str, assign: str | None = None, *, run: bool = False) -> Any:
+        """What ``krohn barrington`` prints; ``assign`` is ``x=1,y=0``, and ``run`` compiles a network too."""
+        return import_module("krohn.paper.barrington_report").report(self, formula, assign, run)
 
     def means(self, state: int) -> bool | None:
         """The truth value a final state stands for; ``None`` if it stands for none."""

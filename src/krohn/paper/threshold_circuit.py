@@ -9,6 +9,7 @@ layer of the network has a depth that does not depend on T, and polynomially man
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -47,7 +48,7 @@ def threshold_circuit(network: CompiledNetwork, length: int | None = None) -> Ci
         )
     if network.program is None:
         raise InvalidInput(f"a circuit is made from a network's program; method {network.method} has none")
-    return _Lowering(network.program, length).circuit()
+    return replace(_Lowering(network.program, length).circuit(), network=network)
 
 
 def letters_as_bits(words: npt.NDArray[Any], num_letters: int) -> npt.NDArray[np.bool_]:

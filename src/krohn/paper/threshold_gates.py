@@ -6,6 +6,8 @@ once. Wire 0 is always 0, wire 1 always 1, then come the inputs, then the gates.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,11 @@ class Circuit:
     thresholds: tuple[int, ...]
     levels: tuple[int, ...]
     outputs: tuple[tuple[int, ...], ...]
+    network: Any = field(default=None, repr=False, compare=False)  # that it was made from, if any
+
+    def report(self, seed: int = 0) -> Any:
+        """What ``krohn circuit`` prints: its sizes, and whether it answers as its network does."""
+        return import_module("krohn.paper.circuit_report").report(self, self.network, seed)
 
     @property
     def depth(self) -> int:
