@@ -42,7 +42,7 @@ ELSEWHERE: dict[str, str] = {
     "verify.as_argument": "krohn:Verification.argument",
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn:CompiledNetwork.view",
-    "understand.out": "krohn.lab.interpret.report:write_page",
+    "understand.out": "krohn:Report.save",
     "understand.prefixes": "krohn.lab.interpret.prefixes:patch_prefixes",
     "understand.device": "krohn.lab.interpret.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",
@@ -63,7 +63,7 @@ ELSEWHERE: dict[str, str] = {
     "barrington.with_network": "krohn:compile",
     "circuit.target": "krohn:compile",
     "circuit.seed": "krohn.paper.threshold_gates:Circuit",
-    "reproduce.markdown": "krohn:reproduce",
+    "reproduce.markdown": "krohn:Reproduction.markdown",
 }
 """What does the same in Python; ``module:name``."""
 

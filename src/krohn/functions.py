@@ -337,25 +337,52 @@ def reproduce(
     name: str,
     scale: str = "smoke",
     *,
-    store: str | Path = "runs/results.sqlite",
+    store: str | Path | None = None,
     figures: str | Path | None = None,
     show: bool = False,
+    only: str = "",
+    where: Sequence[str] = (),
+    sequences: int | None = None,
+    say: Callable[[str], None] = lambda line: None,
+    must_draw: bool = True,
     **options: Any,
 ) -> "Reproduction":
     """One experiment of the paper: runs what is missing in the store, then makes table and figures.
 
-    With ``show`` nothing is run. ``options`` are those of ``krohn.lab.experiments.sweep.SweepOptions``.
+    With ``show`` nothing is run; without a store it shows what is committed in ``results``. ``only`` names
+    tasks and ``where`` settings such as ``depth=4,8``; ``sequences`` trains on that many instead. ``say`` is
+    called with remarks; without ``must_draw`` a folder that cannot be written costs the figures alone. The
+    other options are those of ``krohn.lab.experiments.sweep.SweepOptions``.
     """
-    from krohn.lab.experiments.reproduction import reproduce as run_experiment
+    check_names(name, options.get("engine", "local"), scale)
+    if show and (only or where or sequences):
+        raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
+    from krohn.lab.experiments import reproduction
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    path = Path(store)
-    with Store(path, writable=not show) as opened:
-        place = Path(figures) if figures is not None else path.parent / "figures"
-        return run_experiment(
-            name, scale, opened, figures=place, options=None if show else SweepOptions(**options)
+    path, place = Path(store or "runs/results.sqlite"), None if figures is None else Path(figures)
+    if show and store is None and not path.exists():
+        return reproduction.show_committed(name, scale, path, place, say)
+    chosen = None
+    if not show:
+        chosen = SweepOptions(
+            **{"selection": reproduction.selection(name, scale, only, where, sequences), **options}
         )
+    with Store(path, writable=not show) as opened:
+        drawn = place or path.parent / "figures"
+        return reproduction.reproduce(
+            name, scale, opened, figures=drawn, options=chosen, say=say, must_draw=must_draw
+        )
+
+
+def check_names(experiment: str, engine: str, scale: str) -> None:
+    """Refuses unknown names before torch is loaded, which takes seconds."""
+    from krohn.lab.experiments import names
+
+    names.check_experiment(experiment)
+    names.check_engine(engine)
+    names.parse_scale(scale)
 
 
 def _loaded(network: Network) -> CompiledNetwork:

@@ -91,3 +91,17 @@ def typed_options(*without: str) -> list[str]:
         and option.name not in without
         and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
+
+
+DEVICE = click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where the network is run.",
+)
+TOKENS = click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
+)

@@ -7,7 +7,7 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output
-from krohn.cli.options import FiniteFloat, NetworkFolder, typed_options
+from krohn.cli.options import TOKENS, FiniteFloat, NetworkFolder, typed_options
 from krohn.cli.output import emit, json_option, note
 
 OWN_FILES = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
@@ -59,11 +59,7 @@ FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json"
     show_default=True,
     help="Where a trained network is run.",
 )
-@click.option(
-    "--tokens",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
-)
+@TOKENS
 @click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
 @click.option(
     "--largest", is_flag=True, help="Where the proof fails: find the largest length that is proved; slow."

@@ -1,17 +1,21 @@
 """One experiment end to end: sweep, store, table, figures."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from krohn.base.notebook import frame
+from krohn.base.notebook import frame, table
 from krohn.errors import counted
 from krohn.lab.experiments.all_experiments import experiment as find
-from krohn.lab.experiments.experiment import Cell, Row, cells_of
+from krohn.lab.experiments.experiment import Cell, Row, Selection, cells_of
 from krohn.lab.experiments.names import Scale, parse_scale
+from krohn.lab.experiments.printed_table import columns_of, markdown
+from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
+from krohn.lab.experiments.summary import remarks_on
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
 from krohn.lab.figures.style import save
 
@@ -19,12 +23,15 @@ if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
 
 
+Say = Callable[[str], None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """What `krohn reproduce` shows.
 
     Attributes:
-        experiment, title, claim: what it is and what the paper found.
+        experiment, scale, title, claim: what it is and what the paper found.
         caption, departures: scale, replicates and sequences of what follows; what differs from the paper.
         report: how many runs there are and how many are done.
         table: the rows.
@@ -32,6 +39,7 @@ class Reproduction:
     """
 
     experiment: str
+    scale: str
     title: str
     claim: str
     caption: str
@@ -42,6 +50,46 @@ class Reproduction:
 
     def __repr__(self) -> str:
         return f"<Reproduction of {self.experiment}: {counted(len(self.table), 'row')}, {self.caption}>"
+
+    def remarks(self) -> list[str]:
+        """How many runs are done, which failed, and results that disagree."""
+        report = self.report
+        untested = f", {report.untested} trained but not scored on test words (‡)" if report.untested else ""
+        begun = report.partial - report.untested
+        lines = [f"{report.done} of {report.runs} runs done{untested}, {begun} begun"]
+        lines += [f"run failed: {error}" for error in report.errors]
+        return lines + conflict_lines(report.conflicts)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        pictures = [str(path) for path in self.figures]
+        return {
+            "experiment": self.experiment,
+            "scale": self.scale,
+            "runs": self.report.runs,
+            "done": self.report.done,
+            "partial": self.report.partial,
+            "errors": self.report.errors,
+            "caption": self.caption,
+            "claim": self.claim,
+            "departures": self.departures,
+            "table": self.table,
+            "figure": next((path for path in pictures if path.endswith(".svg")), None),
+            "figures": pictures,
+        }
+
+    def text(self) -> str:
+        """Title and claim, the table, the figures."""
+        lines = [f"{self.title} ({self.caption})", f"the paper: {self.claim}"]
+        lines += [f"departures: {self.departures}", ""]
+        if self.table:
+            lines += [table(*columns_of(self.table)), *remarks_on(self.table)]
+        lines += [f"figure: {path}" for path in self.figures]
+        return "\n".join(lines)
+
+    def markdown(self) -> str:
+        """The table alone, for a README."""
+        return markdown(self.table, self.caption)
 
     def to_frame(self) -> "DataFrame":
         """The table, one row for each cell of the experiment."""
@@ -55,7 +103,7 @@ def reproduce(
     *,
     figures: Path | None,
     options: SweepOptions | None = None,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
     must_draw: bool = True,
 ) -> Reproduction:
     """Runs what is missing (nothing without ``options``), then makes table and figures from the store.
@@ -84,6 +132,7 @@ def reproduce(
         say(f"no figures: {error}")
     return Reproduction(
         experiment=name,
+        scale=scale_name,
         title=chosen_one.title,
         claim=chosen_one.claim,
         caption=caption,
@@ -110,3 +159,43 @@ def caption_of(cells: Sequence[Cell], scale: Scale) -> str:
 def _range(values: Sequence[int]) -> str:
     low, high = f"{min(values):,}", f"{max(values):,}"
     return low if low == high else f"{low}–{high}"
+
+
+def show_committed(name: str, scale: str, missing: Path, figures: Path | None, say: Say) -> Reproduction:
+    """The committed results, unchanged; figures are redrawn only on request."""
+    file = committed_results(name, scale, missing)
+    say(f"from {file}; {missing} does not exist")
+    with store_of(file) as store:
+        result = reproduce(name, scale, store, figures=figures)
+    return result if figures is not None else replace(result, figures=committed_figures(file, name, scale))
+
+
+def selection(name: str, scale: str, only: str, where: Sequence[str], sequences: int | None) -> Selection:
+    """The runs to do: tasks in ``only``, and settings such as ``depth=4,8``."""
+    planned = find(name).plan(parse_scale(scale))
+    chosen = {"task": only} if only else {}
+    for text in where:
+        part, _, values = (piece.strip() for piece in text.partition("="))
+        chosen[part] = f"{chosen[part]},{values}" if part in chosen else values
+    named = {
+        part: split_names(values, {str(run.label.get(part)) for run in planned})
+        for part, values in chosen.items()
+    }
+    return Selection(where=named, sequences=sequences)
+
+
+def split_names(text: str, known: set[str]) -> tuple[str, ...]:
+    """Names separated by commas, where a known name such as Dyck4,2 may itself have one."""
+    result: list[str] = []
+    pieces = [piece.strip() for piece in text.split(",")]
+    while pieces:
+        # The longest run of pieces that is a known name; a lone piece is taken as it stands.
+        size = next((n for n in range(len(pieces), 0, -1) if _joined(pieces[:n], known)), 1)
+        result.append(_joined(pieces[:size], known) or pieces[0])
+        pieces = pieces[size:]
+    return tuple(result)
+
+
+def _joined(pieces: list[str], known: set[str]) -> str:
+    """The known name that the pieces spell, with or without a space after the comma; empty if none."""
+    return next((name for comma in (",", ", ") if (name := comma.join(pieces)) in known), "")

@@ -19,7 +19,7 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
-from krohn.errors import InvalidInput, LimitExceeded, MissingDependency
+from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.provable.exact import WordLevel, longest, walk
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
@@ -159,6 +159,46 @@ class Extracted:
     agrees: int
     difference: tuple[int, ...] | None
     mistake: tuple[int, ...] | None
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether it agrees with the network on all words that were compared."""
+        return self.difference is None
+
+    def to_json(self, length: int, out: Path | None = None) -> dict[str, Any]:
+        """One JSON object; ``length`` is that of the longest words compared, ``out`` where it was written."""
+        return {
+            "states": self.automaton.num_states,
+            "equivalent": self.equivalent,
+            "length": length,
+            "agrees_to": self.agrees,
+            "counterexample": self._named(self.difference),
+            "task": {"equivalent": self.mistake is None, "counterexample": self._named(self.mistake)},
+            "out": None if out is None else str(out),
+        }
+
+    def _named(self, word: tuple[int, ...] | None) -> dict[str, Any] | None:
+        names = self.automaton.letter_names
+        return None if word is None else {"word": list(word), "letters": [names[letter] for letter in word]}
+
+    def text(self, length: int) -> str:
+        """A few lines."""
+        payload = self.to_json(length)
+        lines = [f"an automaton of {counted(payload['states'], 'state')}"]
+        if payload["equivalent"]:
+            lines.append(f"it answers as the network does on all words of up to {payload['length']} letters")
+        else:
+            shown = " ".join(payload["counterexample"]["letters"])
+            lines.append(
+                f"it answers as the network does on all words of up to {payload['agrees_to']} letters, "
+                f"but not on: {shown}"
+            )
+        mistake = payload["task"]["counterexample"]
+        if mistake is None:
+            lines.append("it is the automaton of the task, on words of every length")
+        else:
+            lines.append(f"it differs from the automaton of the task on: {' '.join(mistake['letters'])}")
+        return "\n".join(lines)
 
 
 def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extracted:

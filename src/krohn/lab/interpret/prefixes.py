@@ -10,11 +10,13 @@ chance, and each stage of each mechanism predicts the exact state.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.base.notebook import table
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.carrying import letter_pairs, patched
 from krohn.lab.interpret.hybrids import (
@@ -34,6 +36,7 @@ from krohn.lab.interpret.understand import subject_from
 from krohn.network.compiled import CompiledNetwork
 
 PAIRS = 64
+WIDTH = 98
 NAMED_FROM = 0.9
 """Least share, after every block, for a mechanism to be named as the network's."""
 EARLY = 0.25
@@ -112,6 +115,10 @@ class PrefixReport:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {**asdict(self), "verdict": self.verdict}
+
+    def text(self) -> str:
+        """The verdict, and by layer from how many kept positions on the answer is known, and the fits."""
+        return _text(self)
 
 
 def patch_prefixes(
@@ -329,3 +336,43 @@ def _sentence(report: PrefixReport) -> str:
     stages = ", ".join(f"{row.layer} {row.fits[report.mechanism].stage}" for row in report.layers)
     least = report.shares[report.mechanism]
     return f"{report.mechanism} (by layer: {stages}; at least {least:.0%} of the answers)"
+
+
+def _text(report: PrefixReport) -> str:
+    names = list(report.shares)
+    rows = [
+        (
+            str(row.layer),
+            "·" if row.known_from is None else str(row.known_from),
+            "·" if row.class_known_from is None else str(row.class_known_from),
+            "·" if row.first_within is None else str(row.first_within),
+            *(
+                f"{row.fits[name].share:.0%} ({row.fits[name].chance:.0%}) {row.fits[name].stage}"
+                for name in names
+            ),
+        )
+        for row in report.layers
+    ]
+    return "\n".join(
+        [
+            f"{report.network}, {report.pairs} pairs of words of {report.length} letters",
+            *wrap(report.verdict, WIDTH),
+            "",
+            table(
+                (
+                    "layer",
+                    "state from",
+                    "class from",
+                    "first letter",
+                    *(f"{name} (chance)" for name in names),
+                ),
+                rows,
+            ),
+            *wrap(
+                "state from, class from: how many of the last positions must be kept for nine of ten answers "
+                "to have the word's own state, or its class in the largest commutative quotient; first "
+                "letter: how many of the first positions must be patched for nine of ten to follow it",
+                WIDTH,
+            ),
+        ]
+    )

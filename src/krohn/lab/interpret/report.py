@@ -6,10 +6,11 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from krohn.base.atomic import check_output, write_text
-from krohn.base.notebook import frame
+from krohn.base.notebook import frame, table
 from krohn.base.svg import Canvas, fitted
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share
@@ -38,6 +39,9 @@ FAMILIES = {
 }
 """Families that the verdict mentions even if none of their variables is held."""
 
+LINE = 98
+"""Columns of the terminal."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -59,6 +63,14 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report on {self.network[:60]}: {verdict(self)[:110]}>"
+
+    def text(self) -> str:
+        """The verdict, the table, the heads."""
+        return _text(self.to_json())
+
+    def save(self, path: str | Path) -> None:
+        """Writes the page, HTML or SVG."""
+        write_page(self, Path(path))
 
     def to_frame(self) -> "DataFrame":
         """One row for each variable and layer."""
@@ -367,3 +379,31 @@ td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow
 <p class="note">Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></section>
 </main></html>
 """
+
+
+def _text(payload: dict[str, Any]) -> str:
+    marks = {"held": "*", "with the state": "="}
+    rows: dict[str, list[str]] = {}
+    for entry in payload["variables"]:
+        share = "·" if entry["causal"] is None else f"{100 * entry['causal']:.0f}"
+        name = " = ".join((entry["name"], *entry["aliases"]))
+        rows.setdefault(name[:60], []).append(share + marks.get(entry["status"], ""))
+    header = ["causal, %", "start", *(f"layer {n}" for n in range(1, payload["layers"] + 1))]
+    heads = [
+        (h["layer"], h["head"], h["kind"], h["nearest"], f"{100 * h['score']:.0f}%") for h in payload["heads"]
+    ]
+    parts = [
+        f"{payload['network']}: {100 * payload['accuracy']['value']:.2f}% of the letters right",
+        *wrap(payload["verdict"], LINE),
+        "",
+        table(header, [[name, *cells] for name, cells in rows.items()]),
+        "causal: share of swaps of the variable that the output follows; * the layer holds it, = no pair of",
+        "words tells it from the state itself, · no swap predicts another answer",
+    ]
+    for what in ("state", "letter"):
+        shares = " ".join(f"{100 * row[what]['value']:.0f}" for row in payload["whole"])
+        parts.append(f"a whole position swapped brings its {what}, %, by layer: {shares}")
+    if heads:
+        parts += ["", table(("layer", "head", "kind", "nearest pattern", "agreement"), heads)]
+    notes = (line for text in payload["notes"] for line in wrap(f"note: {text}", LINE))
+    return "\n".join([*parts, *notes])
