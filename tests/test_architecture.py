@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ON_USE: dict[str, set[str]] = {
     "proving": {"lab"},
     "exporting": {"lab"},
-    "functions": {"lab"},
+    "functions": {"lab", "exporting"},
     "installation": {"lab"},
     "__main__": {"cli"},
 }

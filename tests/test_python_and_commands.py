@@ -49,7 +49,7 @@ ELSEWHERE: dict[str, str] = {
     "run.word": "krohn:run",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.functions:write_sample",
-    "card.control": "krohn.lab.cards.control:control",
+    "card.control": "krohn.functions:control",
     "sample.form": "krohn.functions:write_sample",
     "sample.export": "krohn.functions:write_sample",
     "train.config": "krohn:RunConfig",

@@ -19,6 +19,7 @@ from krohn.automata.small import require_listable, sampled_automata, small_autom
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
+from krohn.base.notebook import Rows
 from krohn.base.strict_json import short
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import Atlas
@@ -38,6 +39,8 @@ from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 if TYPE_CHECKING:
+    from krohn.exporting.exports import Exports
+    from krohn.lab.cards.control import ControlTable
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
@@ -383,6 +386,40 @@ def check_names(experiment: str, engine: str, scale: str) -> None:
     names.check_experiment(experiment)
     names.check_engine(engine)
     names.parse_scale(scale)
+
+
+def export_all(
+    network: CompiledNetwork | str | Path, formats: Sequence[str], out: Path, **options: Any
+) -> "Exports":
+    """Writes a network in several formats, all of them or none, and says what came out."""
+    from krohn.exporting import exports
+
+    return exports.export_all(network, formats, out, **options)
+
+
+def export_formats() -> list[str]:
+    """The names of the formats: krohn's own, and those of other packages."""
+    from krohn.exporting.driver import ALL_FORMATS
+
+    return list(ALL_FORMATS.names())
+
+
+def suite_networks() -> Rows[dict[str, Any]]:
+    """All networks of the suite by name and tier; torch is not needed."""
+    from krohn.lab.suite.catalogue import listed
+
+    return Rows(listed())
+
+
+def control(layer: str, tasks: Sequence[str] | None, device: str, out: Path | None) -> "ControlTable":
+    """Exact weights in a stock layer: up to which length they are guaranteed, estimated, measured to hold."""
+    from krohn.lab.cards.control import AUTOMATA, ControlTable, save_control
+    from krohn.lab.cards.control import control as measure
+
+    table = ControlTable(measure(layer, tuple(tasks or AUTOMATA), device=device))
+    if out is not None:
+        save_control(table, out)
+    return table
 
 
 def _loaded(network: Network) -> CompiledNetwork:

@@ -16,9 +16,20 @@ _SHOWN = 20
 class Rows(list[Item]):
     """A list of results that is also a table: ``to_frame()`` is its pandas DataFrame."""
 
-    def __init__(self, items: Iterable[Item], row: Callable[[Item], Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        items: Iterable[Item],
+        row: Callable[[Item], Mapping[str, Any]] | None = None,
+        cells: Callable[[Item], Mapping[str, object]] | None = None,
+    ) -> None:
         super().__init__(items)
         self._row = row or _itself
+        self._cells = cells or self._row
+
+    def text(self) -> str:
+        """A table for a terminal: of each item what people read first."""
+        shown = [self._cells(item) for item in self]
+        return table(list(shown[0]), [list(row.values()) for row in shown]) if shown else ""
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary for each item."""

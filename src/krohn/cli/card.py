@@ -5,8 +5,10 @@ from typing import Any
 
 import click
 
+import krohn
 from krohn.cli.options import FiniteFloat
 from krohn.cli.output import emit, json_option, note
+from krohn.functions import control as run_control
 
 
 @click.command()
@@ -66,28 +68,19 @@ def command(
     Example:  krohn card lstm --tasks C2,S3 --seeds 1
               krohn card fla:GatedDeltaProduct --control --tasks C2,S3
     """
+    names = None if tasks is None else task_names(tasks)
     if control:
-        return _control(layer, tasks, options["device"], out, as_json)
-    from krohn.lab.cards.card import TASKS, card
-
-    result = card(layer, task_names(tasks) if tasks else TASKS, out=out, tell=note, **options)
-    if out is not None:
-        note(f"written: {out / 'card.html'}")
+        if options["device"] == "cpu":
+            note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
+        result = run_control(layer, names, options["device"], out)
+        if out is not None:
+            note(f"written: {out / 'control.json'}, {out / 'control.svg'}")
+    else:
+        chosen = {} if names is None else {"tasks": names}
+        result = krohn.card(layer, out=out, tell=note, **chosen, **options)
+        if out is not None:
+            note(f"written: {out / 'card.html'}")
     emit(result.to_json(), as_json=as_json, text=result.text)
-
-
-def _control(layer: str, tasks: str | None, device: str, out: Path | None, as_json: bool) -> None:
-    """Exact weights in a stock layer: how far they are guaranteed, estimated and measured to hold."""
-    from krohn.lab.cards.control import AUTOMATA, LAYER, control, control_text, save_control
-
-    names = tuple(task_names(tasks)) if tasks else AUTOMATA
-    if device == "cpu":
-        note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-    rows = control(layer, names, device=device)
-    if out is not None:
-        note(f"written: {', '.join(map(str, save_control(rows, out)))}")
-    payload = {"layer": LAYER, "control": [row.to_json() for row in rows]}
-    emit(payload, as_json=as_json, text=lambda: control_text(rows))
 
 
 def task_names(text: str) -> list[str]:

@@ -1,16 +1,12 @@
 """``krohn suite``: networks whose algorithm is known, with their circuits, and a scorer."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from krohn.base.notebook import table
+import krohn
 from krohn.cli.output import emit, json_option, note
-from krohn.lab.suite.catalogue import listed
-
-if TYPE_CHECKING:
-    from krohn.lab.suite.scoring import CircuitScore
+from krohn.functions import suite_networks
 
 
 @click.group()
@@ -33,9 +29,8 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    rows = listed()
-    text = table(tuple(rows[0]), [tuple(row.values()) for row in rows])
-    emit({"networks": rows}, as_json=as_json, text=lambda: text)
+    rows = suite_networks()
+    emit({"networks": rows}, as_json=as_json, text=rows.text)
 
 
 def _names(ctx: click.Context, parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
@@ -52,21 +47,8 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
     \b
     Example:  krohn suite build --out suite --only c2-cascade-plain,d6-scan-rotated
     """
-    from krohn.lab.suite.building import build
-
-    done = build(out, only, lambda name, number, count: note(f"{number + 1}/{count} {name}"))
-    keys = ("name", "blocks", "heads", "width", "edges", "in graph", "variables", "proof")
-    rows = [
-        (
-            built.name,
-            *(built.facts.get(key, "·") for key in ("layers", "heads", "dim", "edges", "in_graph")),
-            len(built.facts["variables"]),
-            "proved" if built.facts.get("proof", "").startswith("proved") else "tested",
-        )
-        for built in done
-    ]
-    payload = {"networks": [built.to_json() for built in done]}
-    emit(payload, as_json=as_json, text=lambda: table(keys, rows))
+    done = krohn.suite.build(out, only, lambda name, number, count: note(f"{number + 1}/{count} {name}"))
+    emit({"networks": done.rows()}, as_json=as_json, text=done.text)
 
 
 @command.command("score")
@@ -104,46 +86,9 @@ def score_hypothesis(
     """
     if sum(given is not None for given in (circuit, subspace, answers)) != 1:
         raise click.UsageError("give --circuit FILE, --subspace FILE or --answers FILE, one of the three")
-    if answers is not None:
-        from krohn.lab.suite.locks import score_locks
-
-        found = score_locks(folder, answers, key)
-        said = f"{found.exact:.1%} of the automata are exact, {found.word:.1%} of the planted words are found"
-        emit(found.to_json(), as_json=as_json, text=lambda: said)
-        return
-    from krohn.lab.suite.scoring import score_circuit, score_subspace
-
-    if circuit is not None:
-        score = score_circuit(folder, circuit)
-        emit(score.to_json(), as_json=as_json, text=lambda: _circuit_text(score))
-        return
-    assert subspace is not None
-    result = score_subspace(folder, subspace)
-    rows = [(one.variable, one.place, one.dimension, f"{one.interchange:.1%}", one.pairs) for one in result]
-    emit(
-        {"subspaces": [one.to_json() for one in result]},
-        as_json=as_json,
-        text=lambda: table(("variable", "place", "dimension", "interchange accuracy", "pairs"), rows),
-    )
-
-
-def _circuit_text(score: "CircuitScore") -> str:
-    """A few lines, and the curve."""
-    overlap = (
-        f"of the circuit's edges {score.precision:.0%} are true, "
-        f"of the true ones {score.recall:.0%} are in it"
-        if score.claimed
-        else "no edge is marked in_graph, so this is a ranking without a circuit"
-    )
-    curve = score.curve
-    columns = curve.share, curve.true_positive, curve.false_positive, curve.faithfulness
-    rows = [(f"{a:.1%}", f"{b:.2f}", f"{c:.2f}", f"{d:.2f}") for a, b, c, d in zip(*columns, strict=True)]
-    lines = [
-        f"AUROC {score.auroc:.3f}; {overlap}",
-        f"faithfulness: CPR {score.cpr:.3f} (1 is best), CMD {score.cmd:.3f} (0 is best)",
-        table(("share of edges", "true found", "false found", "faithfulness"), rows),
-    ]
-    return "\n".join(lines)
+    score = krohn.suite.score(folder, circuit=circuit, subspace=subspace, answers=answers, key=key)
+    payload = score.to_json() if subspace is None else {"subspaces": score.rows()}
+    emit(payload, as_json=as_json, text=score.text)
 
 
 @command.command("locks")
@@ -162,17 +107,10 @@ def write_locks(count: int, seed: int, out: Path, as_json: bool) -> None:
     \b
     Example:  krohn suite locks --count 3 --seed 1 --out locks
     """
-    from krohn.lab.suite.locks import BOUND, QUERIES, build_locks, key_folder
-
-    tasks = build_locks(
+    tasks = krohn.suite.locks(
         out,
         count,
         seed,
-        progress=lambda name, number, all: note(f"{number + 1}/{all} {name}"),
+        progress=lambda name, number, count: note(f"{number + 1}/{count} {name}"),
     )
-    lines = [
-        f"{count} locks in {out}, the key in {key_folder(out)}",
-        f"from outside {QUERIES:,} queries find at most {BOUND:.2%} of the planted words",
-    ]
-    payload = {"tasks": [task.to_json() for task in tasks], "key": str(key_folder(out))}
-    emit(payload, as_json=as_json, text=lambda: "\n".join(lines))
+    emit({"tasks": tasks.rows(), "key": str(tasks.key)}, as_json=as_json, text=tasks.text)

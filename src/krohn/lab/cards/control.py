@@ -15,6 +15,7 @@ that SiLU gives with both signs, to the last bit; every point has a column. Thre
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import as_automaton
 from krohn.base.atomic import check_output, json_bytes, write_folder
+from krohn.base.notebook import Rows
 from krohn.base.svg import Canvas
 from krohn.errors import InvalidInput
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
@@ -318,6 +320,21 @@ def control(
             row = (name, dtype, weights.steps, guaranteed(weights), estimated, measured, longest, by)
             result.append(Control(*row))
     return result
+
+
+class ControlTable(Rows[Control]):
+    """The lengths of exact weights, one row for each automaton and type."""
+
+    def __init__(self, rows: Iterable[Control]) -> None:
+        super().__init__(rows, Control.to_json)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {"layer": LAYER, "control": self.rows()}
+
+    def text(self) -> str:
+        """A table for people, and what the lengths mean."""
+        return control_text(self)
 
 
 def control_text(rows: list[Control]) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from krohn.base.notebook import Rows
+from krohn.base.notebook import Rows, table
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
-from krohn.lab.experiments.record import Conflict, Member
+from krohn.lab.experiments.record import Conflict, Member, conflict_lines
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.text_form import export_text, import_text, parse_text
 
@@ -75,6 +75,27 @@ class StoredRun:
         """Plain values."""
         return {**vars(self), "replicates": self.replicates.rows()}
 
+    def text(self) -> str:
+        """Configuration, environment, and a row for each replicate."""
+        payload = self.to_json()
+        lines = [f"run {payload['run']}"]
+        for name in ("config", "environment"):
+            lines.append(name)
+            lines += [f"  {key}: {value}" for key, value in payload[name].items()]
+        rows = [
+            [
+                row["replicate"],
+                row["status"],
+                f"{row['sequences']:,}",
+                f"{100 * row['metrics']['accuracy']:.2f}%",
+                _tested(row["metrics"]),
+                row["finished"],
+            ]
+            for row in payload["replicates"]
+        ]
+        header = ["replicate", "status", "sequences", "held-out accuracy", "test accuracy", "finished"]
+        return "\n".join([*lines, table(header, rows)])
+
     def to_frame(self) -> "DataFrame":
         """One row for each replicate, with a column for each of its numbers."""
         flat = ({**row, **row["metrics"]} for row in self.replicates)
@@ -90,15 +111,32 @@ class Joined:
     records: int
     conflicts: list[Conflict]
 
+    def remarks(self) -> list[str]:
+        """A line for each run whose results disagree."""
+        return conflict_lines(self.conflicts)
+
+
+class StoredRuns(Rows[dict[str, Any]]):
+    """The runs of a store, and how many ``records`` it has."""
+
+    records: int = 0
+
+    def text(self) -> str:
+        """A row for each run."""
+        header = ["experiment", "scale", "run", "cell", "done", "max accuracy"]
+        return table(header, [_cells(row) for row in self])
+
 
 @final
 class Results:
     """What ``krohn results`` does: ``list``, ``show``, ``merge``, ``export``, and ``import_``."""
 
-    def list(self, store: str | Path = STORE) -> Rows[dict[str, Any]]:
+    def list(self, store: str | Path = STORE) -> StoredRuns:
         """The runs of every experiment, one row each."""
         with Store(Path(store), writable=False) as opened:
-            return Rows([_run_row(opened, member) for member in opened.members()])
+            rows = StoredRuns(_run_row(opened, member) for member in opened.members())
+            rows.records = len(opened.records())
+            return rows
 
     def show(self, run: str, store: str | Path = STORE) -> StoredRun:
         """One run whole; ``run`` may be the start of its id."""
@@ -179,6 +217,17 @@ def _run_row(store: Store, member: Member) -> dict[str, Any]:
         "done": sum(record.status != "partial" for record in records),
         "max_accuracy": max((record.accuracy for record in records), default=None),
     }
+
+
+def _cells(row: dict[str, Any]) -> list[object]:
+    best = "" if row["max_accuracy"] is None else f"{100 * row['max_accuracy']:.2f}%"
+    done, cell = f"{row['done']}/{row['replicates']}", ", ".join(map(str, row["label"].values()))
+    return [row["experiment"], row["scale"], row["run"], cell, done, best]
+
+
+def _tested(metrics: dict[str, Any]) -> str:
+    """Accuracy on the test set; older records have none."""
+    return f"{100 * metrics['test']['accuracy']:.2f}%" if "test" in metrics else ""
 
 
 results = Results()

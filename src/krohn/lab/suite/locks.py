@@ -265,6 +265,10 @@ class LockScore:
     word: float
     tasks: tuple[dict[str, Any], ...]
 
+    def text(self) -> str:
+        """A line."""
+        return f"{self.exact:.1%} of the automata are exact, {self.word:.1%} of the planted words are found"
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"exact": self.exact, "word": self.word, "tasks": list(self.tasks)}

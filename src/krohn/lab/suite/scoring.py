@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.base.notebook import frame
+from krohn.base.notebook import frame, table
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE
@@ -66,6 +66,24 @@ class CircuitScore:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    def text(self) -> str:
+        """A few lines, and the curve."""
+        overlap = (
+            f"of the circuit's edges {self.precision:.0%} are true, "
+            f"of the true ones {self.recall:.0%} are in it"
+            if self.claimed
+            else "no edge is marked in_graph, so this is a ranking without a circuit"
+        )
+        curve = self.curve
+        columns = curve.share, curve.true_positive, curve.false_positive, curve.faithfulness
+        rows = [(f"{a:.1%}", f"{b:.2f}", f"{c:.2f}", f"{d:.2f}") for a, b, c, d in zip(*columns, strict=True)]
+        lines = [
+            f"AUROC {self.auroc:.3f}; {overlap}",
+            f"faithfulness: CPR {self.cpr:.3f} (1 is best), CMD {self.cmd:.3f} (0 is best)",
+            table(("share of edges", "true found", "false found", "faithfulness"), rows),
+        ]
+        return "\n".join(lines)
 
     def to_frame(self) -> "DataFrame":
         """MIB's curve, one row for each share of the edges."""
