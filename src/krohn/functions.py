@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
+    from krohn.lab.training.typed_run import TypedResult
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -402,6 +403,22 @@ def export_formats() -> list[str]:
     from krohn.exporting.driver import ALL_FORMATS
 
     return list(ALL_FORMATS.names())
+
+
+def train_settings() -> Sequence[Any]:
+    """The settings of a run by flag: place, type, default and a line of help; torch is not needed."""
+    from krohn.lab.training.settings import SETTINGS
+
+    return SETTINGS
+
+
+def train_as_typed(
+    spec: str | None, config: Path | None, options: dict[str, Any], **how: Any
+) -> "TypedResult":
+    """Trains the run that settings, as they are typed, describe; all errors are reported at once."""
+    from krohn.lab.training import typed_run
+
+    return typed_run.train_as_typed(spec, config, options, **how)
 
 
 def suite_networks() -> Rows[dict[str, Any]]:

@@ -8,7 +8,7 @@ import click
 import krohn
 from krohn.base.atomic import check_output
 from krohn.base.extras import to_install
-from krohn.cli.options import DEVICE, TOKENS, FiniteFloat, NetworkFolder
+from krohn.cli.options import TOKENS, NetworkFolder, device, effort
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
 
@@ -32,14 +32,8 @@ from krohn.errors import InvalidInput, MissingDependency
     show_default=True,
     help="Stop learning at a hypothesis of more states.",
 )
-@click.option(
-    "--effort",
-    type=FiniteFloat(min=0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="How much work running all words may take; 10 allows ten times the work.",
-)
-@DEVICE
+@effort("How much work running all words may take; 10 allows ten times the work.")
+@device("Where the network is run.")
 @click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @TOKENS
 @json_option

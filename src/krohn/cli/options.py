@@ -93,13 +93,18 @@ def typed_options(*without: str) -> list[str]:
     ]
 
 
-DEVICE = click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Where the network is run.",
-)
+def device(help: str) -> Option:
+    """Where a network is run."""
+    values = click.Choice(["cpu", "cuda"])
+    return click.option("--device", type=values, default="cpu", show_default=True, help=help)
+
+
+def effort(help: str) -> Option:
+    """How much work may be done, 1 by default."""
+    above = FiniteFloat(min=0, min_open=True)
+    return click.option("--effort", type=above, default=1.0, show_default=True, help=help)
+
+
 TOKENS = click.option(
     "--tokens",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -6,7 +6,7 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output
-from krohn.cli.options import TOKENS, NetworkFolder, default_of
+from krohn.cli.options import TOKENS, NetworkFolder, default_of, device
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 
@@ -22,13 +22,7 @@ from krohn.errors import InvalidInput
 )
 @click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
 @click.option("--prefixes", is_flag=True, help="Patch prefixes instead: which mechanism does it run?")
-@click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Where the network is run; cuda with --prefixes.",
-)
+@device("Where the network is run; cuda with --prefixes.")
 @json_option
 def command(
     directory: Path,

@@ -7,10 +7,10 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output
-from krohn.cli.options import TOKENS, FiniteFloat, NetworkFolder, typed_options
+from krohn.cli.options import TOKENS, NetworkFolder, device, effort, typed_options
 from krohn.cli.output import emit, json_option, note
 
-OWN_FILES = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
+OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
 """Files of a network, beside its tensors, that a certificate must not replace."""
 FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json")
 """Options that mean something to Coq, which proves float32 for all words of the network."""
@@ -45,20 +45,8 @@ FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json"
     "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
 )
 @click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
-@click.option(
-    "--effort",
-    type=FiniteFloat(min=0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="For a trained network: how many words to run; 1 is a few seconds.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda"]),
-    default="cpu",
-    show_default=True,
-    help="Where a trained network is run.",
-)
+@effort("For a trained network: how many words to run; 1 is a few seconds.")
+@device("Where a trained network is run.")
 @TOKENS
 @click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
 @click.option(
@@ -101,10 +89,8 @@ def command(
     elif out is not None:
         check_output(out)  # fail early
     verdict = krohn.verify(directory, automaton=spec, renamed=renamed, **options)
-    if out is not None and kernel and verdict.coq is not None:
-        note(f"wrote {out} and {out.with_suffix('.reader.v').name}, which states what it proves")
-    elif out is not None and not kernel:
-        note(_save(verdict, out))
+    if out is not None:
+        note(verdict.write(out))
     emit(verdict.to_json(), as_json=as_json, text=verdict.argument if as_argument else verdict.text)
     if not verdict.certified:
         raise click.exceptions.Exit(1)
@@ -112,19 +98,11 @@ def command(
 
 def _check_target(out: Path, directory: Path) -> None:
     """Refuses a file of the network itself, and a directory."""
-    own = [*(directory / name for name in OWN_FILES), *directory.glob("*.safetensors")]
+    own = [*(directory / name for name in OWN), *directory.glob("*.safetensors")]
     if any(out.exists() and file.exists() and out.samefile(file) for file in own):
         raise click.UsageError("--out must not be a file of the network itself")
     if out.is_dir():
         raise click.UsageError(f"--out must be a file; {out} is a directory")
-
-
-def _save(verdict: Any, out: Path) -> str:
-    """Writes the certificate if there is one; a line that says so."""
-    if verdict.certificate is None:
-        return f"nothing written to {out}: only a proof is"
-    verdict.save(out)
-    return f"wrote {out}"
 
 
 def _refuse_others(dtype: str | None) -> None:

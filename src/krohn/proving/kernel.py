@@ -103,6 +103,12 @@ class KernelVerdict:
             "exact": self.ran.exact(),
         }
 
+    def write(self, path: Path) -> str:
+        """A line on what was written before Coq was asked."""
+        if self.coq is None:
+            return f"nothing written to {path}: only a proof is"
+        return f"wrote {path} and {_reader(path).name}, which states what it proves"
+
     def text(self) -> str:
         """A few lines."""
         name = self.automaton.name or f"an automaton of {self.automaton.num_states} states"

@@ -186,6 +186,13 @@ class Verification:
         """The proof, several lines per layer: the lemma used, the bound, what it must stay below."""
         return _argued(self)
 
+    def write(self, path: Path) -> str:
+        """Writes the certificate if there is one; a line that says so."""
+        if self.certificate is None:
+            return f"nothing written to {path}: only a proof is"
+        self.save(path)
+        return f"wrote {path}"
+
     def save(self, path: str | Path) -> None:
         """Writes the certificate, whole or not at all; without a proof there is none."""
         if self.certificate is None:

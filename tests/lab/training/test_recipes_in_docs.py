@@ -7,6 +7,7 @@ from krohn.cli import train
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.training import typed_run
 from krohn.lab.training.config import RunConfig
 
 ROOT = Path(__file__).parents[3]
@@ -16,7 +17,7 @@ COMMANDS = re.findall(r"^krohn train (.*)$", SECTION, re.MULTILINE)
 
 def run_of(arguments: list[str]) -> RunConfig:
     context = train.command.make_context("train", arguments)
-    return train.run_of(context.params["spec"], context.params)
+    return typed_run.run_of(context.params["spec"], context.params)
 
 
 def test_the_commands_are_cells_of_the_maps() -> None:

@@ -10,9 +10,9 @@ import pytest
 from every import every
 from krohn.cli import train
 from krohn.cli.app import run
-from krohn.cli.train_settings import SETTINGS, TrainSetting
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
+from krohn.lab.training import typed_run
 from krohn.lab.training.config import (
     CurriculumConfig,
     EvaluationConfig,
@@ -22,6 +22,7 @@ from krohn.lab.training.config import (
     TaskConfig,
     TeachConfig,
 )
+from krohn.lab.training.settings import SETTINGS, TrainSetting
 
 PAGE = (Path(__file__).parents[3] / "docs" / "training-options.md").read_text(encoding="utf-8")
 OPTIONS = [option for parameter in train.command.params for option in parameter.opts if option[:2] == "--"]
@@ -87,7 +88,7 @@ SPEC = "Grid9@boundary"  # has an observation map
 
 def run_of(words: str) -> RunConfig:
     context = train.command.make_context("train", [SPEC, *words.split()])
-    return train.run_of(context.params["spec"], context.params)
+    return typed_run.run_of(context.params["spec"], context.params)
 
 
 def at(config: RunConfig, place: str) -> Any:

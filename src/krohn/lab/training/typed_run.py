@@ -1,0 +1,209 @@
+"""A run from settings as they are typed: all errors at once, those first that can be seen without torch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from krohn.base.notebook import table
+from krohn.base.strict_json import read_json
+from krohn.errors import KrohnError, Unsupported, counted
+from krohn.lab.training.sections import early_reasons
+from krohn.lab.training.settings import typed_settings, without_effect, written_down
+
+if TYPE_CHECKING:
+    from krohn.lab.provable.provable_run import ProvableRun
+    from krohn.lab.training.config import RunConfig
+    from krohn.lab.training.loop import TrainResult
+
+CHECKPOINT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class TypedResult:
+    """A run that was trained, and the network that was then made provable, if that was asked for."""
+
+    trained: "TrainResult"
+    provable: "ProvableRun | None" = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a proof was asked for and not found."""
+        return self.provable is not None and not self.provable.to_json()["proved"]
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object."""
+        proof = {} if self.provable is None else {"provable": self.provable.to_json()}
+        return {**self.trained.to_dict(), **proof}
+
+    def text(self) -> str:
+        """A row for each replicate, the speed, and the proof."""
+        lines = [_text(self.trained.to_dict())]
+        if self.provable is not None:
+            lines.append(_provable_text(self.provable.to_json()))
+        return "\n".join(lines)
+
+
+def train_as_typed(
+    spec: str | None,
+    config: Path | None,
+    options: dict[str, Any],
+    *,
+    progress: bool,
+    tell: Callable[[str], object],
+) -> TypedResult:
+    """Trains the run that the options describe, or that of a ``config.json``."""
+    _refuse_early(spec, config, options)
+    # Lazy imports: torch takes seconds and is only needed for training.
+    from krohn.automata.zoo import parse_spec
+    from krohn.lab.training.config import RunConfig
+    from krohn.lab.training.device import start_reasons
+    from krohn.lab.training.loop import train
+
+    run = run_of(str(spec), options) if config is None else RunConfig.from_dict(read_json(config))
+    automaton = parse_spec(run.task.spec)
+    faults = [*start_reasons(run, automaton, options["device"]), *_directory_reasons(options)]
+    if options["provable"]:
+        from krohn.lab.provable.provable_run import provable_reasons
+
+        faults += provable_reasons(run, automaton)
+    _refuse(faults)
+    tell(
+        f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {counted(run.replicates, 'replicate')}, "
+        f"{counted(run.steps, 'step')}"
+    )
+    if run.optimizer.warmup >= run.steps:
+        tell(f"the warm-up of {run.optimizer.warmup} steps never ends: see --warmup")
+    seconds = options["checkpoint_seconds"]
+    result = train(
+        run,
+        directory=options["out"],
+        device=options["device"],
+        progress=progress,
+        checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
+        tensorboard=options["tensorboard"],
+        automaton=automaton,
+    )
+    return TypedResult(result, _made_provable(options["out"], tell) if options["provable"] else None)
+
+
+def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
+    """Fine-tunes the trained network, and reports how far the boxes are from closing."""
+    from krohn.lab.provable.provable_run import make_provable
+
+    def report(step: int, violation: float) -> None:
+        if step % 500 == 0:
+            tell(f"fine-tune: step {step}, worst violation of the boxes {violation:.3g}")
+
+    return make_provable(out, tell=report)
+
+
+def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
+    """Reports all errors that can be detected before torch is imported."""
+    typed = typed_settings(options)
+    if config is not None:
+        result = early_reasons(read_json(config))
+    else:
+        result = early_reasons(written_down(str(spec), typed, {}))
+        result += [] if options["extra"] else without_effect(typed, {})  # --option may give what is needed
+    _refuse([*result, *_directory_reasons(options)])
+
+
+def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
+    """The run from the command line; if invalid, all errors at once."""
+    from krohn.lab.training.config import RunConfig, examined, read_parts
+
+    typed = typed_settings(options)
+    model, result = _extra(options["extra"], typed)
+    plain = written_down(spec, typed, model)
+    parts, unread = read_parts(plain)
+    result += [*unread, *examined(parts)[1], *without_effect(typed, model)]
+    result += [*_place_reasons(parts, options), *_directory_reasons(options)]
+    _refuse(result)
+    return RunConfig.from_dict(plain)
+
+
+def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The architecture's options given by --option NAME=VALUE."""
+    from krohn.lab.models.registry import architecture
+    from krohn.lab.training.field_types import Misfit, annotations, parsed
+
+    model: dict[str, Any] = {}
+    result: list[str] = []
+    kind = typed.get("model.kind", "gpt")
+    try:
+        known = annotations(architecture(kind)) if given else {}
+    except KrohnError:
+        return {}, []  # reported once, when the model is built
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            result.append(f"--option must be NAME=VALUE; got {text!r}")
+        elif name not in known:
+            result.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
+        elif name in model or f"model.{name}" in typed:
+            result.append(f"{name} must be given once; it is given twice")
+        else:
+            try:
+                model[name] = parsed(value, known[name])
+            except Misfit as misfit:
+                result.append(f"--option {name} must be {misfit}; got {value!r}")
+    return model, result
+
+
+def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
+    """Reasons why this automaton or this machine cannot run it, whatever else is wrong."""
+    from krohn.automata.zoo import parse_spec
+    from krohn.lab.tasks.batches import task_reasons
+    from krohn.lab.training.device import device_reasons
+
+    result = device_reasons(parts.get("precision", "auto"), options["device"])
+    try:
+        result += task_reasons(parts["task"], parse_spec(parts["task"].spec))
+    except KrohnError as error:
+        result.append(str(error))
+    return result
+
+
+def _directory_reasons(options: dict[str, Any]) -> list[str]:
+    if options["out"] is not None:
+        return []
+    reasons = {
+        "TensorBoard files need a directory: give --out": options["tensorboard"],
+        "--checkpoint-seconds needs a directory: give --out": options["checkpoint_seconds"] is not None,
+        "--provable needs a directory: give --out": options["provable"],
+    }
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def _refuse(reasons: list[str]) -> None:
+    if reasons:
+        raise Unsupported("; ".join(dict.fromkeys(reasons)))
+
+
+def _text(result: dict[str, Any]) -> str:
+    rows = [
+        (
+            index,
+            entry["status"],
+            f"{entry['learning_rate']:g}",
+            f"{entry['accuracy']:.4f}",
+            f"{entry['test']['accuracy']:.4f}",
+            f"{entry['test']['sequence_accuracy']:.4f}",
+            entry["step"],
+        )
+        for index, entry in enumerate(result["replicates"])
+    ]
+    header = ("replicate", "status", "lr", "token accuracy", "on test words", "word accuracy", "at step")
+    speed = f"{result['seconds']:.1f} s, {result['sequences_per_second']:,.0f} sequences/s"
+    return f"{table(header, rows)}\n{speed}"
+
+
+def _provable_text(proof: dict[str, Any]) -> str:
+    if proof["proved"]:
+        return (
+            f"proved for words of every length: {proof['boxes']} boxes, logit margin {proof['margin']:.3g}, "
+            f"{proof['steps']} steps in {proof['seconds']:.0f} s: {proof['folder']}"
+        )
+    reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
+    return f"{reason}: try a larger --hidden or another --seed"

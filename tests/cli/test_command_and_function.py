@@ -1,0 +1,84 @@
+"""A command and the function of its name say the same of every kind of folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import krohn
+from krohn.cli.app import run
+
+TRAIN = (
+    "train C2 --length 6 --layers 1 --dim 16 --heads 2 --mlp 16 --steps 2 --eval-sequences 16 --device cpu"
+)
+CLOCKED = {"seconds", "words_per_second"}
+"""What no two runs share."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("folders")
+    krohn.compile("C2", 6, out=place / "compiled")
+    krohn.compile("S3", architecture="lstm", out=place / "recurrent")
+    krohn.export(place / "compiled", "hf", place / "export", proof=False)
+    assert run([*TRAIN.split(), "--out", str(place / "trained"), "--json"]) == 0
+    return {name: place / name for name in ("compiled", "recurrent", "export", "trained")}
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    status = run([*words, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: timeless(each) for key, each in value.items() if key not in CLOCKED}
+    return [timeless(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+@pytest.mark.parametrize("kind", ["compiled", "recurrent", "export", "trained"])
+def test_verify_gives_one_answer(
+    kind: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, payload = said(capsys, "verify", str(folders[kind]), "--effort", "0.01")
+    verdict = krohn.verify(folders[kind], effort=0.01)
+    assert status == (not verdict.certified)
+    assert timeless(payload) == timeless(json.loads(json.dumps(verdict.to_json())))
+    assert payload["claim"]["kind"] == {"export": "gpt2"}.get(kind, kind)
+
+
+@pytest.mark.parametrize("kind", ["compiled", "recurrent", "export", "trained"])
+def test_run_gives_one_answer_or_one_refusal(
+    kind: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    automaton = krohn.zoo("S3" if kind == "recurrent" else "C2")
+    word = [0, 1, 1, 0, 1]
+    status, payload = said(capsys, "run", str(folders[kind]), *(automaton.letter_names[x] for x in word))
+    if kind in ("compiled", "recurrent"):
+        states = krohn.run(folders[kind], word).tolist()
+        assert (status, states) == (0, automaton.run(word))
+        assert payload["states"] == [[automaton.state_names[state] for state in states]]
+        return
+    with pytest.raises(
+        krohn.KrohnError, match="run needs a compiled network or a recurrent network"
+    ) as error:
+        krohn.run(folders[kind], word)
+    assert (status, payload) == (2, {"error": str(error.value)})
+
+
+@pytest.mark.parametrize("kind", ["compiled", "recurrent", "trained"])
+def test_load_reads_what_the_commands_read(kind: str, folders: dict[str, Path]) -> None:
+    network = krohn.load(folders[kind])
+    spec = "S3" if kind == "recurrent" else "C2"
+    assert network.automaton.digest == krohn.zoo(spec).digest
+
+
+def test_a_network_is_reported_as_it_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, network in (
+        (["C2", "--length", "6"], krohn.compile("C2", 6)),
+        (["S3", "--architecture", "lstm"], krohn.compile("S3", architecture="lstm")),
+    ):
+        assert run(["compile", *words]) == 0
+        assert capsys.readouterr().out == f"{network.report().text()}\n"
+        assert said(capsys, "compile", *words)[1] == json.loads(json.dumps(network.report().to_json()))
