@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 
 import krohn
-from krohn.check.claim import Certificate, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
-from krohn.proving.export import claim_about, without_norms
+from krohn.proving.claims import claim_about
+from krohn.proving.export import without_norms
 from krohn.proving.proof import furthest
 from krohn.proving.word_search import all_words
 
@@ -211,7 +212,7 @@ def exported(spec: str, length: int, to: str) -> tuple[Net, Certificate]:
 def proved(net: Net, honest: Certificate, spec: str, length: int) -> bool:
     """Whether the old witness or a new search proves the claim about this network."""
     try:
-        claim = claim_about(net, krohn.zoo(spec), length)
+        claim = claim_about(net, krohn.zoo(spec), length, "float32", "transformer")
         asked = replace(honest, claim=claim)
         if check_certificate(net, asked).certified:
             return True

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from krohn.automata.simulation import simulate
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
 from krohn.lab.provable.examined import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, claimed_words, tensors_of

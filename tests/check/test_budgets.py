@@ -15,11 +15,12 @@ from check.test_deceivers import of
 from check.test_forged import claim_about, forged, written
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.claim import Certificate, Claim
+from krohn.check.certificate import Certificate
+from krohn.check.claim import Claim
 from krohn.check.files.folder import read_net
 from krohn.check.rules import RULES
 from krohn.network.transformer import Transformer
-from krohn.proving.proof import checkable_table
+from krohn.proving.claims import checkable_table
 
 SECONDS, KILOBYTES = 20, 1_000_000
 WATCH = """

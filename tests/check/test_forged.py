@@ -16,13 +16,15 @@ from check.test_deceivers import Construction, of
 from check.test_unread import mixing_two_points, right_in_torch, with_head
 from krohn.automata.files import automaton_payload
 from krohn.check.__main__ import main
-from krohn.check.claim import Certificate, Claim
+from krohn.check.certificate import Certificate
+from krohn.check.claim import Claim
 from krohn.check.files.folder import read_net
 from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.network.storage import save, tensors_of
+from krohn.proving.claims import checkable_table
 from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt, checkable_table
+from krohn.proving.proof import attempt
 from krohn.proving.verification import verify
 from proving.built_networks import compiled
 

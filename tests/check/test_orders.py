@@ -12,12 +12,12 @@ from torch.nn.functional import linear
 from check.test_deceivers import certified
 from krohn.automata.files import automaton_payload
 from krohn.automata.simulation import simulate
-from krohn.check.claim import Certificate
+from krohn.check.certificate import Certificate
 from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.check.transformer.gpt2 import export_net
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.proving.export import claim_about
+from krohn.proving.claims import claim_about
 from krohn.proving.proof import furthest
 from proving.test_attacks import LAST_LETTER
 
@@ -129,7 +129,7 @@ def test_an_export_adds_up_its_heads_in_one_matrix(heads: int, right: bool) -> N
     """In a half type readers compute otherwise than compiled networks: no export is proved there."""
     net = export(heads)
     assert bool((in_lens(net) == simulate(LAST_LETTER, WORDS)).all()) == right
-    claim = claim_about(net, LAST_LETTER, LENGTH, "bfloat16")
+    claim = claim_about(net, LAST_LETTER, LENGTH, "bfloat16", "transformer")
     checked, table = transformer_of(net, claim.automaton)
     record, _, _ = furthest(checked, table, LENGTH, "bfloat16")
     assert (record.witness is not None) == right

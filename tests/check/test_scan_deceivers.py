@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM
 import krohn
 from check.torch_judge import outputs
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.checker import check

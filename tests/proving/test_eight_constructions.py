@@ -22,7 +22,7 @@ from check.test_unread import last_letter, mixing_two_points, with_head, with_la
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.__main__ import main
-from krohn.check.claim import Certificate, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.recurrent.cells import GruCell
 from krohn.check.rules import RULES

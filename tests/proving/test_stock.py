@@ -12,7 +12,7 @@ from tests.proving.stock_networks import every_word, mutants, trained_sum
 from transformers import GPT2LMHeadModel
 
 import krohn
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.rules import check_certificate
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput

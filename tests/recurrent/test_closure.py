@@ -15,7 +15,7 @@ from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.verdict import Budget
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.lab.models.kernels import delta_scan
-from krohn.proving.proof import checkable_table
+from krohn.proving.claims import checkable_table
 from krohn.proving.recurrent import close
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step

@@ -22,7 +22,7 @@ from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, lead
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.storage import MODEL
-from krohn.proving.proof import checkable_table
+from krohn.proving.claims import checkable_table
 from krohn.proving.recurrent import ClosureProof, close, horizon_of, run_all
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads cost more time than they save
 
 from krohn.check.arithmetic.format import ASSUMPTIONS
-from krohn.check.claim import Certificate, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.rules import check_certificate, unanswered
 from krohn.check.verdict import Verdict

@@ -1,27 +1,22 @@
-"""A certificate: claim, rule set and witness, in one form for networks of every kind.
+"""A claim about a network of any kind, in full and in words.
 
-A claim names everything that decides the answer: the network by a digest of its tensors and of every field of
+It names everything that decides the answer: the network by a digest of its tensors and of every field of
 its configuration, the automaton with its table, which outputs are right, how long words may be, the float
-format, the order of sums, and what is assumed of library functions. A certificate adds the rule set that
-proves such claims and the witness that these rules need. Nothing in it is trusted.
+format, the order of sums, and what is assumed of library functions.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from krohn.check.files.bounded import need, read_json, short, shown, whole_numbers
+from krohn.check.files.bounded import need, shown, whole_numbers
 from krohn.check.files.net import STOCK, TRAINED
 from krohn.check.files.reader import MAX_OUTPUT, Automaton
-from krohn.errors import InvalidFile
 
-VERSION = 2
-KEYS = {"krohn", "claim", "rules", "version", "witness"}
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
 FIELDS = (*NAMED, "assumptions")
 ANY = "any"
@@ -187,51 +182,3 @@ def _up_to(lengths: Any) -> int | None:
     fits = isinstance(lengths, dict) and set(lengths) == {"up_to"} and type(lengths["up_to"]) is int
     need(fits and lengths["up_to"] >= 1, 'claim: lengths must be "every" or {"up_to": a number from 1 on}')
     return int(lengths["up_to"])
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """A claim, the rule set that should prove it, and the witness; ``rules`` decides whether it does."""
-
-    claim: Claim
-    rules: str
-    version: int
-    witness: Any
-
-    def to_json(self) -> dict[str, Any]:
-        """The content of a certificate file."""
-        claim = self.claim.to_json()
-        return {
-            "krohn": VERSION,
-            "claim": claim,
-            "rules": self.rules,
-            "version": self.version,
-            "witness": self.witness,
-        }
-
-
-def certificate_from(payload: Any, name: str = "the certificate") -> Certificate:
-    """The certificate in a file; one of an earlier version is refused with the command that renews it."""
-    need(isinstance(payload, dict), f"{name} must be a certificate, an object")
-    if payload.get("krohn") == 1 and "certified" in payload:
-        raise InvalidFile(f"{name} is of an earlier version; renew it: krohn verify NETWORK --out {name}")
-    need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
-    need(
-        payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{name} must be of version {VERSION}"
-    )
-    rules, version = payload["rules"], payload["version"]
-    need(isinstance(rules, str) and type(version) is int, f"{name}: rules must be a name, version a number")
-    return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])
-
-
-def read_certificate(path: str | Path) -> Certificate:
-    """The certificate in a file, of bounded size."""
-    if Path(path).suffix == ".safetensors":
-        raise InvalidFile(
-            f"{short(path)} is of an earlier version; renew it: krohn verify RUN --out certificate.json"
-        )
-    try:
-        return certificate_from(read_json(path), short(path))
-    except InvalidFile as error:
-        text = str(error)
-        raise InvalidFile(text if text.startswith(short(path)) else f"{short(path)}: {text}") from error

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.claim import ANY, Certificate, Claim
+from krohn.check.certificate import Certificate
+from krohn.check.claim import ANY, Claim
 from krohn.check.files.bounded import shown
 from krohn.check.files.net import COMPILED, RECURRENT, STOCK, TRAINED, Net
 from krohn.check.files.reader import Automaton, Network, network_of

@@ -11,7 +11,8 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.claim import Certificate, Claim
+from krohn.check.certificate import Certificate
+from krohn.check.claim import Claim
 from krohn.check.files.folder import compiled_net
 from krohn.check.files.net import Net
 from krohn.check.rules import RULES, check_certificate
@@ -20,10 +21,11 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refuted, place
+from krohn.proving.claims import checkable_table, claim_about
 from krohn.proving.description import check_hints
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Verification
-from krohn.proving.proof import SHORT, attempt, checkable_table, is_scan, one_thread
+from krohn.proving.proof import SHORT, attempt, is_scan, one_thread
 from krohn.proving.word_search import exhaustive, search
 
 ARITHMETICS = tuple(FORMATS)
@@ -132,10 +134,7 @@ def claim_of(
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers]
     names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
     net = compiled_net(tensors_of(matrices), shape, matrices.mask, {**names, "target": automaton.target})
-    table = checkable_table(automaton)
-    about = (net.kind, net.digest, net.configuration, automaton.letter_names, automaton.state_names, table)
-    claim = Claim(*about, automaton.target, length, dtype)
-    return net, replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
+    return net, claim_about(net, automaton, length, dtype, RULE_SET)
 
 
 def refutation_text(failure: Refuted, depth: int) -> str:

@@ -17,7 +17,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.strict_json import parse_json
 from krohn.check.arithmetic.real import Array
-from krohn.check.claim import Certificate, Claim, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
@@ -30,10 +30,11 @@ from krohn.network.gpt2.reading import decoder_of_net
 from krohn.network.gpt2.reference import logits
 from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
 from krohn.proving.checks import Check
+from krohn.proving.claims import certificate_about, checkable_table, claim_about
 from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.proof import checkable_table, furthest
+from krohn.proving.proof import furthest
 from krohn.proving.word_search import all_words, candidates, first_wrong
 
 DTYPE = "float32"
@@ -87,17 +88,10 @@ def net_of(files: Mapping[str, bytes], tokens: Mapping[str, Any], automaton: Sem
     return export_net(config, tokens, automaton_payload(automaton), automaton.target, tensors)
 
 
-def claim_about(net: Net, automaton: Semiautomaton, length: int, dtype: str = DTYPE) -> Claim:
-    """That the export is right on all words up to a length."""
-    table, names = checkable_table(automaton), (automaton.letter_names, automaton.state_names)
-    claim = Claim(net.kind, net.digest, net.configuration, *names, table, automaton.target, length, dtype)
-    return replace(claim, assumptions=RULES[RULE_SET].assumptions(net, claim))
-
-
 def certificate_of(net: Net, automaton: Semiautomaton, proof: ExportProof) -> Certificate:
     """The witness with the claim that it proves."""
-    claim = claim_about(net, automaton, proof.largest)
-    return Certificate(claim, RULE_SET, RULES[RULE_SET].version, proof.witness)
+    claim = claim_about(net, automaton, proof.largest, DTYPE, RULE_SET)
+    return certificate_about(claim, RULE_SET, proof.witness)
 
 
 def checkable_decoder(decoder: Decoder) -> Network:
@@ -186,7 +180,7 @@ def verify_export(
     wanted = longest if length is None else length
     if not 1 <= wanted <= longest:
         raise InvalidInput(f"the length must lie in 1..{longest}, as built; got {wanted}")
-    claim = claim_about(net, automaton, wanted, dtype or loaded_in(net) or DTYPE)
+    claim = claim_about(net, automaton, wanted, dtype or loaded_in(net) or DTYPE, RULE_SET)
     certificate = Certificate(claim, RULE_SET, RULES[RULE_SET].version, _kept(folder))
     if identity.mismatch:
         return _outcome(net, certificate, identity, f"identity: {identity.mismatch}")

@@ -14,7 +14,8 @@ from krohn.base.atomic import check_output, write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.base.notebook import html_table
 from krohn.check.arithmetic.format import ASSUMPTIONS
-from krohn.check.claim import ANY, Certificate, Claim
+from krohn.check.certificate import Certificate
+from krohn.check.claim import ANY, Claim
 from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
 from krohn.errors import InvalidInput
 from krohn.proving.checks import Check, place

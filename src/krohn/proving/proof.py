@@ -37,6 +37,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import ProofRecord, Refuted
+from krohn.proving.claims import checkable_table
 from krohn.proving.witness.machines import middle
 from krohn.proving.witness.search import (
     WitnessWalk,
@@ -291,12 +292,6 @@ def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, 
     """The same matrices and table for the checker, which reads nothing else."""
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
     return network_of(tensors_of(network), shape, network.mask), checkable_table(automaton)
-
-
-def checkable_table(automaton: Semiautomaton) -> Automaton:
-    """Table and outputs alone, without names."""
-    shows = np.array(automaton.outputs, dtype=np.int64)
-    return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start, shows)
 
 
 def _attempts(

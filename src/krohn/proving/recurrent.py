@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
-from krohn.check.claim import Certificate, Claim
+from krohn.check.certificate import Certificate
 from krohn.check.files.folder import recurrent_net
 from krohn.check.files.net import Net
 from krohn.check.recurrent import closure
@@ -35,13 +35,13 @@ from krohn.check.recurrent.closure import MAX_PAIRS, budget_for
 from krohn.check.recurrent.rules import DTYPES as DTYPES
 from krohn.check.recurrent.rules import closure_verdict
 from krohn.check.recurrent.stacks import DiagonalStack
-from krohn.check.rules import RULES, check_certificate, fitting_rules
+from krohn.check.rules import check_certificate, fitting_rules
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
 from krohn.proving.checks import Check
+from krohn.proving.claims import certificate_about, checkable_table, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.proof import checkable_table
 from krohn.proving.word_search import all_words, first_wrong
 from krohn.recurrent.recurrent_network import RecurrentNetwork, states_of
 
@@ -296,20 +296,8 @@ def _claimed(
     order: str = "any",
     witness: Any = None,
 ) -> Certificate:
-    names = automaton.letter_names, automaton.state_names
-    about = (
-        net.kind,
-        net.digest,
-        net.configuration,
-        *names,
-        checkable_table(automaton),
-        "state",
-        length,
-        dtype,
-    )
-    claim = Claim(*about, order)
-    claim = replace(claim, assumptions=RULES[rules].assumptions(net, claim))
-    return Certificate(claim, rules, RULES[rules].version, witness)
+    claim = claim_about(net, automaton, length, dtype, rules, target="state", order=order)
+    return certificate_about(claim, rules, witness)
 
 
 def _outcome(

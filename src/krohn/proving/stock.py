@@ -13,19 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.folder import STOCK
-from krohn.check.claim import Certificate, Claim
+from krohn.check.certificate import Certificate
 from krohn.check.files.net import Net
-from krohn.check.rules import RULES, check_certificate
+from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, Decoder
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.decoder import Decoder as Gpt2
 from krohn.network.gpt2.reference import logits
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
+from krohn.proving.claims import certificate_about, claim_about
 from krohn.proving.identity import Identity
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.proof import checkable_table, one_thread
+from krohn.proving.proof import one_thread
 from krohn.proving.word_search import MAX_WORDS, Runner, all_words, first_wrong
 
 RULE_SET = "words"
@@ -96,13 +96,7 @@ def verify_stock(
 
 def certificate_for(net: Net, automaton: Semiautomaton, length: int, dtype: str) -> Certificate:
     """That the network is right on all words up to a length; running them is the proof: no witness."""
-    names = automaton.letter_names, automaton.state_names
-    table, target = checkable_table(automaton), automaton.target
-    claim = Claim(STOCK, net.digest, net.configuration, *names, table, target, length, dtype)
-    rules = RULES[RULE_SET]
-    return Certificate(
-        replace(claim, assumptions=rules.assumptions(net, claim)), RULE_SET, rules.version, None
-    )
+    return certificate_about(claim_about(net, automaton, length, dtype, RULE_SET), RULE_SET, None)
 
 
 def states_of(decoder: Gpt2) -> Runner:
@@ -142,17 +136,8 @@ def verify_callable(
     wanted = length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
     marks = tokens_for(automaton, tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
-    names = automaton.letter_names, automaton.state_names
-    claim = Claim(
-        CALLABLE,
-        "",
-        {"tokens": marks},
-        *names,
-        checkable_table(automaton),
-        automaton.target,
-        wanted,
-        "float32",
-    )
+    net = Net(CALLABLE, {"tokens": marks}, {})
+    claim = replace(claim_about(net, automaton, wanted, "float32", None), network="")
     reason = NOTHING_PROVED if wrong is None else "a word is run wrong"
     identity = Identity(automaton, by_user=True)
     return Verification(False, claim, 0.0, (), wrong, 0, reason, opinion, 0, identity)

@@ -12,7 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
-from krohn.check.claim import Certificate, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.bounded import shown
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net

@@ -13,7 +13,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.check.arithmetic.format import BEND, FORMATS
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.recurrent.boxes import Boxes, BoxVerdict, Words, boxes_from, check
 from krohn.check.rules import check_certificate

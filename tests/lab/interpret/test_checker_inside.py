@@ -11,7 +11,7 @@ import torch
 
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.recurrent.boxes import Boxes, BoxVerdict, boxes_from, check, gated
 from krohn.check.verdict import Refused

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from krohn.check.claim import read_certificate
+from krohn.check.certificate import read_certificate
 from krohn.check.recurrent.boxes import Boxes, BoxVerdict, boxes_from, check
 from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run

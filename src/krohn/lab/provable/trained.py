@@ -15,7 +15,8 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.atomic import write_json
 from krohn.base.nearest_float import portable_bound
-from krohn.check.claim import ANY, Certificate, Claim, read_certificate
+from krohn.check.certificate import Certificate, read_certificate
+from krohn.check.claim import Claim
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
 from krohn.check.recurrent.boxes import (
@@ -30,16 +31,16 @@ from krohn.check.recurrent.boxes import (
     gated,
 )
 from krohn.check.recurrent.rules import allowed_of
-from krohn.check.rules import RULES, check_certificate, fitting_rules
+from krohn.check.rules import check_certificate, fitting_rules
 from krohn.check.verdict import Refused, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.examined import Examined, examine_run, kind_of, words_of_training
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.proving.checks import Check
+from krohn.proving.claims import certificate_about, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import SecondOpinion, Verification
-from krohn.proving.proof import checkable_table
 
 NAME = "certificate.json"
 EARLIER_NAME = "boxes.safetensors"
@@ -52,22 +53,10 @@ def claim_boxes(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, 
     """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
     every = bool(words.allowed.all())
     allowed = tuple(tuple(np.flatnonzero(row).tolist()) for row in words.allowed)
-    rules = RULES["boxes"]
-    claim = Claim(
-        kind=net.kind,
-        network=net.digest,
-        configuration=net.configuration,
-        letters=automaton.letter_names,
-        states=automaton.state_names,
-        automaton=words.automaton,
-        target="state",
-        up_to=None,
-        dtype="float32",
-        order=ANY,
-        allowed=None if every else allowed,
+    claim = claim_about(
+        net, automaton, None, "float32", "boxes", target="state", allowed=None if every else allowed
     )
-    named = Claim(**{**vars(claim), "assumptions": rules.assumptions(net, claim)})
-    return Certificate(named, "boxes", rules.version, witness_of(boxes, sides))
+    return certificate_about(replace(claim, automaton=words.automaton), "boxes", witness_of(boxes, sides))
 
 
 def save_certificate(certificate: Certificate, path: Path) -> None:
@@ -263,14 +252,11 @@ def _proofs(
 def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> Claim:
     """The claim: words of every length; for networks without proof rules, of the training length."""
     net = read_net(directory, trained.replicate)
-    names = automaton.letter_names, automaton.state_names
     up_to = None if provable(trained) else trained.length
-    table = checkable_table(automaton)
-    claim = Claim(net.kind, net.digest, net.configuration, *names, table, "state", up_to, DTYPE)
     try:
-        return replace(claim, assumptions=RULES["boxes"].assumptions(net, claim))
+        return claim_about(net, automaton, up_to, DTYPE, "boxes", target="state")
     except (KrohnError, Refused):
-        return claim
+        return claim_about(net, automaton, up_to, DTYPE, None, target="state")
 
 
 def _outcome(

@@ -1,0 +1,63 @@
+"""A certificate: a claim, the rule set that proves such claims, and the witness that these rules need.
+
+Nothing in it is trusted.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from krohn.check.claim import Claim, claim_from
+from krohn.check.files.bounded import need, read_json, short
+from krohn.errors import InvalidFile
+
+VERSION = 2
+KEYS = {"krohn", "claim", "rules", "version", "witness"}
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A claim, the rule set that should prove it, and the witness; ``rules`` decides whether it does."""
+
+    claim: Claim
+    rules: str
+    version: int
+    witness: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of a certificate file."""
+        claim = self.claim.to_json()
+        return {
+            "krohn": VERSION,
+            "claim": claim,
+            "rules": self.rules,
+            "version": self.version,
+            "witness": self.witness,
+        }
+
+
+def certificate_from(payload: Any, name: str = "the certificate") -> Certificate:
+    """The certificate in a file; one of an earlier version is refused with the command that renews it."""
+    need(isinstance(payload, dict), f"{name} must be a certificate, an object")
+    if payload.get("krohn") == 1 and "certified" in payload:
+        raise InvalidFile(f"{name} is of an earlier version; renew it: krohn verify NETWORK --out {name}")
+    need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
+    need(
+        payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{name} must be of version {VERSION}"
+    )
+    rules, version = payload["rules"], payload["version"]
+    need(isinstance(rules, str) and type(version) is int, f"{name}: rules must be a name, version a number")
+    return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])
+
+
+def read_certificate(path: str | Path) -> Certificate:
+    """The certificate in a file, of bounded size."""
+    if Path(path).suffix == ".safetensors":
+        raise InvalidFile(
+            f"{short(path)} is of an earlier version; renew it: krohn verify RUN --out certificate.json"
+        )
+    try:
+        return certificate_from(read_json(path), short(path))
+    except InvalidFile as error:
+        text = str(error)
+        raise InvalidFile(text if text.startswith(short(path)) else f"{short(path)}: {text}") from error
