@@ -6,7 +6,7 @@ from functools import cached_property
 from math import atan, comb, cos, gamma, pi, sqrt
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
-from krohn.lab.experiments.experiment import Cell, Row, cells_of
+from krohn.lab.experiments.experiment import ResultCell, Row, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import stability
 from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTIONS, WHOLE
@@ -31,12 +31,12 @@ class Records:
     """The published records, as the rows and cells of the experiments."""
 
     store: Store
-    _cells: dict[str, list[Cell]] = field(default_factory=dict)
+    _cells: dict[str, list[ResultCell]] = field(default_factory=dict)
 
     def rows(self, name: str) -> list[Row]:
         return EXPERIMENTS[name].table(self.cells(name))
 
-    def cells(self, name: str) -> list[Cell]:
+    def cells(self, name: str) -> list[ResultCell]:
         if name not in self._cells:
             self._cells[name] = cells_of(self.store, name, Scale.SMALL)
         return self._cells[name]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
 
-from krohn.lab.experiments.experiment import Cell, cells_of
+from krohn.lab.experiments.experiment import ResultCell, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.lab.experiments.record import Record
@@ -53,7 +53,7 @@ def words_to(record: Record, share: float = SOLVED) -> int | None:
     return next((int(place) * batch for place in steps), None)
 
 
-def way(cell: Cell) -> Way:
+def way(cell: ResultCell) -> Way:
     records = sorted(cell.records, key=lambda record: record.replicate)
     return Way(
         at_common=tuple(accuracy_at(record, COMMON_STEP) for record in records),
@@ -68,7 +68,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
     return fmean(differences), half
 
 
-def published() -> list[Cell]:
+def published() -> list[ResultCell]:
     """All cells of the depth map."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
         import_text(store, ROOT / "results" / "depth-small.jsonl")
@@ -175,7 +175,7 @@ def swapped() -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def by_rate(muon: Cell, adamw: Cell) -> tuple[list[tuple[Record, Record]], list[Record]]:
+def by_rate(muon: ResultCell, adamw: ResultCell) -> tuple[list[tuple[Record, Record]], list[Record]]:
     """The pairs of replicates of one index that have the same rate, and AdamW's other replicates."""
     partners = {record.replicate: record for record in muon.records}
     equal, others = [], []

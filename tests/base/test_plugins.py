@@ -20,9 +20,9 @@ import json
 
 from krohn.automata.families import cyclic
 from krohn.automata.zoo import Family
-from krohn.construct.request import Source
+from krohn.construct.request import ProposalSource
 from krohn.errors import Unsupported
-from krohn.exporting.driver import Format
+from krohn.exporting.driver import ExportFormat
 
 
 def refuse(request, budget):
@@ -30,8 +30,8 @@ def refuse(request, budget):
 
 
 CLOCKS = Family("Clockn", "Clock([0-9]+)", lambda n: cyclic(int(n)), "a clock of n hours", ("Clock12",))
-NOTHING = Source("outsider", ("auto",), refuse, lambda request: 0)
-TENSORS = Format(
+NOTHING = ProposalSource("outsider", ("auto",), refuse, lambda request: 0)
+TENSORS = ExportFormat(
     False,
     lambda decoder, about: {"shapes.json": json.dumps(sorted(decoder.tensors)).encode()},
     "json",

@@ -14,7 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import Budget
 from krohn.construct.compiling import compile, cost, proposals
-from krohn.construct.request import CHOICES, Objective, Proposal, Request, Source
+from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program
@@ -71,7 +71,7 @@ def no_program() -> Program:
 
 def fake_source(
     name: str, methods: tuple[str, ...], layers: int | None, least: int, log: list[str]
-) -> Source:
+) -> ProposalSource:
     """A source that records its calls; without layers it has no proposal."""
 
     def propose(request: Request, budget: Budget) -> Iterable[Proposal]:
@@ -80,7 +80,7 @@ def fake_source(
             raise (Unsupported if len(log) % 2 else LimitExceeded)(f"{name} has none; ask another")
         return [Proposal(name, layers, no_program, ())]
 
-    return Source(name, methods, propose, lambda request: least)
+    return ProposalSource(name, methods, propose, lambda request: least)
 
 
 @every("seed", range(40))

@@ -29,8 +29,8 @@ from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_p
 from krohn.construct.request import (
     Objective,
     Proposal,
+    ProposalSource,
     Request,
-    Source,
     TransformerOptions,
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
@@ -137,13 +137,13 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
 # here.
 
 SOURCES = (
-    Source("features", ("auto", "features"), proposals_without_search, lambda request: 1),
-    Source("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
-    Source("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
-    Source("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
-    Source("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
-    Source("wide", ("wide",), wide_proposals, lambda request: 1),
-    Source("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
+    ProposalSource("features", ("auto", "features"), proposals_without_search, lambda request: 1),
+    ProposalSource("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
+    ProposalSource("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
+    ProposalSource("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
+    ProposalSource("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
+    ProposalSource("wide", ("wide",), wide_proposals, lambda request: 1),
+    ProposalSource("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )
 
 
@@ -155,13 +155,15 @@ def _moves(request: Request) -> bool:
     )
 
 
-ADDED: Plugins[Source] = Plugins(
-    "krohn.constructions", "a construction", dict, instance_of(Source, "a construction")
+ADDED: Plugins[ProposalSource] = Plugins(
+    "krohn.constructions", "a construction", dict, instance_of(ProposalSource, "a construction")
 )
 """Sources of other packages, called after krohn's own."""
 
 
-def proposals(request: Request, budget: Budget, sources: Sequence[Source] | None = None) -> list[Proposal]:
+def proposals(
+    request: Request, budget: Budget, sources: Sequence[ProposalSource] | None = None
+) -> list[Proposal]:
     """The proposals of every source that fits the request; raises the reasons if there are none.
 
     All sources by default; if only depth matters, a source that cannot save layers is skipped.

@@ -176,7 +176,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Source:
+class ProposalSource:
     """Where proposals come from.
 
     Attributes:

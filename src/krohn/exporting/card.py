@@ -28,7 +28,7 @@ READ = frozenset({"hf", "transformers", "transformer-lens", "transformer_lens"})
 
 
 @dataclass(frozen=True, eq=False)
-class Card:
+class ModelCard:
     """The origin of a decoder and the results of comparing the two.
 
     Attributes:

@@ -16,7 +16,7 @@ from krohn.base.plugins import Plugins, instance_of
 from krohn.base.strict_json import read_json, short
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
-from krohn.exporting.card import READ, Card
+from krohn.exporting.card import READ, ModelCard
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
@@ -49,7 +49,7 @@ SHOWN_LETTERS = 24
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """One format.
 
     Attributes:
@@ -66,19 +66,19 @@ class Format:
 
 
 FORMATS = {
-    "hf": Format(True, hugging_face.hugging_face_files, "transformers", hugging_face.LOADING),
-    "transformer-lens": Format(
+    "hf": ExportFormat(True, hugging_face.hugging_face_files, "transformers", hugging_face.LOADING),
+    "transformer-lens": ExportFormat(
         False, transformer_lens.transformer_lens_files, "transformer_lens", transformer_lens.LOADING
     ),
-    "onnx": Format(False, onnx_graph.onnx_files, "onnx", onnx_graph.LOADING),
+    "onnx": ExportFormat(False, onnx_graph.onnx_files, "onnx", onnx_graph.LOADING),
 }
-ALL_FORMATS: Plugins[Format] = Plugins(
-    "krohn.exports", "an export format", lambda: FORMATS, instance_of(Format, "an export format")
+ALL_FORMATS: Plugins[ExportFormat] = Plugins(
+    "krohn.exports", "an export format", lambda: FORMATS, instance_of(ExportFormat, "an export format")
 )
 """krohn's own formats and those of other packages."""
 
 
-def export_format(name: str) -> Format:
+def export_format(name: str) -> ExportFormat:
     """The format of that name."""
     known = ALL_FORMATS.get(name)
     if known is None:
@@ -233,7 +233,7 @@ def export_compiled(
 
 def _checked(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[Card, Files, ExportProof | None]:
+) -> tuple[ModelCard, Files, ExportProof | None]:
     """Test results of a decoder, the files common to all its formats, and the proof."""
     card, proof = _examined(decoder, network, dtype, asked)
     return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
@@ -247,7 +247,7 @@ def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -
 
 def _examined(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[Card, ExportProof | None]:
+) -> tuple[ModelCard, ExportProof | None]:
     """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
@@ -255,7 +255,7 @@ def _examined(
         findings["certificate"] = _proved(proof)
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
-    return Card(title, network.automaton, network.automaton.target, origin, findings), proof
+    return ModelCard(title, network.automaton, network.automaton.target, origin, findings), proof
 
 
 def _proved(proof: ExportProof) -> dict[str, Any]:
@@ -304,7 +304,9 @@ def export_run(
         "compared": {"words": trained.words, "difference": trained.difference, "largest": trained.scale},
     }
     title = f"A Transformer trained on {_called(trained.automaton)} (replicate {trained.replicate})"
-    card = Card(title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings)
+    card = ModelCard(
+        title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings
+    )
     return {to: _exported(to, trained.decoder, card, {}) for to in formats}
 
 
@@ -313,7 +315,7 @@ def _called(automaton: Semiautomaton) -> str:
 
 
 def _exported(
-    to: str, decoder: Decoder, card: Card, more: Files, proof: ExportProof | None = None
+    to: str, decoder: Decoder, card: ModelCard, more: Files, proof: ExportProof | None = None
 ) -> Exported:
     """The files of one format, with the automaton in krohn's own format and the metadata."""
     chosen = export_format(to)

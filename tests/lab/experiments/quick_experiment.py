@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.summary import summary
 from krohn.lab.interpret.evaluation import AccuracyByLength
@@ -31,7 +31,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     return [quick_run(task, depth) for depth in (1, 2) for task in ("C2", "Grid4")]
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     return [{**cell.label, **summary(cell)} for cell in cells]
 
 

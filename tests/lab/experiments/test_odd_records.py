@@ -12,7 +12,7 @@ from every import every
 from krohn.cli.app import run as krohn
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
-from krohn.lab.experiments.experiment import Cell, PlannedRun, Selection, cells_of
+from krohn.lab.experiments.experiment import PlannedRun, ResultCell, Selection, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record, survivor
 from krohn.lab.experiments.reproduction import caption_of
@@ -210,7 +210,7 @@ def test_a_broken_file_of_results_is_one_line_on_the_command_line(
     assert f"run '{run_id}' must have a config" in text
 
 
-def cell_of(*rows: tuple[float, int]) -> Cell:
+def cell_of(*rows: tuple[float, int]) -> ResultCell:
     """For each replicate its validation accuracy and number of sequences."""
     records = tuple(
         record(
@@ -226,7 +226,7 @@ def cell_of(*rows: tuple[float, int]) -> Cell:
         )
         for number, (held_out, seen) in enumerate(rows)
     )
-    return Cell(label={"task": "C2"}, records=records)
+    return ResultCell(label={"task": "C2"}, records=records)
 
 
 def test_a_caption_says_what_really_was() -> None:

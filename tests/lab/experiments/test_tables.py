@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
-from krohn.lab.experiments.experiment import Cell
+from krohn.lab.experiments.experiment import ResultCell
 from krohn.lab.experiments.recipes.curves import largest_drop
 from krohn.lab.experiments.recipes.generalization import GPT, LSTM
 from krohn.lab.figures.style import save
@@ -19,7 +19,7 @@ from lab.experiments.made_up_records import record
 
 def cell(
     accuracies: Sequence[float], *, statuses: Sequence[str] = (), halving: bool = False, **label: Any
-) -> Cell:
+) -> ResultCell:
     """One replicate for each accuracy; its curve rises to it and falls by a tenth."""
     config: dict[str, Any] = {"task": {"length": 40}, "optimizer": {"lr": [1e-4, 3e-4], "batch": 16}}
     config |= {"halving": {"every": 10}} if halving else {}
@@ -37,10 +37,10 @@ def cell(
         )
         for index, value in enumerate(accuracies)
     )
-    return Cell(label=label, records=records)
+    return ResultCell(label=label, records=records)
 
 
-def measured(entry: Cell, evaluation: str, at: list[float], rows: Sequence[list[float]]) -> Cell:
+def measured(entry: ResultCell, evaluation: str, at: list[float], rows: Sequence[list[float]]) -> ResultCell:
     records = tuple(
         record(
             replicate=one.replicate,
@@ -49,7 +49,7 @@ def measured(entry: Cell, evaluation: str, at: list[float], rows: Sequence[list[
         )
         for one, row in zip(entry.records, rows, strict=True)
     )
-    return Cell(label=entry.label, records=records)
+    return ResultCell(label=entry.label, records=records)
 
 
 def words_in(figure: Figure, folder: Path) -> str:
@@ -119,7 +119,7 @@ def test_ood_tells_what_the_replicates_that_solve_the_task_do_at_few_ones_and_at
 def test_paired_differences_never_set_test_words_against_the_words_that_chose() -> None:
     off = cell([0.5, 0.6], task="D8", factor="EMA", value=0.0)
     on = cell([0.6, 0.8], task="D8", factor="EMA", value=0.9)
-    old = Cell(
+    old = ResultCell(
         label=on.label,
         records=tuple(
             record(
@@ -138,7 +138,7 @@ def test_paired_differences_never_set_test_words_against_the_words_that_chose() 
         )
         for one in off.records
     ]
-    tested = Cell(label=off.label, records=tuple(shifted))
+    tested = ResultCell(label=off.label, records=tuple(shifted))
     pairs = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, old]) if "paired" in row]
     assert pairs == ["+15.00 ± 5.00"]
     pairs = [row["paired"] for row in EXPERIMENTS["stability"].table([tested, on]) if "paired" in row]
@@ -178,7 +178,7 @@ def test_attention_counts_the_heads_of_each_kind() -> None:
     stored = record(
         config=one.config, metrics={**one.metrics, "evaluations": {"attention": {"heads": heads}}}
     )
-    (row,) = EXPERIMENTS["attention"].table([Cell(label=result.label, records=(stored,))])
+    (row,) = EXPERIMENTS["attention"].table([ResultCell(label=result.label, records=(stored,))])
     assert (row["uniform"], row["left"]) == ("1.1", "4.2")
     assert (row["uniform_heads"], row["left_heads"], row["right_heads"]) == (1, 1, 0)
 
@@ -190,7 +190,9 @@ def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
     maps = [{"layer": layer, "head": 0, "weights": even} for layer in (0, 1)]
     stored = {"heads": heads, "maps": maps, "states": [[0, 1, 2]], "last_state": 2, "words": 8}
     scored = record(metrics={"accuracy": 1.0, "evaluations": {"attention": stored}})
-    figures = EXPERIMENTS["attention"].draw([Cell(label={"task": "Grid9"}, records=(scored,))], "caption")
+    figures = EXPERIMENTS["attention"].draw(
+        [ResultCell(label={"task": "Grid9"}, records=(scored,))], "caption"
+    )
     thick = [axes.spines["left"].get_linewidth() > 2 for axes in figures["attention-best"].axes]
     assert thick == [True, False, True]
     assert [axes.get_title() for axes in figures["attention-layer"].axes[:1]] == ["layer 2, head 1"]
@@ -233,7 +235,7 @@ def test_taught_counts_the_words_to_99_per_cent_of_those_that_get_there() -> Non
         for index, one in enumerate(taught.records)
     ]
     none = cell([0.5, 0.6], hints="none", **{**label, "layers": 8})
-    rows = EXPERIMENTS["taught"].table([none, Cell(label=taught.label, records=tuple(records))])
+    rows = EXPERIMENTS["taught"].table([none, ResultCell(label=taught.label, records=tuple(records))])
     assert [(row["hints"], row["layers"], row["reach"], row["words_read"]) for row in rows] == [
         ("doubling", 7, 2, 40),  # 16 words a step: the median of steps 1 and 4
         ("none", 8, 0, None),
@@ -241,6 +243,6 @@ def test_taught_counts_the_words_to_99_per_cent_of_those_that_get_there() -> Non
     assert rows[0]["accuracy_at_2T"] == pytest.approx(0.6)
     assert rows[0]["hint_accuracy"] is None, "these records have no hints"
     (figure,) = (
-        EXPERIMENTS["taught"].draw([Cell(label=taught.label, records=tuple(records))], "here").values()
+        EXPERIMENTS["taught"].draw([ResultCell(label=taught.label, records=tuple(records))], "here").values()
     )
     assert {text.get_text() for text in figure.axes[0].texts} == {"0k, 2 of 3"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from krohn.lab.experiments.experiment import Cell
+from krohn.lab.experiments.experiment import ResultCell
 from lab.experiments.made_up_records import record
 
 TOOLS = Path(__file__).parents[3] / "tools"
@@ -19,7 +19,7 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(TOOLS / "two_optimisers.py"))
 
 
-def cell(*curves: dict[int, float]) -> Cell:
+def cell(*curves: dict[int, float]) -> ResultCell:
     records = [
         record(
             replicate=number,
@@ -32,7 +32,7 @@ def cell(*curves: dict[int, float]) -> Cell:
         )
         for number, curve in enumerate(curves)
     ]
-    return Cell(label={"task": "C2"}, records=tuple(reversed(records)))
+    return ResultCell(label={"task": "C2"}, records=tuple(reversed(records)))
 
 
 def test_a_replicate_that_was_done_early_keeps_its_last_accuracy(script: dict[str, Any]) -> None:
@@ -94,10 +94,10 @@ def test_where_both_pass_the_least_common_depth_counts_once_for_each_task(script
 
 
 def test_only_replicates_of_one_index_and_one_rate_are_a_pair(script: dict[str, Any]) -> None:
-    def rated(method: str, *rates: float) -> Cell:
+    def rated(method: str, *rates: float) -> ResultCell:
         config = {"optimizer": {"batch": 64, "lr": list(rates), "method": method}}
         records = [record(replicate=number, config=config, metrics={"accuracy": 0.5}) for number in range(6)]
-        return Cell(label={"task": "C2"}, records=tuple(reversed(records)))
+        return ResultCell(label={"task": "C2"}, records=tuple(reversed(records)))
 
     pairs, others = script["by_rate"](rated("muon", 8e-4, 1.2e-3), rated("adamw", 8e-4, 1.2e-3, 3e-4, 4e-4))
     assert [(one.replicate, other.replicate) for one, other in pairs] == [(0, 0), (1, 1), (4, 4), (5, 5)]

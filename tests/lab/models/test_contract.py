@@ -12,11 +12,11 @@ from torch import Tensor
 from every import every
 from krohn.lab.models.contract import broken_laws
 from krohn.lab.models.network import (
-    Layout,
     ModelConfig,
     Network,
     Noise,
     Parameter,
+    ParameterLayout,
     StackedDecoder,
     Weights,
     one_hot,
@@ -28,7 +28,7 @@ class Sums(Network):
 
     def __init__(self, vocabulary: int, classes: int) -> None:
         self.classes = classes
-        self.layout = Layout.of([Parameter("steps", (vocabulary, classes), "normal", 1.0)])
+        self.layout = ParameterLayout.of([Parameter("steps", (vocabulary, classes), "normal", 1.0)])
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         table = weights["steps"]
@@ -86,14 +86,14 @@ class Forgets(Sums):
 class Constant(Sums):
     def __init__(self, vocabulary: int, classes: int) -> None:
         super().__init__(vocabulary, classes)
-        self.layout = Layout.of([Parameter("steps", (vocabulary, classes), "constant", 1.0)])
+        self.layout = ParameterLayout.of([Parameter("steps", (vocabulary, classes), "constant", 1.0)])
 
 
 class Padded(Sums):
     def __init__(self, vocabulary: int, classes: int) -> None:
         super().__init__(vocabulary, classes)
         parameter = Parameter("steps", (vocabulary, classes), "normal", 1.0, used=(vocabulary, classes - 1))
-        self.layout = Layout.of([parameter])
+        self.layout = ParameterLayout.of([parameter])
 
 
 class Raises(Sums):
@@ -211,8 +211,8 @@ def test_the_broken_law_of_a_network_is_named(network: Callable[[int, int], Netw
 
 
 def test_first_weights_that_depend_on_neighbours_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = Layout.initial
-    monkeypatch.setattr(Layout, "initial", lambda self, keys: before(self, keys) * len(keys))
+    before = ParameterLayout.initial
+    monkeypatch.setattr(ParameterLayout, "initial", lambda self, keys: before(self, keys) * len(keys))
     assert "first weights must not depend on the neighbours; steps does" in broken_laws(config_of(Sums))
 
 

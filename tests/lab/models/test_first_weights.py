@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Layout, Network, Parameter
+from krohn.lab.models.network import Network, Parameter, ParameterLayout
 from krohn.lab.models.registry import kinds, model_config
 
 WORD = (1 << 64) - 1
@@ -49,7 +49,7 @@ def naive(parameter: Parameter, key: int) -> np.ndarray:
 
 
 def test_first_weights_are_a_function_of_seed_replicate_parameter_and_place() -> None:
-    layout = Layout.of(
+    layout = ParameterLayout.of(
         [
             Parameter("table", (7, 9), "normal", 0.5, used=(5, 8)),
             Parameter("gain", (3,), "constant", 1.5, used=(2,)),

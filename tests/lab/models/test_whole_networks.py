@@ -12,7 +12,7 @@ from krohn.lab import random_streams
 from krohn.lab.models import position_encodings, stock
 from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.kernels import operations, plain
-from krohn.lab.models.network import Layout, ModelConfig, Network, Parameter, Weights, padded
+from krohn.lab.models.network import ModelConfig, Network, Parameter, ParameterLayout, Weights, padded
 from krohn.lab.models.registry import kinds, model_config
 from lab.models.naive_networks import naive_gpt, naive_stack
 
@@ -132,8 +132,8 @@ def test_options_of_a_gpt_that_make_no_sense(options: dict[str, object], reason:
     assert model_config("gpt", **options).reasons(8) == [reason]
 
 
-def layout() -> Layout:
-    return Layout.of(
+def layout() -> ParameterLayout:
+    return ParameterLayout.of(
         [
             Parameter("gain", (3,), "constant", 1.0),
             Parameter("table", (70, 50), "normal", 0.5, used=(60, 40)),
@@ -189,7 +189,7 @@ def test_leaves_have_their_gradient_in_the_buffer() -> None:
 
 def test_names_of_parameters_are_distinct() -> None:
     with pytest.raises(AssertionError, match="distinct"):
-        Layout.of([Parameter("a", (1,)), Parameter("a", (2,))])
+        ParameterLayout.of([Parameter("a", (1,)), Parameter("a", (2,))])
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(1, 16), (16, 16), (17, 32)])

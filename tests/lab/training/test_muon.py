@@ -10,7 +10,7 @@ from torch import Tensor
 
 import krohn
 from krohn.errors import Unsupported
-from krohn.lab.models.network import Layout, Parameter
+from krohn.lab.models.network import Parameter, ParameterLayout
 from krohn.lab.training.adamw import AdamW
 from krohn.lab.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.loop import train
@@ -30,7 +30,7 @@ from lab.training.small_runs import LINE, small_run, stepper_of
 from lab.training.test_resume import interrupted, outcome
 
 # Two layers' worth of shapes: square, three side by side, tall and wide; biases between them.
-LAYOUT = Layout.of(
+LAYOUT = ParameterLayout.of(
     [
         Parameter("wte", (5, 12)),
         Parameter("h.0.qkv", (12, 36), matrices=3),

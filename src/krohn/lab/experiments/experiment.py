@@ -26,7 +26,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ResultCell:
     """The records of one run under the label it has in an experiment."""
 
     label: Mapping[str, Any]
@@ -51,18 +51,20 @@ class Experiment:
     title: str
     claim: str
     plan: Callable[[Scale], list[PlannedRun]]
-    table: Callable[[Sequence[Cell]], list[Row]]
-    draw: Callable[[Sequence[Cell], str], dict[str, Figure]]
+    table: Callable[[Sequence[ResultCell]], list[Row]]
+    draw: Callable[[Sequence[ResultCell], str], dict[str, Figure]]
     departures: Mapping[Scale, str] = field(default_factory=dict)
 
 
-def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[PlannedRun] = ()) -> list[Cell]:
+def cells_of(
+    store: Store, experiment: str, scale: str, planned: Sequence[PlannedRun] = ()
+) -> list[ResultCell]:
     """The cells an experiment has in a store; a planned run made for another experiment fills its cell too.
 
     After a change of a recipe or its length two runs may have the same label; one evaluated on the test set
     wins, then the longer one.
     """
-    best: dict[str, Cell] = {}
+    best: dict[str, ResultCell] = {}
     known = [
         *store.members(experiment, scale),
         *(
@@ -81,7 +83,7 @@ def cells_of(store: Store, experiment: str, scale: str, planned: Sequence[Planne
     return list(best.values())
 
 
-def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
+def _cell(member: Member, records: tuple[Record, ...]) -> ResultCell:
     """The cell, its task first; refuses records without the fields that every table needs."""
     try:
         label = {"task": member.label["task"], **member.label}
@@ -96,7 +98,7 @@ def _cell(member: Member, records: tuple[Record, ...]) -> Cell:
             f"the records of run {shown(member.run_id)} must have a config, a label and metrics as krohn "
             f"writes them; {type(error).__name__} {str(error)[:80]}"
         ) from error
-    return Cell(label=label, records=records)
+    return ResultCell(label=label, records=records)
 
 
 def _extent(records: Sequence[Record]) -> tuple[bool, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from krohn.base.notebook import frame, table
 from krohn.errors import counted
 from krohn.lab.experiments.all_experiments import experiment as find
-from krohn.lab.experiments.experiment import Cell, Row, Selection, cells_of
+from krohn.lab.experiments.experiment import ResultCell, Row, Selection, cells_of
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.printed_table import columns_of, markdown
 from krohn.lab.experiments.record import conflict_lines
@@ -143,7 +143,7 @@ def reproduce(
     )
 
 
-def caption_of(cells: Sequence[Cell], scale: Scale) -> str:
+def caption_of(cells: Sequence[ResultCell], scale: Scale) -> str:
     """Actual scale, replicates and sequences."""
     if not cells:
         return f"scale {scale}: no runs yet"

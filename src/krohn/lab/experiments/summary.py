@@ -5,7 +5,7 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Row
+from krohn.lab.experiments.experiment import ResultCell, Row
 from krohn.lab.experiments.record import Record
 from krohn.lab.interpret.findings import wilson
 
@@ -28,7 +28,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return fmean(values), error
 
 
-def summary(cell: Cell) -> Row:
+def summary(cell: ResultCell) -> Row:
     """Statistics of a cell's replicates on the test set, and what happened to the run.
 
     ``max_accuracy`` and ``word_accuracy`` are those of the replicate selected on the validation set.
@@ -103,7 +103,9 @@ def learning_rate(record: Record) -> float:
     return float(rates[record.replicate % len(rates)])
 
 
-def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[float], list[list[float]]]:
+def series_at(
+    cell: ResultCell, evaluation: str, kind: str = "token"
+) -> tuple[list[float], list[list[float]]]:
     """The x values of an evaluation, and for each replicate that has it the accuracies there."""
     outcome: list[Any] = [r.evaluations[evaluation] for r in cell.records if evaluation in r.evaluations]
     if not outcome:
@@ -111,7 +113,7 @@ def series_at(cell: Cell, evaluation: str, kind: str = "token") -> tuple[list[fl
     return list(outcome[0]["at"]), [list(result[kind]) for result in outcome]
 
 
-def mean_series(cell: Cell, evaluation: str) -> tuple[list[float], list[float], list[float]]:
+def mean_series(cell: ResultCell, evaluation: str) -> tuple[list[float], list[float], list[float]]:
     """x values, mean over replicates and standard error of an evaluation along one axis."""
     places, rows = series_at(cell, evaluation)
     pairs = [mean_and_error([row[index] for row in rows]) for index in range(len(places))]

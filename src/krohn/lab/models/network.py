@@ -68,7 +68,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """Parameters with their offsets in a row of the flat buffer."""
 
     parameters: tuple[Parameter, ...]
@@ -78,7 +78,7 @@ class Layout:
         assert len(set(names)) == len(names), "parameter names must be distinct"
 
     @classmethod
-    def of(cls, parameters: Iterable[Parameter]) -> "Layout":
+    def of(cls, parameters: Iterable[Parameter]) -> "ParameterLayout":
         """A layout of the parameters in the order given."""
         return cls(tuple(parameters))
 
@@ -179,7 +179,7 @@ class Network(ABC):
     An architecture must define ``layout`` and ``logits``; the rest may be overridden for speed.
     """
 
-    layout: Layout
+    layout: ParameterLayout
     classes: int
 
     @abstractmethod

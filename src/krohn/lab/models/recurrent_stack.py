@@ -17,11 +17,11 @@ from torch.nn import functional
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
 from krohn.lab.models.network import (
-    Layout,
     ModelConfig,
     Network,
     Noise,
     Parameter,
+    ParameterLayout,
     StackedDecoder,
     Weights,
     padded,
@@ -83,7 +83,7 @@ class Stack(Network):
         blocks = [part for layer in range(config.layers) for part in self._block(f"h.{layer}.")]
         head = Parameter("head.weight", (dim, width), "normal", dim**-0.5, used=(dim, classes))
         ends = [*self._norm_parameters("norm"), head, Parameter("head.bias", (width,))]
-        self.layout = Layout.of([letters, *blocks, *ends])
+        self.layout = ParameterLayout.of([letters, *blocks, *ends])
 
     @abstractmethod
     def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:

@@ -130,7 +130,7 @@ def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
 
 
 @dataclass(frozen=True)
-class Task:
+class LockTask:
     """A lock as it is published."""
 
     name: str
@@ -152,7 +152,7 @@ def build_locks(
     count: int,
     seed: int,
     progress: Callable[[str, int, int], None] | None = None,
-) -> list[Task]:
+) -> list[LockTask]:
     """Writes locks to a new folder, and what is kept back, with proofs, to another one beside it."""
     folder, kept = Path(out), key_folder(Path(out))
     for each in (folder, kept):
@@ -172,7 +172,7 @@ def _built(
     locks: list[Lock],
     seed: int,
     progress: Callable[[str, int, int], None] | None,
-) -> list[Task]:
+) -> list[LockTask]:
     proofs, marks = [], []
     for number, lock in enumerate(locks):
         if progress is not None:
@@ -194,7 +194,7 @@ def _built(
     lines = [json.dumps(task, sort_keys=True) for task in tasks]
     write_text(folder / "README.md", _page(folder.name, len(locks), digest))
     write_text(folder / TASKS, "\n".join(lines) + "\n")
-    return [Task(lock.name, lock.grade, BOUND) for lock in locks]
+    return [LockTask(lock.name, lock.grade, BOUND) for lock in locks]
 
 
 def _proof(network: CompiledNetwork, folder: Path) -> str:

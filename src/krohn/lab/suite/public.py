@@ -9,7 +9,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.suite.building import Built, build
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.graph import Circuit
-from krohn.lab.suite.locks import BOUND, QUERIES, LockScore, Task, build_locks, key_folder, score_locks
+from krohn.lab.suite.locks import BOUND, QUERIES, LockScore, LockTask, build_locks, key_folder, score_locks
 from krohn.lab.suite.scoring import CircuitScore, SubspaceScore, score_circuit, score_subspace
 
 Progress = Callable[[str, int, int], None]
@@ -37,7 +37,7 @@ class Suite:
         progress: Progress = lambda name, number, count: None,
     ) -> "Locks":
         """Writes locks to a new folder, and their key beside it."""
-        locks = Locks(build_locks(out, count, seed, progress), Task.to_json)
+        locks = Locks(build_locks(out, count, seed, progress), LockTask.to_json)
         locks.folder, locks.key = Path(out), key_folder(Path(out))
         return locks
 
@@ -64,7 +64,7 @@ class Suite:
         return Rows(score_subspace(folder, subspace), SubspaceScore.to_json, _subspace_cells)
 
 
-class Locks(Rows[Task]):
+class Locks(Rows[LockTask]):
     """The tasks of locks, where they lie, and where their key does."""
 
     folder: Path

@@ -20,7 +20,7 @@ from krohn.base import atomic
 from krohn.base.strict_json import opened, read_json, sizes_of
 from krohn.check.files.folder import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
-from krohn.lab.models.network import Layout
+from krohn.lab.models.network import ParameterLayout
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import changes
 
@@ -190,7 +190,7 @@ def write_weights(path: Path, weights: dict[str, Tensor], part_bytes: int = PART
     return files
 
 
-def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> dict[str, Tensor]:
+def read_weights(path: Path, replicate: int, layout: ParameterLayout | None = None) -> dict[str, Tensor]:
     """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
     files = weight_files(path) or [path / WEIGHTS]
     for file in files:
@@ -219,7 +219,7 @@ def read_weights(path: Path, replicate: int, layout: Layout | None = None) -> di
         raise InvalidFile(f"{file} must be the weights of a run; {error}") from error
 
 
-def _check_weights(file: Path, slices: dict[str, Any], layout: Layout | None) -> None:
+def _check_weights(file: Path, slices: dict[str, Any], layout: ParameterLayout | None) -> None:
     """Refuses tensors that are not floats with a leading replicate axis, or not those of the network."""
     shapes = {name: tuple(entry.get_shape()) for name, entry in slices.items()}
     wanted = shapes if layout is None else {part.name: part.shape for part in layout.parameters}

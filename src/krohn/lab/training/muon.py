@@ -19,7 +19,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from krohn.lab.models.network import Layout
+from krohn.lab.models.network import ParameterLayout
 from krohn.lab.training.adamw import AdamW
 from krohn.lab.training.config import OptimizerConfig
 from krohn.lab.training.state import TrainState
@@ -62,7 +62,7 @@ class MatrixBatch:
             yield flat.as_strided(size, (flat.stride(0), distance, 1), flat.storage_offset() + start)
 
 
-def batches(layout: Layout) -> list[MatrixBatch]:
+def batches(layout: ParameterLayout) -> list[MatrixBatch]:
     """The block matrices of a layout by their shapes."""
     result: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for parameter, offset in zip(layout.parameters, layout.offsets, strict=True):
@@ -74,7 +74,7 @@ def batches(layout: Layout) -> list[MatrixBatch]:
     return [MatrixBatch(*shape, tuple(places)) for shape, places in result.items()]
 
 
-def others(layout: Layout) -> list[tuple[int, int]]:
+def others(layout: ParameterLayout) -> list[tuple[int, int]]:
     """The columns of the flat buffer that hold no block matrix, as few ranges [begin, end)."""
     ranges, begin = [], 0
     for parameter, offset in zip(layout.parameters, layout.offsets, strict=True):
@@ -87,7 +87,9 @@ def others(layout: Layout) -> list[tuple[int, int]]:
 class Muon(AdamW):
     """As ``torch.optim.Muon`` for each block matrix of each replicate, the first beta being its momentum."""
 
-    def __init__(self, config: OptimizerConfig, state: TrainState, table_length: int, layout: Layout) -> None:
+    def __init__(
+        self, config: OptimizerConfig, state: TrainState, table_length: int, layout: ParameterLayout
+    ) -> None:
         super().__init__(config, state, table_length)
         self._batches = [
             _InMemory(batch, state, rows)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Interrupted, InvalidFile
-from krohn.lab.models.network import Layout, Weights
+from krohn.lab.models.network import ParameterLayout, Weights
 from krohn.lab.tasks.batches import Batch, Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import choose_precision, environment
@@ -141,7 +141,9 @@ class Standing:
         unfinished_losses: losses since the last evaluation, if the run was saved between two.
     """
 
-    def __init__(self, config: RunConfig, layout: Layout, device: torch.device, precision: str) -> None:
+    def __init__(
+        self, config: RunConfig, layout: ParameterLayout, device: torch.device, precision: str
+    ) -> None:
         self.config = config
         self.state = TrainState.start(config, layout, device, precision)
         self.plateau = Plateau.start(config.optimizer, config.replicates)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Layout
+from krohn.lab.models.network import ParameterLayout
 from krohn.lab.training.config import OptimizerConfig, RunConfig
 
 # Independent streams of a replicate's key.
@@ -40,7 +40,9 @@ class TrainState:
     alive: Tensor
 
     @classmethod
-    def start(cls, config: RunConfig, layout: Layout, device: torch.device, precision: str) -> "TrainState":
+    def start(
+        cls, config: RunConfig, layout: ParameterLayout, device: torch.device, precision: str
+    ) -> "TrainState":
         """First weights from the replicates' keys; moments zero."""
         keys = random_streams.derive(replicate_keys(config, device), WEIGHTS)
         master = torch.float64 if precision == "fp64" else torch.float32

@@ -17,7 +17,7 @@ from krohn.errors import KrohnError
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import operations
 from krohn.lab.models.kernels.operations import Operations
-from krohn.lab.models.network import Layout, Network, Noise, Parameter, Weights, padded
+from krohn.lab.models.network import Network, Noise, Parameter, ParameterLayout, Weights, padded
 from krohn.lab.tasks.batches import Batch, Task, parse_distribution
 from krohn.lab.tasks.lessons import Lessons, cascade, doubling
 from krohn.lab.training.config import RunConfig
@@ -67,7 +67,7 @@ class Teaching:
         self.lessons = lessons_of(config, task.automaton, task.device)
         self.hints = self.lessons.hints
         self._of_block = {hint.block: number for number, hint in enumerate(self.hints)}
-        self.layout = Layout.of((*network.layout.parameters, *self._parameters(network.config.dim)))
+        self.layout = ParameterLayout.of((*network.layout.parameters, *self._parameters(network.config.dim)))
 
     def _parameters(self, dim: int) -> list[Parameter]:
         return [

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import gpt, run
@@ -45,7 +45,7 @@ def scores_of(record: Record) -> list[HeadScore]:
     return [score_from_row(row) for row in record.evaluations.get("attention", {}).get("heads", [])]
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """For each replicate its best head of each kind: layer.head (1-based) and score."""
     rows = []
     for record in (record for cell in cells for record in cell.records):
@@ -65,7 +65,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return rows
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
     for record in (record for cell in cells for record in cell.records):
         stored = record.evaluations.get("attention", {})

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import SOLVED_STOP, gpt, run
@@ -53,7 +53,7 @@ def _by_the_map(layers: int) -> list[PlannedRun]:
     return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": layers, "sheet": CONSTANT})]
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """The usual columns, and the largest drop from a best accuracy over all replicates."""
     rows = []
     for cell in cells:
@@ -76,7 +76,7 @@ def largest_drop(accuracy: Sequence[float]) -> float:
     return drop
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """One panel for each task, one line for each replicate."""
     panels = []
     rows = [summary(cell) for cell in cells]

@@ -9,7 +9,7 @@ with the solved prefix (curriculum).
 from collections.abc import Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, gpt, run
 from krohn.lab.experiments.summary import SOLVED, marks_of, note_on, summary
@@ -159,12 +159,12 @@ def paper_sequences(task: str) -> int:
     return 5_000_000 if task in ("A4", "S4", "A5", "S5", "Q8") else 2_000_000
 
 
-def sheet_of(cell: Cell) -> str:
+def sheet_of(cell: ResultCell) -> str:
     """The sheet of a cell; older results have none."""
     return str(cell.label.get("sheet", OWN))
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each task, depth and sheet; the usual columns and the length of the solved prefix."""
     rows = []
     for cell in cells:
@@ -175,7 +175,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (ORDER.index(row["sheet"]), tasks.index(row["task"]), row["depth"]))
 
 
-def positions(cell: Cell) -> list[Sequence[float]]:
+def positions(cell: ResultCell) -> list[Sequence[float]]:
     """Each replicate's accuracy by position."""
     return [record.metrics.get("test", record.metrics).get("by_position", ()) for record in cell.records]
 
@@ -185,7 +185,7 @@ def solved_letters(by_position: Sequence[float]) -> int:
     return next((place for place, share in enumerate(by_position) if share < SOLVED), len(by_position))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Heat maps of all sheets at the common length: the best replicate, and the median of whole runs."""
     rows = [row for row in table(cells) if row["sheet"] in SHEETS]
     if len(rows) < 2:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krohn.lab.cards.harness import reach
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import run
 from krohn.lab.experiments.summary import mean_series, series_at, summary
@@ -168,7 +168,7 @@ def _network(scale: Scale, case: Case) -> ModelConfig:
 _SMALL_HEADS = {"heads": 2, "key_dim": 8, "value_dim": 8}
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """Can, did (solved of R, best, median, n* per seed), why not."""
     rows = []
     for case in CASES:
@@ -186,7 +186,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return rows
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Mean accuracy by length, a panel for each automaton, and one for words without refreshing letters."""
     panels = []
     for task in dict.fromkeys(case.task for case in CASES):
@@ -196,7 +196,7 @@ def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     return {"expressivity": line_chart(panels, note=caption)} if panels else {}
 
 
-def _panel(title: str, cells: Sequence[Cell], evaluation: str) -> list[Panel]:
+def _panel(title: str, cells: Sequence[ResultCell], evaluation: str) -> list[Panel]:
     """One panel, or none if no cell has the evaluation."""
     lines = []
     for cell in cells:

@@ -7,7 +7,7 @@ Dyck4,2 too. Each requests both kinds of evaluation, so that whichever runs firs
 from collections.abc import Sequence
 from statistics import fmean
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
 from krohn.lab.experiments.summary import SOLVED, mean_series, series_at, summary
@@ -102,7 +102,7 @@ def _at(scale: Scale, names: Sequence[str]) -> list[str]:
     return [name for name in names if name != DEEP or scale is Scale.SMALL]
 
 
-def table_by_length(cells: Sequence[Cell]) -> list[Row]:
+def table_by_length(cells: Sequence[ResultCell]) -> list[Row]:
     """Mean and best accuracy at the trained length, at twice and at the greatest length."""
     rows = []
     for cell in _ordered(cells):
@@ -119,7 +119,7 @@ def table_by_length(cells: Sequence[Cell]) -> list[Row]:
     return rows
 
 
-def table_by_coin(cells: Sequence[Cell]) -> list[Row]:
+def table_by_coin(cells: Sequence[ResultCell]) -> list[Row]:
     """In distribution, and the worst mean accuracy over all shares and over all counts of ones."""
     rows = []
     for cell in _ordered(cells):
@@ -135,7 +135,7 @@ def table_by_coin(cells: Sequence[Cell]) -> list[Row]:
     return rows
 
 
-def _by_the_solved(cell: Cell) -> Row:
+def _by_the_solved(cell: ResultCell) -> Row:
     """Mean accuracy of the replicates that solve the task, at few ones and at the largest count."""
     places, rows = series_at(cell, "ones")
     able = [row for row, record in zip(rows, cell.records, strict=False) if record.accuracy >= SOLVED]
@@ -148,13 +148,13 @@ def _by_the_solved(cell: Cell) -> Row:
     }
 
 
-def _ordered(cells: Sequence[Cell]) -> list[Cell]:
+def _ordered(cells: Sequence[ResultCell]) -> list[ResultCell]:
     return sorted(
         cells, key=lambda cell: (LENGTH_TASKS.index(cell.label["task"]), VARIANTS.index(cell.label["model"]))
     )
 
 
-def draw_lengths(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw_lengths(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Mean accuracy with standard error by length, one panel for each task."""
     panels = []
     for task in LENGTH_TASKS:
@@ -164,7 +164,7 @@ def draw_lengths(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
     return {"length": line_chart(panels, note=caption)} if panels else {}
 
 
-def draw_coins(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw_coins(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Mean accuracy with standard error, by the share of ones and by their count."""
     panels = [
         *_panel(cells, "probability", "C2, other coins", "Pr[1]", [(0.5, "trained")]),
@@ -174,7 +174,7 @@ def draw_coins(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
 
 
 def _panel(
-    cells: Sequence[Cell], evaluation: str, title: str, axis: str, guides: list[tuple[float, str]]
+    cells: Sequence[ResultCell], evaluation: str, title: str, axis: str, guides: list[tuple[float, str]]
 ) -> list[Panel]:
     """The mean of each network along an axis; no panel where nothing was evaluated."""
     series = [(cell.label["model"], *mean_series(cell, evaluation)) for cell in _ordered(cells)]

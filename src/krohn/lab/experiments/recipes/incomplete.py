@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
@@ -81,7 +81,7 @@ def _small_settings(task: str) -> dict[str, Any]:
     }
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each task, model and share."""
     sparser = "degrades as labels get sparser"
     claims = {("C2", "GPT"): "holds", ("S5", "GPT"): sparser, ("S5", MUON): sparser}
@@ -92,7 +92,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["task"], row["model"], -row["reveal"]))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Accuracy of the selected replicate by share: with halving, means are not informative."""
     rows = table(cells)
     panels = []

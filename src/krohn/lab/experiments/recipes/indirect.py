@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
@@ -88,7 +88,7 @@ def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
     return PlannedRun(config=config, label=label)
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each model and column, the paper's number beside ours."""
     paper = {column.name: column.paper for column in COLUMNS}
     rows = []
@@ -100,7 +100,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["model"], order.index(row["task"])))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """The replicate selected on the validation set, by column and model, the paper's GPT beside it."""
     rows = table(cells)
     places = {(row["task"], row["model"]): row for row in rows}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, run
 from krohn.lab.experiments.summary import marks_of, note_on, summary
@@ -71,13 +71,13 @@ def folder_of(run: PlannedRun) -> str:
     return f"{run.label['task']}-{run.label['model']}".lower().replace(",", "-")
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each task and network."""
     rows = [{**cell.label, **summary(cell), "paper": "not asked"} for cell in cells]
     return sorted(rows, key=lambda row: (MODELS.index(row["model"]), TASKS.index(row["task"])))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Accuracy of the kept replicates by task and model."""
     rows = table(cells)
     shown = HeatMap(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import SOLVED_STOP, gpt, run
 from krohn.lab.experiments.summary import mean_series, summary
@@ -46,7 +46,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     ]
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """Mean accuracy at T and at 2T."""
     rows = []
     for cell in cells:
@@ -58,7 +58,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["task"], ENCODINGS.index(row["positions"])))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Bars at T and 2T."""
     bars = [
         Bar(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from krohn.automata.small import sampled_automata
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import SOLVED_STOP, run
@@ -60,7 +60,7 @@ def planned(scale: Scale, spec: str, layers: int) -> PlannedRun:
     return PlannedRun(config=config, label={"task": spec, "depth": layers})
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each automaton and depth."""
     rows = [{**cell.label, **summary(cell), "paper": "not asked"} for cell in cells]
     for row in rows:
@@ -68,7 +68,7 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (specs().index(row["task"]), row["depth"]))
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """The best replicate of each cell; rows end where a network solves the automaton."""
     rows = table(cells)
     shown = HeatMap(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import gpt, run
@@ -78,7 +78,7 @@ def _planned(scale: Scale, task: str, factor: str, value: float, options: dict[s
     return PlannedRun(config=config, label={"task": task, "factor": factor, "value": value})
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row for each task and setting."""
     claims = {"dropout": ".1 helps D8 and Q8, hurts Dyck and Grid", "EMA": "helps; .85–.95 alike"}
     claims |= {"patience": "more can help", "long training": "dropout .1 helps D8 and Q8"}
@@ -89,13 +89,13 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["factor"], TASKS.index(row["task"]), _place(row["value"])))
 
 
-def _without(cell: Cell, cells: Sequence[Cell]) -> Cell | None:
+def _without(cell: ResultCell, cells: Sequence[ResultCell]) -> ResultCell | None:
     """The cell with the same task and factor in which the factor is off."""
     wanted = {**cell.label, "value": OFF[cell.label["factor"]]}
     return next((other for other in cells if dict(other.label) == wanted), None)
 
 
-def gains(cell: Cell, without: Cell) -> list[float]:
+def gains(cell: ResultCell, without: ResultCell) -> list[float]:
     """Differences in points from the cell in which the factor is off, replicate by replicate.
 
     Replicates with the same index start from the same weights and read the same words, so that paired
@@ -111,7 +111,7 @@ def _judged(record: Record, tested: bool) -> float:
     return record.accuracy if tested else float(record.metrics["accuracy"])
 
 
-def paired(cell: Cell, without: Cell | None) -> Row:
+def paired(cell: ResultCell, without: ResultCell | None) -> Row:
     """Mean gain with its error, and how many replicates gain."""
     if without is None or without is cell:
         return {}
@@ -127,7 +127,7 @@ def _place(value: float | str) -> float:
     return list(LONG).index(value) if isinstance(value, str) else value
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Mean accuracy with standard error in long training.
 
     The effects of the other factors are too small for bars: the table has the paired differences.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from krohn.lab.experiments.experiment import Cell, Experiment, PlannedRun, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.recipes.depth import NON_ABELIAN, by_muon
@@ -139,7 +139,7 @@ def words_to_pass(record: Record) -> int | None:
     return next((int(step) * batch for step, accuracy in steps if accuracy >= SOLVED), None)
 
 
-def table(cells: Sequence[Cell]) -> list[Row]:
+def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row a cell: how many replicates reach 99%, and the words that the median one of them had read.
 
     ``hint_accuracy``: what the median replicate reads of the hint it reads worst. ``accuracy_at_2T``: the
@@ -156,17 +156,17 @@ def table(cells: Sequence[Cell]) -> list[Row]:
     return sorted(rows, key=lambda row: (order.index(row["hints"]), row["length"], TASKS.index(row["task"])))
 
 
-def _weakest_hint(cell: Cell) -> float | None:
+def _weakest_hint(cell: ResultCell) -> float | None:
     hints = [[hint["accuracy"] for hint in record.metrics.get("hints", ())] for record in cell.records]
     return round(median(map(min, hints)), 4) if all(hints) else None
 
 
-def _at_twice(cell: Cell) -> float | None:
+def _at_twice(cell: ResultCell) -> float | None:
     places, means, _ = mean_series(cell, "length")
     return round(means[-1], 4) if places else None
 
 
-def draw(cells: Sequence[Cell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Words read to 99%, taught and untaught, by task."""
     rows = [row for row in table(cells) if row["hints"] in (DOUBLING, UNTAUGHT) and row["length"] <= 100]
     bars = [

@@ -18,11 +18,11 @@ from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.kernels.operations import Operations
 from krohn.lab.models.kernels.plain import one_hot
 from krohn.lab.models.network import (
-    Layout,
     ModelConfig,
     Network,
     Noise,
     Parameter,
+    ParameterLayout,
     StackedDecoder,
     Weights,
     padded,
@@ -96,7 +96,7 @@ class Gpt(Network):
         self.config = config
         self.vocabulary = vocabulary
         self.classes = classes
-        self.layout = Layout.of(_parameters(config, vocabulary, classes))
+        self.layout = ParameterLayout.of(_parameters(config, vocabulary, classes))
 
     def logits(
         self, weights: Weights, tokens: Tensor, noise: Noise | None = None, after: After | None = None

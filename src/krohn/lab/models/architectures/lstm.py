@@ -17,11 +17,11 @@ from torch.autograd import Function
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
 from krohn.lab.models.network import (
-    Layout,
     ModelConfig,
     Network,
     Noise,
     Parameter,
+    ParameterLayout,
     StackedDecoder,
     Weights,
     padded,
@@ -67,7 +67,7 @@ class CellNetwork(Network):
         hidden, embedding, width = config.hidden, config.embedding, padded(classes)
         bound, gates = hidden**-0.5, self.gates * hidden
         letters = (padded(vocabulary), embedding)
-        self.layout = Layout.of(
+        self.layout = ParameterLayout.of(
             [
                 Parameter("wte", letters, "normal", 1.0, used=(vocabulary, embedding)),
                 Parameter("weight_ih", (embedding, gates), "uniform", bound),
