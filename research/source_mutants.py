@@ -265,7 +265,7 @@ MUTANTS = [
         "tests/algebra/test_stabilizer_chain.py",
     ),
     (
-        "cli/search_options.py",
+        "cli/options.py",
         "if not math.isfinite(number):",
         "if math.isinf(number):",
         "tests/cli/test_every_option.py tests/cli/test_bad_input.py",

@@ -146,7 +146,7 @@ def test_a_long_repetition_is_compiled_at_once(line: str, capsys: pytest.Capture
 
 def test_the_circuit_of_a_thousand_heads_compares_no_pair_of_positions_that_cannot_match() -> None:
     """It looked at all of them, for each head, and took minutes."""
-    network = krohn.compile("regex:a{1000}", length=3)
+    network = krohn.compile("regex:a{1000}", length=3, unproved=True)
     begin = time.process_time()
     assert krohn.circuit(network).inputs == 3
     assert time.process_time() - begin < 15
