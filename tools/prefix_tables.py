@@ -26,10 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from beyond import LENGTHS, beyond
-from understand_tables import ROOT, STORE, markdown, rounded
-
-import krohn
-from krohn.lab.interpret.carrying import (
+from letter_paths import (
     AT_ONCE,
     FROM_THE_LEFT,
     STEP_BY_STEP,
@@ -39,6 +36,9 @@ from krohn.lab.interpret.carrying import (
     places_of,
     signature,
 )
+from understand_tables import ROOT, STORE, markdown, rounded
+
+import krohn
 from krohn.lab.interpret.hybrids import ONE_STEP
 from krohn.lab.interpret.learned import state_moved
 from krohn.lab.interpret.prefixes import PAIRS, patch_prefixes

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "krohn"
 sys.path.insert(0, str(PACKAGE.parent))  # import from this tree, not from an installed package
 
+ALL = "*"
 Definition = tuple[str, str]
 """A module and the name of a function, class or constant in it; no name: the module's other lines."""
 
@@ -39,7 +40,7 @@ def definitions(module: str, text: str) -> dict[Definition, set[Definition]]:
                 result.add((f"{part}.{name}", node.attr))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "krohn." in node.value:
                 part, _, name = node.value.partition(":")
-                result.add((part, name))
+                result.add((part, name or ALL))  # a module imported by name: whatever of it is used
         names = bound_names(statement) or {""}
         if isinstance(statement, ast.FunctionDef) and statement.decorator_list:
             uses[module, ""] |= {(module, name) for name in names}  # a decorator may register and call it
@@ -78,7 +79,7 @@ def entrances() -> set[Definition]:
     # The registry of models finds these by listing the folder.
     result |= {
         (f"krohn.lab.models.architectures.{path.stem}", "ARCHITECTURE")
-        for path in (PACKAGE / "models" / "architectures").glob("*.py")
+        for path in (PACKAGE / "lab" / "models" / "architectures").glob("*.py")
         if "ARCHITECTURE" in path.read_text()
     }
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
@@ -102,7 +103,9 @@ def reached(sources: dict[str, str]) -> set[Definition]:
         if place in done:
             continue
         done.add(place)
-        if place in arrows:
+        if place[1] == ALL:
+            waiting += [other for other in arrows if other[0] == place[0]]
+        elif place in arrows:
             waiting += [*arrows[place], (place[0], "")]
         elif ".".join(place) in sources:  # a module used as a value: all of it
             waiting += [other for other in arrows if other[0] == ".".join(place)]

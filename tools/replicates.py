@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 from beyond import LENGTHS, SEED, beyond, later_positions
+from letter_paths import LetterPath, follow_letter, places_of, signature
 from understand_tables import ROOT, STORE, markdown, rounded
 
 from krohn.automata.sampling import sample
-from krohn.lab.interpret.carrying import LetterPath, follow_letter, places_of, signature
 from krohn.lab.interpret.learned import state_moved
 from krohn.lab.interpret.prefixes import SOME_CUT, patch_prefixes
 from krohn.lab.interpret.subject import Subject, subject_of_run

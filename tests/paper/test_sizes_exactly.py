@@ -10,15 +10,8 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import LimitExceeded
-from krohn.paper.bounds import (
-    RecipeSize,
-    bounds_for,
-    cascade_bounds,
-    component_recipe,
-    paper_recipe_size,
-    scan_bounds,
-    solvable_group_bounds,
-)
+from krohn.paper.bounds import bounds_for, cascade_bounds, scan_bounds, solvable_group_bounds
+from paper.recipe_sizes import RecipeSize, component_recipe, paper_recipe_size
 
 
 def width_in_whole_numbers(states: int, letters: int, size: int, length: int) -> int:

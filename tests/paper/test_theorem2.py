@@ -12,7 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
-from krohn.paper.bounds import bounds_for, component_recipe, memory_bounds, paper_recipe_size
+from krohn.paper.bounds import bounds_for, memory_bounds
 from krohn.paper.group_products import solvable_simulator
 from krohn.paper.permutation_reset import (
     SHARED,
@@ -31,6 +31,7 @@ from paper.paper_oracles import (
     random_words,
     started,
 )
+from paper.recipe_sizes import component_recipe, paper_recipe_size
 
 SOLVABLE = ["C2", "C4", "C6", "C2xC2", "D6", "D8", "Q8", "A4", "FlipFlop", "Grid4", "abab", "T3", "Add"]
 

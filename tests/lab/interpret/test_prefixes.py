@@ -9,23 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
-import krohn
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cli.app import run
-from krohn.errors import InvalidInput
-from krohn.lab.interpret.carrying import (
+from letter_paths import (
     AT_ONCE,
     FROM_THE_LEFT,
     STEP_BY_STEP,
     UNDECIDED,
     LetterPath,
     follow_letter,
-    letter_pairs,
-    patched,
     places_of,
     signature,
 )
+
+import krohn
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cli.app import run
+from krohn.errors import InvalidInput
+from krohn.lab.interpret.carrying import letter_pairs, patched
 from krohn.lab.interpret.hybrids import Hybrids, classes, counts, left_to_right, scans
 from krohn.lab.interpret.prefixes import (
     NONE,
