@@ -65,13 +65,6 @@ class ProofRecord:
     checks: list[Check] = field(default_factory=list)
     witness: dict[str, Any] | None = None  # as given to the small checker
 
-    def require(self, name: str, bound: float, limit: float, text: str) -> None:
-        """Records ``bound < limit`` and stops the proof if it does not hold (or is NaN)."""
-        passed = bool(bound < limit) or (bound == 0 and limit > 0)
-        self.checks.append(Check(name, self.layer, float(bound), float(limit), passed, text))
-        if not passed:
-            raise Refuted(name, self.layer, f"{text}: {bound:.3g} is not below {limit:.3g}")
-
     def note(self, name: str, text: str, bound: float = 0.0, limit: float = 1.0) -> None:
         """Records a check, by default one that was decided exactly."""
         self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
