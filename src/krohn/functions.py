@@ -324,17 +324,19 @@ def extract(
     max_states: int = 100,
     effort: float = 1.0,
     device: str = "cpu",
+    by: str = "words",
 ) -> "Extracted":
     """The automaton that a network computes, compared on all words of up to ``length``.
 
     ``network`` is a directory; or a GPT-2 of ``transformers``, or any callable from tokens to logits, with
     the ``automaton`` it should compute, whose letters and states have these ``tokens`` (as for ``verify``).
+    ``by="states"`` reads the stream of a GPT-2 instead of asking for answers.
     """
     from krohn.lab.interpret.extraction import answers_of
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
     meant = None if automaton is None else as_automaton(automaton)
-    return extract_automaton(answers_of(network, effort, device, meant, tokens), length, max_states)
+    return extract_automaton(answers_of(network, effort, device, meant, tokens), length, max_states, by)
 
 
 def reproduce(

@@ -15,7 +15,11 @@ import krohn
 from krohn.check.certificate import read_certificate
 from krohn.check.rules import check_certificate
 from krohn.cli.app import run
+from krohn.construct.compiling import compile
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.exporting.hugging_face import hugging_face_files
+from krohn.lab.suite.disguise import disguise
+from krohn.network.gpt2.decoder import write_files
 from krohn.network.gpt2.stock import net_of_module, tokens_for
 from krohn.proving.stock import certificate_for
 
@@ -108,6 +112,24 @@ def test_a_module_and_a_callable(network: GPT2LMHeadModel) -> None:
     learned = krohn.extract(lambda tokens: network(torch.from_numpy(tokens)).logits, 2, automaton="C5")
     assert learned.automaton.num_states == 5
     assert learned.mistake is None
+
+
+def test_states_are_read_from_the_stream(network: GPT2LMHeadModel, folder: Path, tmp_path: Path) -> None:
+    """The sum, whose answers are its states; and a network that shows less than it must remember."""
+    assert krohn.extract(network, 2, automaton="C5", by="states").mistake is None
+    assert run(["extract", str(folder), "--automaton", "C5", "--length", "2", "--by", "states"]) == 0
+    shown = compile("regex:(a|b)*abb", length=8, method="cascade", target="observation")
+    decoder = disguise(shown, "rotated", 0).decoder
+    write_files(tmp_path / "net", hugging_face_files(decoder, {}))
+    tokens = {part: list(getattr(decoder.vocabulary, part)) for part in ("prompt", "letters", "states")}
+    read = krohn.extract(tmp_path / "net", 6, automaton=shown.automaton, tokens=tokens, by="states")
+    assert (read.automaton.num_states, read.mistake) == (4, None)
+    with pytest.raises(InvalidInput, match="at least 5, one for each answer; got 3"):
+        krohn.extract(network, 2, automaton="C5", by="states", max_states=3)
+    with pytest.raises(InvalidInput, match="stream of a GPT-2"):
+        krohn.extract(lambda tokens: tokens, 2, automaton="C5", by="states")
+    with pytest.raises(InvalidInput, match="by words or by states; got 'luck'"):
+        krohn.extract(network, 2, automaton="C5", by="luck")
 
 
 def test_what_is_missing_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:

@@ -34,6 +34,13 @@ from krohn.errors import InvalidInput, MissingDependency
 )
 @effort("How much work running all words may take; 10 allows ten times the work.")
 @device("Where the network is run.")
+@click.option(
+    "--by",
+    type=click.Choice(["words", "states"]),
+    default="words",
+    show_default=True,
+    help="Ask for answers, or read clusters of the stream of a GPT-2 of transformers.",
+)
 @click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @TOKENS
 @json_option
@@ -44,6 +51,7 @@ def command(
     max_states: int,
     effort: float,
     device: str,
+    by: str,
     spec: str | None,
     tokens: Path | None,
     as_json: bool,
@@ -66,7 +74,14 @@ def command(
         raise MissingDependency(f"krohn extract needs AALpy: {to_install('extract')}")
     meant = None if spec is None else krohn.parse_spec(spec)
     result = krohn.extract(
-        directory, length, automaton=meant, tokens=tokens, max_states=max_states, effort=effort, device=device
+        directory,
+        length,
+        automaton=meant,
+        tokens=tokens,
+        max_states=max_states,
+        effort=effort,
+        device=device,
+        by=by,
     )
     if out is not None:
         krohn.dump_automaton(result.automaton, out)

@@ -20,6 +20,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
+from krohn.lab.interpret.stages import Stages, stages_of_decoder
+from krohn.lab.interpret.stream_states import Machine, machine_by_states
 from krohn.lab.provable.exact import WordLevel, longest, walk
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
@@ -43,12 +45,14 @@ class Answers:
     Attributes:
         automaton: the one it was trained on or built for.
         longest: length of the longest word it reads; none if unbounded.
+        stages: its stream between blocks, of a GPT-2.
     """
 
     of: Callable[[Words], Words]
     levels: Callable[[int], Levels]
     automaton: Semiautomaton
     longest: int | None
+    stages: Stages | None = None
 
 
 def answers_of(
@@ -78,10 +82,10 @@ def answers_of(
 
 def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any) -> Answers:
     """A network that krohn did not write; a token that stands for no output counts as one more answer."""
-    other, longest = len(automaton.output_names), None
+    other, longest, stages = len(automaton.output_names), None, None
     if isinstance(network, Path) or is_gpt2(network):
         decoder = decoder_of_stock(stock_of(network, automaton, tokens))
-        run, longest = states_of(decoder), decoder.length
+        run, longest, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
     else:
         run = runner_of(network, tokens_for(automaton, tokens))
 
@@ -89,7 +93,7 @@ def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any)
         states = run(words)
         return np.where(states < 0, other, states)
 
-    return Answers(answers, _by_words(answers, automaton, effort), automaton, longest)
+    return Answers(answers, _by_words(answers, automaton, effort), automaton, longest, stages)
 
 
 def _of_run(trained: TrainedNetwork, effort: float) -> Answers:
@@ -137,11 +141,9 @@ def _too_long(length: int) -> LimitExceeded:
     )
 
 
+WAYS = ("words", "states")
 MAX_STATES = 100
 """A network that is wrong here and there has no small automaton: learning ends at a hypothesis this large."""
-
-Machine = tuple[list[list[int]], list[int]]
-"""Moves [state][letter] and answers [state], state 0 first, in the order of their first words."""
 
 
 @dataclass(frozen=True)
@@ -201,8 +203,15 @@ class Extracted:
         return "\n".join(lines)
 
 
-def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extracted:
-    """Learns until the hypothesis agrees with the network on all words up to ``length``, or is too large."""
+def extract(answers: Answers, length: int, max_states: int = MAX_STATES, by: str = "words") -> Extracted:
+    """Learns until the hypothesis agrees with the network on all words up to ``length``, or is too large.
+
+    ``by`` words it asks for answers; by states it reads clusters of a GPT-2's stream, at most ``max_states``.
+    """
+    if by not in WAYS:
+        raise InvalidInput(f"an automaton is extracted by words or by states; got {by!r}")
+    if by == "states" and answers.stages is None:
+        raise InvalidInput("states are read from the stream of a GPT-2 of transformers: extract by words")
     if length < 1:
         raise InvalidInput(f"--length must be at least 1; got {length}")
     if answers.longest is not None and length > answers.longest:
@@ -210,13 +219,19 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES) -> Extr
             f"--length must be at most {answers.longest}, as the network is built; got {length}"
         )
     levels = answers.levels(length)
-    machine = answering(answers, levels)
-    if machine is None or len(machine[0]) > max_states or first_difference(machine, levels):
+    machine = answering(answers, levels) if by == "words" else None
+    if answers.stages is not None and by == "states":
+        start, letters = answers.automaton.outputs[answers.automaton.start], answers.automaton.num_letters
+        machine = machine_by_states(
+            answers.stages, levels, letters, start, max_states, lambda one: agreement(one, levels)
+        )
+    elif machine is None or len(machine[0]) > max_states or first_difference(machine, levels):
         machine = _learned(answers, levels, max_states)
     difference = first_difference(machine, levels)
-    agrees = length if difference is None else len(difference) - 1
     automaton = automaton_of(machine, answers.automaton)
-    return Extracted(automaton, agrees, difference, first_mistake(machine, answers.automaton))
+    return Extracted(
+        automaton, agreement(machine, levels), difference, first_mistake(machine, answers.automaton)
+    )
 
 
 def answering(answers: Answers, levels: Levels) -> Machine | None:
@@ -250,6 +265,12 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
             place = np.unravel_index(int(wrong.argmax()), (letters,) * depth)
             return tuple(int(letter) for letter in place)
     return None
+
+
+def agreement(machine: Machine, levels: Levels) -> int:
+    """The length up to which the machine agrees with the table on all words."""
+    difference = first_difference(machine, levels)
+    return len(levels) if difference is None else len(difference) - 1
 
 
 def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
