@@ -58,7 +58,7 @@ def stepped(automaton: Semiautomaton, words: np.ndarray) -> list[list[int]]:
     return shown
 
 
-@every("automaton", ATLAS[::40])
+@every("automaton", ATLAS[::80])
 def test_no_network_of_the_atlas_has_fewer_layers_than_a_bound_for_its_size(automaton: Semiautomaton) -> None:
     """Each network is run on all words first, so that what might beat a bound is a network that is right."""
     result = witnesses(automaton)
