@@ -20,8 +20,8 @@ from krohn.lab.bridge import TorchNetwork
 from krohn.network.storage import save, transformer_from
 
 
-def stored(folder: Path, name: str, length: int) -> StoredTransformer:
-    save(krohn.compile(name, length=length, unproved=True), folder)
+def stored(folder: Path, name: str, length: int, *, unproved: bool = True) -> StoredTransformer:
+    save(krohn.compile(name, length=length, unproved=unproved), folder)
     return stored_transformer(folder)
 
 

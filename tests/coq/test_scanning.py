@@ -66,7 +66,7 @@ def test_what_is_accepted_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path
     network, rng = stored(tmp_path, "A5", 4), np.random.default_rng(44)
     good, flipped = scanning(network.weights, network.automaton), []
     numbers = [t for t in network.tensors if t.dtype == "F64"]
-    while len(flipped) < 24:
+    while len(flipped) < 12:
         tensor = numbers[rng.integers(len(numbers))]
         place, bit = int(rng.integers(tensor.words.size)), int(rng.integers(44, 64))
         if tensor.words[place]:
@@ -76,7 +76,7 @@ def test_what_is_accepted_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path
     for (other, _), accepted in zip(flipped, answers, strict=True):
         if accepted:
             assert is_right_in_torch(other)
-    assert 2 <= sum(answers) <= 22
+    assert 1 <= sum(answers) <= 11
 
 
 def test_a5_is_certified_by_the_whole_path(coq: Path, tmp_path: Path) -> None:

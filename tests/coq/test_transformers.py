@@ -31,7 +31,7 @@ NAN = 0x7FF8000000000000
 
 def test_every_word_of_100_letters(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     net, proof = str(tmp_path / "net"), tmp_path / "proof.v"
-    assert run(["compile", "C2", "--length", "100", "--dtype", "float32", "--unproved", "--out", net]) == 0
+    assert run(["compile", "C2", "--length", "100", "--out", net]) == 0
     capsys.readouterr()
     assert run(["verify", net, "--kernel", "--automaton", "C2", "--out", str(proof), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -175,6 +175,35 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
     }
     answers = answers_of(cases.values())
     assert dict(zip(cases, answers, strict=True)) == {name: name.startswith("nothing") for name in cases}
+
+
+def test_a_block_without_heads_and_units_that_share_an_error(coq: Path, tmp_path: Path) -> None:
+    """D6 as compiled by default: a count, a block without heads that maps its residue, a count again."""
+    network = stored(tmp_path, "D6", 6, unproved=False)
+    assert [len(layer.heads) for layer in network.weights.layers] == [1, 0, 1]
+    good = counting(network.weights, network.automaton)
+    (first, between, last), block = good.layers, "layers.1."
+    assert ([layer.cut for layer in good.layers], good.right) == ([1, 1, 1], True)
+
+    def spoiled(name: str, place: int, word: int) -> tuple[StoredTransformer, Counting]:
+        return changed(network, block + name, place, word), good
+
+    def hints(**other: object) -> tuple[StoredTransformer, Counting]:
+        return network, replace(good, layers=(first, replace(between, **other), last))  # type: ignore[arg-type]
+
+    cases = {
+        "nothing": (network, good),
+        "where a step begins": spoiled("mlp.0.b", 0, bits(2.25)),
+        "weights that cancel": spoiled("mlp.1.W", 0, bits(-2.5)),
+        "what a block keeps": spoiled("keep_attention", 0, bits(0.0)),
+        "what its MLP replaces": spoiled("keep_mlp", 0, bits(1.0)),
+        "units as forms, where boxes do not cancel": hints(cut=0, owner=(0,) * network.weights.dim),
+        "the class after the block": hints(following=between.following[::-1]),
+        "no head in the hints": hints(heads=first.heads),
+        "a block for each hint": (network, replace(good, layers=(first, last))),
+    }
+    answers = answers_of(cases.values())
+    assert dict(zip(cases, answers, strict=True)) == {name: name == "nothing" for name in cases}
 
 
 def test_an_mlp_that_cannot_be_cut_is_refused() -> None:

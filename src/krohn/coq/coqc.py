@@ -45,6 +45,7 @@ PROOFS = (
         "Attention",
         "Forms",
         "Counting",
+        "Variables",
         "Copying",
         "Layers",
         "Counted",

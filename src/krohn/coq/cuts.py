@@ -62,7 +62,7 @@ def best_cut(
     *,
     repeats: bool = True,
 ) -> Cut:
-    """The best cut; sort key: the product of the moduli, then the cost.
+    """The best cut; sort key: the product of the moduli, the cost, and the last place of those.
 
     Args:
         rows: the stream before the MLP for each class, all counts 0.
@@ -79,7 +79,7 @@ def best_cut(
         cuts = [c for c in cuts if all(m <= end for m, end in zip(c.moduli, most, strict=True))]
     if not cuts:
         raise Unsupported(NO_CUT)
-    return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost))
+    return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost, -cut.place))
 
 
 def _cut_at(

@@ -20,7 +20,7 @@ GRID = 2.0**40
 ROUNDING = 2.0**-24
 MOST_COUNTS = 20_000
 """Largest count: each one is a box through the MLP, and more would take Coq hours."""
-LATER = 2.0**-14
+LATER = 2.0**-12
 """Bound on the error of a counted register after the first layer, in units."""
 LATER_COPY = 2.0**-10
 """The same for a copied register: its error is added once, not with each letter."""

@@ -160,8 +160,8 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     kinds = {type(o).__name__ for layer in layers for o in layer.attention}
     scans = kinds == SCANNING
     others = [] if scans else sorted(kinds - COUNTING)
-    if not layers or others or not all(layer.heads for layer in weights.layers):
-        raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'a layer without heads, or no program'}")
+    if not layers or others:
+        raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'no program'}")
     if (
         weights.mask != "causal"
         or automaton.target != "state"

@@ -13,7 +13,9 @@ Definition tot (l : list (f32 * f32)) : R :=
   fold_right (fun p s => B2R (fst p) * B2R (snd p) + s) 0 l.
 Definition size (l : list (f32 * f32)) : R :=
   fold_right (fun p s => Rabs (B2R (fst p) * B2R (snd p)) + s) 0 l.
-Definition err (n : nat) (s : R) : R := ((1 + u) ^ n - 1) * s + INR n * eta * (1 + u) ^ n.
+Definition top (l : list (f32 * f32)) : R := (size l + Rabs (tot l)) / 2.
+Definition err (n : nat) (s m : R) : R :=
+  (u * s + INR (Nat.pred n) * u * m + INR n * eta) * (1 + u) ^ Nat.pred n.
 (* terms that are 0 are added without error *)
 Fixpoint nz (l : list (f32 * f32)) : nat :=
   match l with
@@ -32,8 +34,10 @@ Proof. exact (AnyOrder.size_app 24 128 k l). Qed.
 Lemma size_pos l : 0 <= size l. Proof. exact (AnyOrder.size_pos 24 128 l). Qed.
 Lemma nz_app k l : nz (k ++ l) = (nz k + nz l)%nat. Proof. exact (AnyOrder.nz_app 24 128 k l). Qed.
 Lemma nz_le l : (nz l <= length l)%nat. Proof. exact (AnyOrder.nz_le 24 128 l). Qed.
-Lemma err_mono p n s t : (p <= n)%nat -> 0 <= s <= t -> err p s <= err n t.
-Proof. exact (AnyOrder.err_mono 24 128 p n s t). Qed.
+Lemma err_mono p n s t a b : (p <= n)%nat -> 0 <= s <= t -> 0 <= a <= b -> err p s a <= err n t b.
+Proof. exact (AnyOrder.err_mono 24 128 p n s t a b). Qed.
+Lemma top_pos l : 0 <= top l. Proof. exact (AnyOrder.top_pos 24 128 l). Qed.
+Lemma top_at_most l : top l <= size l. Proof. exact (AnyOrder.top_at_most 24 128 l). Qed.
 Lemma rnd_any x : exists d h, Rabs d <= u /\ Rabs h <= eta /\ rnd x = x * (1 + d) + h.
 Proof. exact (AnyOrder.rnd_any 24 128 prec24 x). Qed.
 Lemma rnd_plus (x y : f32) : exists d,
@@ -43,6 +47,7 @@ Lemma below_room x : Rabs x < room -> Rlt_bool (Rabs x) (bpow radix2 128) = true
 Proof. exact (AnyOrder.below_room 128 x). Qed.
 Lemma sums_in l r : sums l r -> AnyOrder.sums 24 128 prec24 prec24_128 l r.
 Proof. intros H. induction H; econstructor; eassumption. Qed.
-Theorem any_order_error l r : sums l r -> all_finite l -> size l + err (nz l) (size l) < room ->
-  is_finite r = true /\ Rabs (B2R r - tot l) <= err (nz l) (size l).
+Theorem any_order_error l r : sums l r -> all_finite l ->
+  top l + err (nz l) (size l) (top l) < room ->
+  is_finite r = true /\ Rabs (B2R r - tot l) <= err (nz l) (size l) (top l).
 Proof. intros H. exact (AnyOrder.any_order_error 24 128 _ _ l r (sums_in l r H)). Qed.

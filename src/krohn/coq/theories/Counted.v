@@ -185,8 +185,8 @@ Definition minus_boxes (A C : list box) : list box := map (fun p => (fst (fst p)
 Definition terms_box (B : list box) (Cb : list box * box) : list (box * box) :=
   combine B (fst Cb) ++ [(snd Cb, one_box)].
 Definition error_of (l : list (box * box)) : option Z :=
-  let '(_, _, s) := box_tot l 0 0 0 in let n := Z.of_nat (nonzero l) in if has_bound n s then
-    Some (rounding n s) else None.
+  let '(lo, hi, s) := box_tot l 0 0 0 in let n := Z.of_nat (nonzero l) in
+  if has_bound n s then Some (rounding_to n s (top_of lo hi s)) else None.
 Definition leads_by (B : list box) (Q J : list box * box) : bool :=
   (length (fst Q) =? length B)%nat && (length (fst J) =? length B)%nat &&
   match error_of (terms_box B Q), error_of (terms_box B J) with
@@ -198,9 +198,10 @@ Lemma error_of_sound bs l r e : pairs bs l -> error_of bs = Some e -> sums l r -
 Proof.
   intros HP E HS. unfold error_of in E. destruct (box_tot bs 0 0 0) as [[lo hi] s] eqn:T.
   destruct has_bound eqn:C; [|discriminate]. apply some_inj in E. subst e.
-  destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [_ B2]; [unfold at80; lra|unfold at80;
-    lra|]. rewrite Rplus_0_l in B2.
-  apply sum_error; auto; [|exact (nonzero_sound bs l HP)]. clear -HP. unfold all_finite.
+  destruct (box_tot_sound l bs 0 0 0 lo hi s 0 0 HP T) as [B1 B2]; [unfold at80; lra|unfold at80;
+    lra|]. rewrite Rplus_0_l in B1, B2.
+  refine (sum_error_to _ l r s _ HS _ (nonzero_sound bs l HP) B2 (top_of_sound l lo hi s B1 B2) C).
+  clear -HP. unfold all_finite.
   induction HP; constructor; auto. destruct H as [[H1 _] [H2 _]]. auto.
 Qed.
 Lemma difference_sound B x : inv B x -> forall A a C c lo hi s lo' hi' s' t, inv A a -> inv C c ->

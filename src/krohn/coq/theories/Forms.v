@@ -79,11 +79,13 @@ Qed.
 (* ---------- sums of products of forms and boxes ---------- *)
 Section Span.
 Variable span : nat -> Z * Z.
+Definition is_null_form (F : form) : bool := match Coefs F with [] => is_zero (Low F, High F) | _
+  => false end.
 (* in multiples of 2^-80: coefficients, low, high, size *)
 Fixpoint form_tot (l : list (form * box)) (cs : list Z) (lo hi size : Z) : list Z * Z * Z * Z :=
   match l with
   | [] => (cs, lo, hi, size)
-  | (F, w) :: l =>
+  | (F, w) :: l => if is_null_form F || is_zero w then form_tot l cs lo hi size else
       let '(p, q) := box_mul (form_box F span) w in let size := size + Z.max (Z.abs p) (Z.abs q) in
       if fst w =? snd w then
         let '(a, b) := box_mul (Low F, High F) w in
@@ -91,14 +93,13 @@ Fixpoint form_tot (l : list (form * box)) (cs : list Z) (lo hi size : Z) : list 
           (hi + b) size
       else form_tot l cs (lo + p) (hi + q) size
   end.
-Definition is_null_form (F : form) : bool := match Coefs F with [] => is_zero (Low F, High F) | _
-  => false end.
 Fixpoint nonzero_forms (l : list (form * box)) : nat := match l with [] => O | (F, b) :: l =>
   if is_null_form F || is_zero b then nonzero_forms l else S (nonzero_forms l) end.
 Definition form_sum (l : list (form * box)) : option form :=
   let '(cs, lo, hi, size) := form_tot l [] 0 0 0 in let m := Z.of_nat (nonzero_forms l) in
   if has_bound m size then
-    let r := rounding m size in
+    let '(c, d) := dot_range cs span in
+    let r := rounding_to m size (top_of (lo + c) (hi + d) size) in
     let '(a, b) := dot_range (map (fun c => c - Z.shiftr c 40 * grid) cs) span in
     Some {| Coefs := map (fun c => Z.shiftr c 40) cs; Low := Z.shiftr (lo - r + a) 40; High :=
       - Z.shiftr (- (hi + r + b)) 40 |}
@@ -107,6 +108,14 @@ Variable n : nat -> Z.
 Hypothesis in_span : within span n.
 Definition fits_terms (fs : list (form * box)) (l : list (f32 * f32)) : Prop :=
   Forall2 (fun fb p => inf (fst fb) n (fst p) /\ inb (snd fb) (snd p)) fs l.
+Lemma null_term F w x y : is_null_form F || is_zero w = true -> inf F n x -> inb w y ->
+  (B2R x * B2R y = 0)%R.
+Proof.
+  intros E Hx Hy. apply orb_prop in E as [E|E]; [|rewrite (is_zero_sound _ _ E Hy); ring].
+  unfold is_null_form in E. destruct Hx as [Fx Hx]. destruct (Coefs F); [|discriminate].
+  cbn [dot] in Hx. rewrite !Z.add_0_r in Hx.
+  rewrite (is_zero_sound (Low F, High F) x E (conj Fx Hx)). ring.
+Qed.
 Lemma form_tot_sound l : forall fs cs lo hi size cs' lo' hi' size' a b, fits_terms fs l ->
   form_tot fs cs lo hi size = (cs', lo', hi', size') ->
   (IZR (lo + dot cs n) <= at80 a <= IZR (hi + dot cs n))%R -> (at80 b <= IZR size)%R ->
@@ -118,7 +127,10 @@ Proof.
   - injection E as <- <- <- <-. cbn. rewrite !Rplus_0_r. auto.
   - match goal with H : _ /\ _ |- _ => destruct H as [Hx Hy] end.
     match goal with fb : (form * box)%type |- _ => destruct fb as [F w] end.
-    cbn [fst snd] in *. cbn [form_tot] in E. destruct (box_mul (form_box F span) w) as [p q] eqn:M.
+    cbn [fst snd] in *. cbn [form_tot] in E. destruct (is_null_form F || is_zero w) eqn:N.
+    { cbn [tot Bounds.size fold_right fst snd]. rewrite (null_term F w x y N Hx Hy), Rabs_R0.
+      rewrite !Rplus_0_l. eapply IH; eassumption. }
+    destruct (box_mul (form_box F span) w) as [p q] eqn:M.
     pose proof (form_box_sound F span n x in_span Hx) as [_ Bx]. pose proof Hy as [_ By].
     pose proof (box_mul_sound _ _ _ _ _ _ Bx By M) as P.
     assert (P' : (at40 (B2R x) * at40 (B2R y) = at80 (B2R x * B2R y))%R) by (unfold at40, at80;
@@ -157,24 +169,24 @@ Lemma nonzero_forms_sound fs l : fits_terms fs l -> (nz l <= nonzero_forms fs)%n
 Proof.
   intros H. induction H as [|[F b] [x y] fs l [Hx Hy] H IH]; cbn [nz nonzero_forms fst snd] in *;
     [lia|]. destruct (is_null_form F || is_zero b) eqn:E.
-  - destruct Req_EM_T as [|N]; [exact IH|]. exfalso. apply N. apply orb_prop in E as [E|E];
-      [|rewrite (is_zero_sound _ _ E Hy); ring].
-    unfold is_null_form in E. destruct Hx as [Fx Hx]. destruct (Coefs F); [|discriminate].
-    cbn [dot] in Hx. rewrite !Z.add_0_r in Hx.
-    rewrite (is_zero_sound (Low F, High F) x E (conj Fx Hx)). ring.
+  - destruct Req_EM_T as [|N]; [exact IH|]. exfalso. apply N. eapply null_term; eauto.
   - destruct Req_EM_T; lia.
 Qed.
 Theorem form_sum_sound fs l r F : fits_terms fs l -> form_sum fs = Some F -> sums l r -> inf F n r.
 Proof.
   intros HF E HS. unfold form_sum in E. destruct (form_tot fs [] 0 0 0) as [[[cs lo] hi] size]
     eqn:T.
-  cbv zeta in E. destruct has_bound eqn:HB; [|discriminate]. set (rr := rounding _ _) in *.
+  cbv zeta in E. destruct has_bound eqn:HB; [|discriminate].
+  pose proof (dot_range_sound cs span n in_span) as DT. destruct (dot_range cs span) as [c0 d0].
+  set (rr := rounding_to _ _ _) in *.
   pose proof (dot_range_sound (map (fun c => c - Z.shiftr c 40 * grid) cs) span n in_span) as D.
   destruct (dot_range _ span) as [a b]. cbn [fst snd] in D. apply some_inj in E. subst F.
   destruct (form_tot_sound l fs [] 0 0 0 cs lo hi size 0 0 HF T) as [B1 B2]; [unfold at80; cbn;
     lra|unfold at80; cbn; lra|]. rewrite Rplus_0_l in B1, B2.
-  destruct (sum_error (nonzero_forms fs) l r size HS) as [F E]; [|exact (nonzero_forms_sound fs l
-    HF)|exact B2|exact HB|].
+  destruct (sum_error_to (nonzero_forms fs) l r size (top_of (lo + c0) (hi + d0) size) HS)
+    as [F E]; [|exact (nonzero_forms_sound fs l HF)|exact B2| |exact HB|].
+  2: { apply top_of_sound; [|exact B2]. cbn [fst snd] in DT. destruct DT as [D1 D2].
+    apply IZR_le in D1, D2. rewrite !plus_IZR in *. lra. }
   { clear -HF. unfold all_finite. induction HF; constructor; auto. destruct H as [[H1 _] [H2 _]].
     auto. }
   fold rr in E. split; [exact F|]. cbn [Coefs Low High]. apply Rabs_le_inv in E.

@@ -2,7 +2,7 @@
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
-  Counting Copying.
+  Counting Variables Copying.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -78,6 +78,24 @@ Proof.
   eapply IH; [exact HW| |exact HY|exact H2]. apply relu_sound.
   exact (bias_sound _ _ _ _ _ _ HX Hw E H1).
 Qed.
+(* the same as forms *)
+Fixpoint hidden_forms (span : nat -> Z * Z) (k : nat) (ws : list (list (list box) * list box))
+  (Ys : list form) : option (list form) :=
+  match k, ws with
+  | O, _ => Some Ys
+  | S k, w :: ws =>
+      match unit_forms span Ys w with Some Us => hidden_forms span k ws Us | None => None end
+  | S _, [] => None
+  end.
+Lemma hidden_forms_sound span n k : within span n -> forall Ws ws Ys y Us u, Forall2 inw Ws ws ->
+  infs Ys n y -> hidden_forms span k Ws Ys = Some Us -> hidden k ws y u -> infs Us n u.
+Proof.
+  intros HS. induction k as [|k IH]; intros Ws ws Ys y Us u HW HY E H;
+    cbn [hidden_forms hidden] in *; [injection E as <-; subst u; exact HY|].
+  destruct HW as [|W w Ws ws Hw HW]; [discriminate|].
+  destruct (unit_forms span Ys W) as [Vs|] eqn:EV; [|discriminate]. destruct H as [z [H1 H2]].
+  eapply IH; [exact HW| |exact E|exact H2]. eapply unit_forms_sound; eauto.
+Qed.
 
 (* ---------- a sum in parts: each term belongs to one group ---------- *)
 Definition masked {A} (z : A) (g : nat) (o : list nat) (c : list A) : list A := map (fun q =>
@@ -133,28 +151,66 @@ Lemma size_in_parts G o u c : length u = length o -> Forall (fun g => (g < G)%na
   c).
 Proof. apply (in_parts (fun x y => Rabs (B2R x * B2R y))). intros x. cbn. rewrite Rmult_0_r.
 apply Rabs_R0. Qed.
+(* how many products are not 0 *)
+Definition is_term (x y : f32) : R := if Req_EM_T (B2R x * B2R y) 0 then 0%R else 1%R.
+Lemma nz_terms l : all_terms is_term l = INR (nz l).
+Proof.
+  induction l as [|[x y] l IH]; [reflexivity|].
+  cbn [all_terms fold_right nz fst snd]. fold (all_terms is_term l). rewrite IH. unfold is_term.
+  destruct Req_EM_T; [lra|]. rewrite S_INR. lra.
+Qed.
+Lemma terms_in_parts G o u c : length u = length o -> Forall (fun g => (g < G)%nat) o ->
+  over (seq 0 G) (fun g => INR (nz (combine u (masked zero g o c)))) = INR (nz (combine u c)).
+Proof.
+  intros L H. rewrite <- nz_terms, <- (in_parts is_term) with (G := G) (o := o); auto.
+  - apply over_same. intros g. now rewrite nz_terms.
+  - intros x. unfold is_term. cbn [B2R zero]. destruct Req_EM_T as [|N]; [reflexivity|].
+    exfalso. apply N. ring.
+Qed.
 
-(* for each sum the part of a group: low, high, size; and the channels before the MLP *)
-Definition piece := (list (Z * Z * Z) * list box)%type.
+(* for each sum the part of a group: low, high, size, how many terms; and the channels before the
+   MLP *)
+Definition part := (Z * Z * Z * Z)%type.
+Definition no_part : part := (0, 0, 0, 0).
+Definition piece := (list part * list box)%type.
 Definition no_piece : piece := ([], []).
-Definition plus3 (a b : Z * Z * Z) : Z * Z * Z := let '(l, h, s) := a in let '(l', h', s') :=
-  b in (l + l', h + h', s + s').
-Definition join3 (a b : Z * Z * Z) : Z * Z * Z := let '(l, h, s) := a in let '(l', h', s') :=
-  b in (Z.min l l', Z.max h h', Z.max s s').
-Definition in3 (a b : Z * Z * Z) : bool := let '(l, h, s) := a in let '(l', h', s') :=
-  b in (l' <=? l) && (h <=? h') && (s <=? s').
-Definition join (a b : piece) : piece := (map (fun q => join3 (fst q) (snd q)) (combine (fst a)
+Definition plus_part (a b : part) : part :=
+  let '(l, h, s, n) := a in let '(l', h', s', n') := b in (l + l', h + h', s + s', n + n').
+Definition join_part (a b : part) : part := let '(l, h, s, n) := a in let '(l', h', s', n') := b in
+  (Z.min l l', Z.max h h', Z.max s s', Z.max n n').
+Definition in_part (a b : part) : bool := let '(l, h, s, n) := a in let '(l', h', s', n') := b in
+  (l' <=? l) && (h <=? h') && (s <=? s') && (n <=? n').
+Definition join (a b : piece) : piece := (map (fun q => join_part (fst q) (snd q)) (combine (fst a)
   (fst b)), hulls (snd a) (snd b)).
 Definition in_piece (a b : piece) : bool :=
-  (length (fst a) =? length (fst b))%nat && forallb (fun q => in3 (fst q) (snd q)) (combine (fst
-    a) (fst b)) && subs (snd a) (snd b).
-Definition bounds3 (a : Z * Z * Z) (x y : R) : Prop := let '(l, h, s) :=
-  a in (IZR l <= at80 x <= IZR h)%R /\ (at80 y <= IZR s)%R.
-Lemma in3_sound a b x y : in3 a b = true -> bounds3 a x y -> bounds3 b x y.
+  (length (fst a) =? length (fst b))%nat && forallb (fun q => in_part (fst q) (snd q)) (combine
+    (fst a) (fst b)) && subs (snd a) (snd b).
+Definition bounds (a : part) (x y k : R) : Prop := let '(l, h, s, n) := a in
+  (IZR l <= at80 x <= IZR h)%R /\ (at80 y <= IZR s)%R /\ (k <= IZR n)%R.
+Definition bounds_sum (a : part) (l : list (f32 * f32)) : Prop :=
+  bounds a (tot l) (Bounds.size l) (INR (nz l)).
+Lemma in_part_sound a b x y k : in_part a b = true -> bounds a x y k -> bounds b x y k.
 Proof.
-  destruct a as [[l h] s], b as [[l' h'] s']. unfold in3, bounds3. intros H [A B].
-  apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2].
-  apply Z.leb_le, IZR_le in H1, H2, H3. lra.
+  destruct a as [[[l h] s] n], b as [[[l' h'] s'] n']. unfold in_part, bounds. intros H [A [B C]].
+  apply andb_prop in H as [H H4]. apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2].
+  apply Z.leb_le, IZR_le in H1, H2, H3, H4. lra.
+Qed.
+(* the sum of products of forms and weights *)
+Definition part_of (span : nat -> Z * Z) (Us : list form) (C : list box) : part :=
+  let l := combine Us C in let '(cs, lo, hi, s) := form_tot span l [] 0 0 0 in
+  let '(a, z) := dot_range cs span in (lo + a, hi + z, s, Z.of_nat (nonzero_forms l)).
+Lemma part_of_sound span n Us u C c : within span n -> infs Us n u -> inv C c ->
+  bounds_sum (part_of span Us C) (combine u c).
+Proof.
+  intros HS HU HC. unfold part_of. cbv zeta.
+  pose proof (Forall2_combine (fun F y => inf F n y) inb _ _ _ _ HU HC) as HF.
+  destruct (form_tot span (combine Us C) [] 0 0 0) as [[[cs lo] hi] s] eqn:E.
+  destruct (form_tot_sound span n HS _ _ _ _ _ _ _ _ _ _ 0 0 HF E) as [B1 B2];
+    [unfold at80; cbn; lra|unfold at80; cbn; lra|]. rewrite Rplus_0_l in B1, B2.
+  pose proof (dot_range_sound cs span n HS) as D. destruct (dot_range cs span) as [a z].
+  cbn [fst snd] in D. destruct D as [D1 D2]. apply IZR_le in D1, D2.
+  split; [rewrite !plus_IZR in *; lra|]. split; [exact B2|].
+  rewrite <- INR_IZR_INZ. apply le_INR. exact (nonzero_forms_sound n _ _ HF).
 Qed.
 Lemma forallb_combine {A B} (f : A * B -> bool) a b da db : length a = length b ->
   forallb f (combine a b) = true -> forall i, (i < length a)%nat -> f (nth i a da, nth i b db) =
@@ -225,10 +281,16 @@ Qed.
 
 (* ---------- pieces: for each group, in each of its coarse classes, for each count ---------- *)
 Definition next_matrix : list (list box) * list box := nth (Cut h) (BMlps b) ([], []).
+(* after one matrix hidden units are forms of the channels, since errors that units share must
+   cancel; after more of them boxes, which are faster and have been enough *)
+Definition units_of (Y : list box) : option (list form) :=
+  if (Cut h =? 1)%nat
+  then hidden_forms (spread Y) (Cut h) (BMlps b) (map variable (seq 0 (length Y)))
+  else option_map (map constant) (hidden_box (Cut h) (BMlps b) Y).
 Definition piece_of (cols : list (list box)) (Y : list box) : option piece :=
-  match hidden_box (Cut h) (BMlps b) Y with
-  | Some H => if (length H =? length (Owner h))%nat then Some (map (fun C =>
-    box_tot (combine H C) 0 0 0) cols, Y) else None
+  match units_of Y with
+  | Some H => if (length H =? length (Owner h))%nat
+              then let span := spread Y in Some (map (part_of span H) cols, Y) else None
   | None => None end.
 Definition coarse_box (g : group) (c : nat) : list box := hull_of (map (fun k =>
   nth k X []) (filter (fun k => (nth k (Coarse g) O =? c)%nat) (seq 0 (length X)))).
@@ -271,44 +333,47 @@ Definition sizes_fit : bool :=
 Definition good (i : nat) (u y : vec) (a : piece) : Prop :=
   (forall c, (c < length (fst (nth (Cut h) (Mlps l) ([], []))))%nat -> let C :=
     nth c (fst (nth (Cut h) (Mlps l) ([], []))) [] in
-     bounds3 (nth c (fst a) (0, 0, 0)) (tot (combine u (masked zero i (Owner h) C))) (Bounds.size
-       (combine u (masked zero i (Owner h) C)))) /\
+     bounds_sum (nth c (fst a) no_part) (combine u (masked zero i (Owner h) C))) /\
   (forall c, inb (nth c (snd a) zero_box) (at_channel c y)).
 Lemma next_matrix_in : inw next_matrix (nth (Cut h) (Mlps l) ([], [])).
 Proof. destruct in_l as [_ [_ [I3 _]]]. unfold next_matrix. apply (Forall2_at inw); auto.
 split; constructor. Qed.
 Definition usable (u : vec) : Prop := length u = length (Owner h) /\ Forall (fun x =>
   is_finite x = true) u.
+Lemma units_sound Y y u Us : hidden (Cut h) (Mlps l) y u -> inv Y y -> units_of Y = Some Us ->
+  infs Us (floors y) u.
+Proof.
+  intros HU HY E. destruct in_l as [_ [_ [I3 _]]]. unfold units_of in E.
+  destruct (Cut h =? 1)%nat.
+  - eapply hidden_forms_sound; [apply floors_within; exact HY|exact I3| |exact E|exact HU].
+    now apply variables_sound.
+  - destruct (hidden_box (Cut h) (BMlps b) Y) as [H|] eqn:EH; [|discriminate].
+    injection E as <-. pose proof (hidden_sound _ _ _ _ _ _ _ I3 HY EH HU) as HI. unfold infs.
+    clear -HI. induction HI; cbn; constructor; auto. now apply constant_sound.
+Qed.
 Lemma piece_good i Y y u q : hidden (Cut h) (Mlps l) y u -> inv Y y ->
   piece_of (map (masked zero_box i (Owner h)) (fst next_matrix)) Y = Some q -> good i u y q /\
   usable u.
 Proof.
-  intros HU HY E. unfold piece_of in E. destruct (hidden_box (Cut h) (BMlps b) Y) as [H|] eqn:EH;
-    [|discriminate].
+  intros HU HY E. unfold piece_of in E. destruct (units_of Y) as [H|] eqn:EH; [|discriminate].
   destruct (Nat.eqb_spec (length H) (length (Owner h))) as [L|]; [|discriminate].
   apply some_inj in E. subst q.
-  destruct in_l as [_ [_ [I3 _]]]. pose proof (hidden_sound _ _ _ _ _ _ _ I3 HY EH HU) as HI.
+  pose proof (units_sound Y y u H HU HY EH) as HI.
   split; [|split; [rewrite <- (Forall2_len _ _ _ HI); exact L|clear -HI; induction HI as [|? ? ? ?
     I]; constructor; [apply I|assumption]]].
   destruct next_matrix_in as [IM _]. split; cbn [fst snd]; [|intros c; now apply inv_at].
   intros c Hc. cbv zeta. pose proof (Forall2_len _ _ _ IM) as LM. rewrite map_map.
   rewrite (nth_map _ _ c []) by lia.
   pose proof (Forall2_at inv _ _ [] [] ltac:(constructor) IM c) as IC.
-  set (CB := nth c (fst next_matrix) []) in *. set (C := nth c (fst (nth (Cut h) (Mlps l) ([],
-    []))) []) in *.
-  destruct (box_tot (combine H (masked zero_box i (Owner h) CB)) 0 0 0) as [[lo hi] s] eqn:ET.
-  destruct (box_tot_sound (combine u (masked zero i (Owner h) C)) _ 0 0 0 lo hi s 0 0
-    (Forall2_combine _ _ _ _ _ _ HI (masked_inv i (Owner h) _ _ IC)) ET) as [B1 B2]; [unfold at80;
-    lra|unfold at80; lra|].
-  rewrite Rplus_0_l in B1, B2. split; assumption.
+  eapply part_of_sound; [apply floors_within; exact HY|exact HI|now apply masked_inv].
 Qed.
 Lemma in_piece_good i u y a c : in_piece a c = true -> length (fst a) = length (fst (nth (Cut h)
   (Mlps l) ([], []))) -> good i u y a -> good i u y c.
 Proof.
   unfold in_piece. intros H L [G1 G2]. apply andb_prop in H as [H H3].
   apply andb_prop in H as [H1 H2]. apply Nat.eqb_eq in H1. split.
-  - intros j Hj. specialize (G1 j Hj). cbv zeta in *. eapply in3_sound; [|exact G1].
-    exact (forallb_combine _ _ _ (0, 0, 0) (0, 0, 0) H1 H2 j ltac:(lia)).
+  - intros j Hj. specialize (G1 j Hj). cbv zeta in *. eapply in_part_sound; [|exact G1].
+    exact (forallb_combine _ _ _ no_part no_part H1 H2 j ltac:(lia)).
   - intros j. unfold subs in H3. apply andb_prop in H3 as [L2 H3]. apply Nat.eqb_eq in L2.
     destruct (le_lt_dec (length (snd a)) j) as [O|O].
     + specialize (G2 j). rewrite nth_overflow in G2 by exact O. rewrite nth_overflow by lia.
@@ -398,28 +463,18 @@ Proof.
     [a|] eqn:ER; [|discriminate].
   exists a. split; [reflexivity|]. destruct (piece_good i _ y u _ Hu IV EQ) as [G1 G2].
   split; [|exact G2]. eapply in_piece_good; [exact A1| |exact G1].
-  unfold piece_of in EQ. destruct (hidden_box _ _ _); [|discriminate]. destruct (_ =? _)%nat;
+  unfold piece_of in EQ. destruct (units_of _); [|discriminate]. destruct (_ =? _)%nat;
     [|discriminate]. apply some_inj in EQ. subst q'. cbn [fst]. rewrite !map_length.
   apply (Forall2_len _ _ _ (proj1 next_matrix_in)).
 Qed.
 
 (* ---------- the rest of the layer, for a class and residues ---------- *)
-Definition weights_in (C : list box) : nat := length (filter (fun w => negb (is_zero w)) C).
-Lemma weights_in_sound (u : vec) C c : inv C c -> (nz (combine u c) <= weights_in C)%nat.
-Proof.
-  intros H. revert u. unfold weights_in. induction H as [|bx y C c Hb H IH]; intros [|x u];
-    cbn [combine nz filter length fst snd]; try lia. specialize (IH u).
-  destruct (is_zero bx) eqn:E; cbn [negb].
-  - destruct Req_EM_T as [|N]; [exact IH|]. exfalso. apply N. rewrite (is_zero_sound _ _ E Hb).
-    ring.
-  - cbn [length]. destruct Req_EM_T; lia.
-Qed.
+Definition of_bias (b : box) : part := (fst b * grid, snd b * grid, size_of_box b * grid, 0).
 Definition before_rest (ps : list piece) : option (list box) :=
   mapM (fun c => let bias := nth c (snd next_matrix) zero_box in
-         let '(lo, hi, s) := fold_right (fun q a => plus3 (nth c (fst q) (0, 0, 0)) a) (fst bias *
-           grid, snd bias * grid, size_of_box bias * grid) ps in
-         widened (Z.of_nat (S (weights_in (nth c (fst next_matrix) [])))) lo hi s) (seq 0 (length
-           (combine (fst next_matrix) (snd next_matrix)))).
+         let '(lo, hi, s, n) := fold_right (fun q a => plus_part (nth c (fst q) no_part) a)
+           (of_bias bias) ps in widened (Z.of_nat (S (Z.to_nat n))) lo hi s)
+       (seq 0 (length (combine (fst next_matrix) (snd next_matrix)))).
 Definition channels_of (ps : list piece) : list box := map (fun c =>
   nth c (snd (nth (nth c (OwnerY h) O) ps no_piece)) zero_box) (seq 0 (length (BKeep b))).
 Definition rest_box (ws : list (list (list box) * list box)) (v : list box) : option (list box) :=
@@ -468,45 +523,47 @@ Proof.
   assert (IC2 : inv (nth c (fst next_matrix) []) C) by (apply (Forall2_at inv);
     [constructor|exact IM]).
   set (B := nth c (snd next_matrix) zero_box) in *.
-  assert (Sum : bounds3 (fold_right (fun q a => plus3 (nth c (fst q) (0, 0, 0)) a) (fst B * grid,
-    snd B * grid, size_of_box B * grid) ps)
-     (over (seq 0 (length ps)) (fun i => tot (combine u (masked zero i (Owner h) C))) + B2R bb)%R
-     (over (seq 0 (length ps)) (fun i => Bounds.size (combine u (masked zero i (Owner h) C))) +
-       Rabs (B2R bb))%R).
+  set (part_at := fun i => combine u (masked zero i (Owner h) C)).
+  assert (Sum : bounds (fold_right (fun q a => plus_part (nth c (fst q) no_part) a) (of_bias B) ps)
+     (over (seq 0 (length ps)) (fun i => tot (part_at i)) + B2R bb)%R
+     (over (seq 0 (length ps)) (fun i => Bounds.size (part_at i)) + Rabs (B2R bb))%R
+     (over (seq 0 (length ps)) (fun i => INR (nz (part_at i))))).
   { assert (K : forall qs a, (forall i, (i < length qs)%nat -> good (a + i) u y (nth i qs
       no_piece)) ->
-      bounds3 (fold_right (fun q a => plus3 (nth c (fst q) (0, 0, 0)) a) (fst B * grid,
-        snd B * grid, size_of_box B * grid) qs)
-      (over (seq a (length qs)) (fun i => tot (combine u (masked zero i (Owner h) C))) + B2R bb)%R
-        (over (seq a (length qs)) (fun i => Bounds.size (combine u (masked zero i (Owner h) C))) +
-        Rabs (B2R bb))%R).
+      bounds (fold_right (fun q a => plus_part (nth c (fst q) no_part) a) (of_bias B) qs)
+      (over (seq a (length qs)) (fun i => tot (part_at i)) + B2R bb)%R
+      (over (seq a (length qs)) (fun i => Bounds.size (part_at i)) + Rabs (B2R bb))%R
+      (over (seq a (length qs)) (fun i => INR (nz (part_at i))))).
     { induction qs as [|q qs IHq]; intros a HQ; cbn [fold_right length seq over].
       - pose proof (size_of_box_sound _ _ Ib) as SB. destruct Ib as [_ Ib].
-        unfold bounds3, at80, at40 in *. pose proof grid_pos as GP. rewrite !mult_IZR, !Rplus_0_l.
+        unfold bounds, of_bias, at80, at40 in *. pose proof grid_pos as GP.
+        rewrite !mult_IZR, !Rplus_0_l.
         rewrite Rabs_mult, (Rabs_pos_eq (IZR grid)) in SB by lra.
-        repeat split; apply Rmult_le_compat_r; lra.
+        repeat split; try (apply Rmult_le_compat_r; lra). lra.
       - specialize (IHq (S a) ltac:(intros i Hi; specialize (HQ (S i) ltac:(cbn; lia));
           replace (S a + i)%nat with (a + S i)%nat by lia; exact HQ)).
-        fold (over (seq (S a) (length qs)) (fun i => tot (combine u (masked zero i (Owner h) C))))
-          (over (seq (S a) (length qs)) (fun i => Bounds.size (combine u (masked zero i (Owner h)
-          C)))).
-        destruct (fold_right _ _ qs) as [[lo hi] s]. destruct (HQ O ltac:(cbn; lia)) as [Q _].
+        fold (over (seq (S a) (length qs)) (fun i => tot (part_at i)))
+          (over (seq (S a) (length qs)) (fun i => Bounds.size (part_at i)))
+          (over (seq (S a) (length qs)) (fun i => INR (nz (part_at i)))).
+        destruct (fold_right _ _ qs) as [[[lo hi] s] m].
+        destruct (HQ O ltac:(cbn; lia)) as [Q _].
         rewrite Nat.add_0_r in Q. specialize (Q c Hc1). cbv zeta in Q. fold w in Q. fold C in Q.
-        cbn [nth] in Q.
-        destruct (nth c (fst q) (0, 0, 0)) as [[l' h'] s']. unfold bounds3, plus3, at80 in
-          *. rewrite !plus_IZR. nra. }
+        cbn [nth] in Q. change (bounds_sum (nth c (fst q) no_part) (part_at a)) in Q.
+        destruct (nth c (fst q) no_part) as [[[l' h'] s'] m'].
+        unfold bounds_sum, bounds, plus_part, at80 in *. rewrite !plus_IZR. nra. }
     apply (K ps O). intros i Hi. cbn [Nat.add]. apply HG. lia. }
-  rewrite LP, tot_in_parts, size_in_parts in Sum by assumption.
-  destruct (fold_right _ _ ps) as [[lo hi] s]. destruct Sum as [S1 S2]. destruct one_is as [F1 R1].
-  eapply (widened_sound (S (weights_in (nth c (fst next_matrix) []))));
-    [exact HS| | | | |exact EC].
+  unfold part_at in Sum.
+  rewrite LP, tot_in_parts, size_in_parts, terms_in_parts in Sum by assumption.
+  destruct (fold_right _ _ ps) as [[[lo hi] s] m]. destruct Sum as [S1 [S2 S3]].
+  destruct one_is as [F1 R1].
+  eapply (widened_sound (S (Z.to_nat m))); [exact HS| | | | |exact EC].
   - unfold all_finite. apply Forall_app. split; [|constructor; [split;
       [apply Ib|exact F1]|constructor]].
     clear -FU IC2. revert FU. generalize u. clear u. induction IC2 as [|cb cv CB CV Hc0 IC IH];
       intros [|x u] FU; cbn; try constructor. { inversion FU; subst.
     split; [assumption|apply Hc0]. } apply IH. now inversion FU.
-  - rewrite nz_app. pose proof (weights_in_sound u _ _ IC2). pose proof (nz_le [(bb, one)]).
-    cbn [length] in *. lia.
+  - rewrite nz_app. pose proof (nz_le [(bb, one)]). cbn [length] in *.
+    rewrite INR_IZR_INZ in S3. apply le_IZR in S3. lia.
   - rewrite tot_app. cbn [tot fold_right fst snd]. rewrite R1, Rmult_1_r, Rplus_0_r. exact S1.
   - rewrite size_app. cbn [Bounds.size fold_right fst snd]. rewrite R1, Rmult_1_r, Rplus_0_r.
     exact S2.
@@ -618,10 +675,39 @@ Proof.
   specialize (HLI IN). cbn [fst snd] in HLI. apply andb_prop in HLI as [H1 H2].
   apply Nat.ltb_lt in H1. split; [exact H1|]. eapply subs_sound; [exact H2|exact IY].
 Qed.
+(* the MLP at the padding, whose value every count includes: one hidden layer as forms *)
+Definition mlp_at (t : nat) (Y : list box) : option (list box) :=
+  match t, BMlps b with
+  | O, [w1; w2] => let span := spread Y in
+      match unit_forms span (map variable (seq 0 (length Y))) w1 with
+      | Some Us => mapM (fun Cb => option_map (fun F => form_box F span)
+                     (form_sum span (biased_terms Us (fst Cb) (snd Cb))))
+                     (combine (fst w2) (snd w2))
+      | None => None end
+  | _, _ => mlp_box (BMlps b) Y
+  end.
+Lemma mlp_at_sound t Y y Z0 z : inv Y y -> mlp_at t Y = Some Z0 -> mlp (Mlps l) y z -> inv Z0 z.
+Proof.
+  intros HY E H. destruct in_l as [_ [_ [I3 _]]].
+  assert (boxed : mlp_box (BMlps b) Y = Some Z0 -> inv Z0 z) by (intros; eapply mlp_sound; eauto).
+  unfold mlp_at in E. destruct t; [|exact (boxed E)]. clear boxed.
+  destruct I3 as [|w1 m1 ? ? J1 [|w2 m2 ? ? J2 [|w3 m3 ? ? J3 I3]]];
+    try (eapply mlp_sound; [|exact HY|exact E|exact H]; repeat (constructor; auto); fail).
+  destruct (unit_forms _ _ w1) as [Us|] eqn:EU; [|discriminate]. destruct H as [u [H1 H2]].
+  pose proof (floors_within Y y HY) as HW. pose proof (variables_sound Y y HY) as HV.
+  pose proof (unit_forms_sound _ _ _ _ _ _ _ _ HW HV J1 EU H1) as IU.
+  cbn [mlp] in H2. destruct J2 as [JW JB]. pose proof (Forall2_combine _ _ _ _ _ _ JW JB) as JC.
+  apply mapM_some in E. unfold with_bias, each_sum in H2. unfold inv. revert Z0 E z H2.
+  induction JC as [|Cb cb Cs cs [K1 K2] JC IH]; intros Z0 E z H2; inversion E; subst;
+    inversion H2; subst; constructor; auto.
+  destruct (form_sum _ _) as [F|] eqn:EF; [|discriminate].
+  match goal with H : option_map _ _ = Some _ |- _ => injection H as <- end.
+  eapply form_box_sound; [exact HW|]. eapply biased_sound; eauto.
+Qed.
 Definition places_after (hs : list (list form)) : option (list (list box)) :=
   mapM (fun t => match mixed hs (nth t P []) with None => None | Some Ys => let Y := map (fun F =>
     form_box F (span_to h t)) Ys in
-                 match mlp_box (BMlps b) Y with Some z => kept Y z | None =>
+                 match mlp_at t Y with Some z => kept Y z | None =>
                    None end end) (seq 0 (length P)).
 Lemma places_sound ex n cls xs ys Hs P' : is_exp ex -> (n <= S T)%nat -> (n <= length P)%nat ->
   all_heads = Some Hs -> places_after Hs = Some P' ->
@@ -633,13 +719,12 @@ Proof.
   pose proof (mapM_nth _ _ _ t O [] HP ltac:(rewrite seq_length; lia)) as E.
   rewrite seq_nth in E by lia. cbn [Nat.add] in E. cbv zeta in E.
   destruct (mixed Hs (nth t P [])) as [Ys|] eqn:EM; [|discriminate].
-  destruct (mlp_box _ _) as [zb|] eqn:EZ; [|discriminate].
+  destruct (mlp_at _ _) as [zb|] eqn:EZ; [|discriminate].
   pose proof (heads_sound ex n cls xs hs Hs HX Hn HR HA HB HPL HH t Ht) as HF.
   pose proof (mixed_sound cls xs hs Hs t _ Ys y ltac:(lia) HF (HA t Ht) EM Hy) as IY.
   assert (IV : inv (map (fun F => form_box F (span_to h t)) Ys) y).
   { clear -IY. unfold infs in IY. unfold inv. induction IY; cbn; constructor; auto.
     eapply form_box_sound; [apply counts_to|eassumption]. }
-  eapply kept_sound; [exact IV| |exact E|exact Ho]. destruct in_l as [_ [_ [I3 _]]].
-  eapply mlp_sound; eauto.
+  eapply kept_sound; [exact IV| |exact E|exact Ho]. eapply mlp_at_sound; eauto.
 Qed.
 End Layer.
