@@ -8,14 +8,18 @@
 blocks. ``growth``: for the paper's 19 automata and abab, depth, blocks, proof and CPU seconds at each length,
 and the slope of the seconds in log–log. ``longest``: by doubling and bisection the largest length at which
 what is compiled is proved in a format. Aim: everything proved in float32, at T = 1,000 within 15 s and at
-4,000 within 45 s. ``tools/size_table.py`` writes the sizes beside the paper's best.
+4,000 within 45 s. ``tools/size_table.py`` writes the sizes beside the paper's best. Each command replaces its
+own section of ``results/tables/reach.md``; CPU seconds are those of the machine it ran on.
 """
 
 import argparse
 import math
+import resource
 import statistics
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import krohn
 from krohn.errors import KrohnError
@@ -25,6 +29,12 @@ AUTOMATA = (
     *(f"C{n}" for n in range(2, 9)),
     *("C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5", "S5", "Grid4", "Grid9", "Dyck4,2", "abab"),
 )
+PAGE = Path(__file__).parents[1] / "results" / "tables" / "reach.md"
+HEAD = """# Reach
+
+What `krohn compile` proves by default, written by `python benchmarks/bench_reach.py`; the command in each
+section says what of it was run. Aims: float32 for all, within 15 s at T = 1,000, 45 s and 1 GB at 4,000.
+"""
 NUMBER, HEX, NAME = "[0-9]+", "[0-9a-f]+", "[a-z][a-z0-9_]*"
 PATTERNS = (
     *(
@@ -136,7 +146,7 @@ def timed(spec: str, length: int, **options: str) -> tuple[float, CompiledNetwor
     return time.process_time() - start, network
 
 
-def patterns(length: int, every: int) -> None:
+def patterns(length: int, every: int) -> Iterator[str]:
     for target in ("state", "observation"):
         spent, blocks, proved, listed = [], [], 0, PATTERNS[::every]
         for pattern in listed:
@@ -147,32 +157,34 @@ def patterns(length: int, every: int) -> None:
             if network is not None:
                 blocks.append(network.transformer.num_blocks)
             if not held:
-                print(f"  not proved in float32, {target}: {pattern}")
+                yield f"- not proved in float32, {target}: `{pattern}`"
         shown = f"CPU s median {statistics.median(spent):.1f}, most {max(spent):.1f}"
-        print(
-            f"{target}: {proved} of {len(listed)} proved in float32 at T = {length}; {shown}; "
-            f"blocks median {statistics.median(blocks):g}, most {max(blocks)}",
-            flush=True,
+        yield (
+            f"- {target}: {proved} of {len(listed)} proved in float32 at T = {length}; {shown}; "
+            f"blocks median {statistics.median(blocks):g}, most {max(blocks)}"
         )
 
 
-def growth(names: Sequence[str], lengths: Sequence[int]) -> None:
+def growth(names: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
+    yield f"| automaton | {' | '.join(f'T = {length:,}' for length in lengths)} | slope | most MB so far |"
+    yield f"| --- |{' --- |' * (len(lengths) + 2)}"
     for name in names:
         cells, spent = [], []
         for length in lengths:
             seconds, network = timed(name, length)
             spent.append(seconds)
             if network is None:
-                cells.append(f"T {length:,}: refused")
+                cells.append("refused")
                 continue
             net = network.transformer
-            sizes = f"{net.depth} layers, {net.num_blocks} blocks, {network.proved or 'not proved'}"
-            cells.append(f"T {length:,}: {sizes}, {seconds:.1f} s")
+            proof = network.proved or "not proved"
+            cells.append(f"{net.depth} layers, {net.num_blocks} blocks, {proof}, {seconds:.1f} s")
         slope = math.log(spent[-1] / spent[0]) / math.log(lengths[-1] / lengths[0]) if len(spent) > 1 else 0.0
-        print(f"{name:9} " + " | ".join(cells) + f" | slope {slope:.2f}", flush=True)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        yield f"| {name} | {' | '.join(cells)} | {slope:.2f} | {memory:,} |"
 
 
-def longest(names: Sequence[str], dtype: str, most: int) -> None:
+def longest(names: Sequence[str], dtype: str, most: int) -> Iterator[str]:
     def holds(name: str, length: int) -> bool:
         network = timed(name, length, dtype=dtype)[1]
         return network is not None and network.proved == dtype
@@ -184,7 +196,19 @@ def longest(names: Sequence[str], dtype: str, most: int) -> None:
         while high - low > max(1, low // 32) and low < most:
             middle = (low + high) // 2
             low, high = (middle, high) if holds(name, middle) else (low, middle)
-        print(f"{name:9} proved in {dtype} up to {'at least ' * (low >= most)}T = {low:,}", flush=True)
+        yield f"- {name}: proved in {dtype} up to {'at least ' * (low >= most)}T = {low:,}"
+
+
+def kept(title: str, lines: Iterator[str]) -> None:
+    """Prints the lines, then puts them in place of the section of this title."""
+    command = "python benchmarks/bench_reach.py " + " ".join(sys.argv[1:])
+    text = f"## {title}\n\n`{command}`\n\n"
+    for line in lines:
+        print(line, flush=True)
+        text += line + "\n"
+    head, *sections = (PAGE.read_text() if PAGE.exists() else HEAD).split("\n## ")
+    others = [section for section in sections if not section.startswith(title + "\n")]
+    PAGE.write_text("\n## ".join([head.rstrip() + "\n", *[s.rstrip() + "\n" for s in others], text[3:]]))
 
 
 def main() -> None:
@@ -199,11 +223,11 @@ def main() -> None:
     given = parser.parse_args()
     names = given.names or AUTOMATA
     if given.what == "patterns":
-        patterns(given.length, given.every)
+        kept("Patterns", patterns(given.length, given.every))
     elif given.what == "growth":
-        growth(names, given.lengths)
+        kept("Growth with the length", growth(names, given.lengths))
     else:
-        longest(names, given.dtype, given.most)
+        kept(f"The longest words, {given.dtype}", longest(names, given.dtype, given.most))
 
 
 if __name__ == "__main__":

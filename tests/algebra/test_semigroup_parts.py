@@ -1,5 +1,6 @@
 """Image sets, R-classes, D-classes, groups and boxes of small semigroups, each against all elements."""
 
+import math
 import xml.etree.ElementTree as ET
 from collections import Counter
 from random import Random
@@ -17,6 +18,7 @@ from krohn.algebra.r_classes import BatchSearch, ListedSearch
 from krohn.algebra.subgroups import idempotent_onto, idempotent_power
 from krohn.algebra.transformation import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import LimitExceeded
@@ -179,6 +181,21 @@ def test_an_image_set_without_an_idempotent_gives_none_and_a_limit_is_named() ->
     with pytest.raises(LimitExceeded, match="at most 0 pairs"):
         idempotent_onto(ImageOrbit(letters_of(CASES["T4"])).components[0], limit=0)
     assert idempotent_power([(1, 2, 0)], [0]).exponent == 3
+    collapsing = idempotent_power([(1, 2, 0, 2)], [0])
+    assert (collapsing.images, collapsing.exponent) == ((0, 1, 2, 1), 3)
+
+
+def test_an_exponent_too_large_to_multiply_out() -> None:
+    """Cycles of 2, 3, 5 … 47 states: the word's order is the product of these primes, some 6 · 10¹⁷."""
+    primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47]
+    starts = [sum(primes[:n]) for n in range(len(primes))]
+    cycles = [start + (k + 1) % p for start, p in zip(starts, primes, strict=True) for k in range(p)]
+    power = idempotent_power([cycles], [0])
+    assert power.exponent == math.prod(primes)
+    assert power.images == tuple(range(sum(primes)))
+    witness = group_of_one_length(TransitionSemigroup([tuple(cycles), power.images]).images)
+    assert witness is not None
+    assert witness.words == ()  # there is a group, and its words are too long to write out
 
 
 @pytest.mark.parametrize("degree", [1, 2, 5, 256, 257])

@@ -19,6 +19,8 @@ from safetensors.numpy import load_file, save_file
 import krohn
 from check.test_forged import claim_about, forged, written
 from krohn.check.__main__ import main
+from krohn.check.transformer.witness import witness_from
+from krohn.check.verdict import Refused
 from krohn.cli.app import run
 from krohn.network.storage import save
 from krohn.network.transformer import Head, Layer, Transformer
@@ -278,6 +280,26 @@ def test_a_header_of_many_empty_tensors_is_refused_unread(honest: Path, tmp_path
     commands = (*PROGRAMS, ("krohn.check", "run", "run/certificate.json"), ("krohn", "verify", "run"))
     for line in survived_each(commands, tmp_path):
         assert "its header must have at most" in line
+
+
+def test_a_network_of_infinite_numbers_is_not_exported(honest: Path, tmp_path: Path) -> None:
+    """Case 442 of the fuzz: NaN came out as a traceback of the ONNX export."""
+    shutil.copytree(honest, tmp_path / "net")
+    tensors = dict(load_file(honest / "model.safetensors"))
+    tensors["readout"] = np.full_like(tensors["readout"], 1e308)
+    save_file(tensors, tmp_path / "net" / "model.safetensors")
+    words = ("krohn", "export", "net", "--to", "onnx", "--out", "new")
+    assert "finite numbers on every word" in survived(*words, folder=tmp_path)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_witness_of_100000_steps_is_refused_unread(honest: Path, tmp_path: Path) -> None:
+    """A network of three blocks takes some twenty; one of 120,000 was worked through for 15 seconds."""
+    krohn.verify(honest, second_opinion=False).save(tmp_path / "certificate.json")
+    document = json.loads((tmp_path / "certificate.json").read_text())
+    document["witness"]["steps"] *= 100_000 // len(document["witness"]["steps"])
+    with pytest.raises(Refused, match="a list of at most 10,000"):
+        witness_from(document["witness"])
 
 
 def test_json_that_lists_more_than_memory_holds_is_refused(honest: Path, tmp_path: Path) -> None:

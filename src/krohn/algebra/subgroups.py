@@ -26,12 +26,17 @@ class Idempotent:
 
 
 def idempotent_power(letters: Sequence[Sequence[int]], word: Sequence[int]) -> Idempotent:
-    """The idempotent power of a word that permutes its own image."""
+    """The idempotent power of a word that permutes its own image.
+
+    It sends a state to the point of the image that the word sends to the same place; the exponent, a least
+    common multiple, may be far too large to multiply out.
+    """
     images = product_of_word(letters, word)
     points = sorted(set(images))
     place = {point: position for position, point in enumerate(points)}
     exponent = order([place[images[point]] for point in points])
-    return Idempotent(product_of_word([images], [0] * exponent), tuple(word), exponent)
+    back = {images[point]: point for point in points}
+    return Idempotent(tuple(back[image] for image in images), tuple(word), exponent)
 
 
 def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempotent | None:

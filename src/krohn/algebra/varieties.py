@@ -28,6 +28,8 @@ from krohn.errors import LimitExceeded
 Reached = dict[int, dict[Row, tuple[int, Row, int]]]
 """For each set the maps P → set of words of one length, each with the set, map and letter that led to it."""
 
+MOST_LETTERS = 100_000
+"""Of words that are given as a witness."""
 MOST_STEPS = 1_000_000
 """Image sets visited, length by length, in the search for two words of one length."""
 
@@ -99,7 +101,10 @@ def _loops(component: ImageComponent) -> Iterable[tuple[Permutation, int]]:
 
 
 def _witness(component: ImageComponent) -> OneLength | None:
-    """``None`` if P is not the image of an idempotent: then another component has the group, too."""
+    """``None`` if P is not the image of an idempotent: then another component has the group, too.
+
+    Orders multiply: words of more than ``MOST_LETTERS`` letters are not written out.
+    """
     states = tuple(component.base)
     try:
         identity: tuple[int, ...] = ()
@@ -107,14 +112,20 @@ def _witness(component: ImageComponent) -> OneLength | None:
             idempotent = idempotent_onto(component)
             if idempotent is None:
                 return None
+            if len(idempotent.word) * idempotent.exponent > MOST_LETTERS:
+                return OneLength(states, ())
             identity = idempotent.word * idempotent.exponent
         words = sorted(_two_words(component), key=lambda word: order(_action(component, word)))
     except LimitExceeded:
         return OneLength(states, ())
     steady, other = words
     turns = order(_action(component, steady))
+    if len(steady) * turns > MOST_LETTERS:
+        return OneLength(states, ())
     rest, moving = steady * turns, other + steady * (turns - 1)
     full = order(_action(component, moving))
+    if len(identity) + len(moving) * full > MOST_LETTERS:
+        return OneLength(states, ())
     prime = min(prime_factors(full))
     part = full // prime
     result = tuple(

@@ -21,6 +21,8 @@ MAX_NUMBERS = 2_500_000
 """Most transitions of a machine times channels of the stream, or times values that a state holds for a head:
 the checker holds some dozens of arrays of that size, less than a gigabyte.
 """
+MAX_STEPS = 10_000
+"""A layer takes at most six."""
 MAX_NUMBER = 1 << 40
 EMPTY, UNKNOWN = -1, -2
 
@@ -177,7 +179,8 @@ def witness_from(payload: object) -> Witness:
             return Scan(*maps, channels, tuple(tuple(_cut(cut) for cut in cuts) for cuts in layers))
         require(_get(payload, "kind") == "layered", "witness: unknown kind")
         steps = _get(payload, "steps")
-        require(isinstance(steps, list), "witness: steps must be a list")
+        few = isinstance(steps, list) and len(steps) <= MAX_STEPS
+        require(few, f"witness: steps must be a list of at most {MAX_STEPS:,}")
         clock = payload.get("clock", True)  # type: ignore[attr-defined]
         require(isinstance(clock, bool), "witness: clock must be true or false")
         return Layered(tuple(_one_of(STEPS, step) for step in steps), clock)
