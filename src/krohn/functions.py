@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from krohn.automata.small import require_listable, sampled_automata, small_autom
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
-from krohn.base.notebook import Rows
 from krohn.base.strict_json import short
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import Atlas
@@ -39,12 +39,9 @@ from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 if TYPE_CHECKING:
-    from krohn.exporting.exports import Exports
-    from krohn.lab.cards.control import ControlTable
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
-    from krohn.lab.training.typed_run import TypedResult
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -255,13 +252,6 @@ def _trained(paths: list[Path]) -> dict[str, Any]:
     return {"results": results_view(records, [member for _, part in parsed for member in part])}
 
 
-def serve(page: Page, host: str, port: int, announce: Callable[[str], object]) -> None:
-    """Serves the page until it is interrupted; ``announce`` is called with its address."""
-    from krohn.explorer.server import serve as serve_page
-
-    serve_page(page.html, host, port, announce)
-
-
 @dataclass(frozen=True)
 class WrittenSample:
     """A data set on disk: what was drawn, and how it is loaded."""
@@ -391,55 +381,24 @@ def check_names(experiment: str, engine: str, scale: str) -> None:
     names.parse_scale(scale)
 
 
-def export_all(
-    network: CompiledNetwork | str | Path, formats: Sequence[str], out: Path, **options: Any
-) -> "Exports":
-    """Writes a network in several formats, all of them or none, and says what came out."""
-    from krohn.exporting import exports
-
-    return exports.export_all(network, formats, out, **options)
-
-
-def export_formats() -> list[str]:
-    """The names of the formats: krohn's own, and those of other packages."""
-    from krohn.exporting.driver import ALL_FORMATS
-
-    return list(ALL_FORMATS.names())
-
-
-def train_settings() -> Sequence[Any]:
-    """The settings of a run by flag: place, type, default and a line of help; torch is not needed."""
-    from krohn.lab.training.settings import SETTINGS
-
-    return SETTINGS
-
-
-def train_as_typed(
-    spec: str | None, config: Path | None, options: dict[str, Any], **how: Any
-) -> "TypedResult":
-    """Trains the run that settings, as they are typed, describe; all errors are reported at once."""
-    from krohn.lab.training import typed_run
-
-    return typed_run.train_as_typed(spec, config, options, **how)
-
-
-def suite_networks() -> Rows[dict[str, Any]]:
-    """All networks of the suite by name and tier; torch is not needed."""
-    from krohn.lab.suite.catalogue import listed
-
-    return Rows(listed())
-
-
-def control(layer: str, tasks: Sequence[str] | None, device: str, out: Path | None) -> "ControlTable":
-    """Exact weights in a stock layer: up to which length they are guaranteed, estimated, measured to hold."""
-    from krohn.lab.cards.control import AUTOMATA, ControlTable, save_control
-    from krohn.lab.cards.control import control as measure
-
-    table = ControlTable(measure(layer, tuple(tasks or AUTOMATA), device=device))
-    if out is not None:
-        save_control(table, out)
-    return table
-
-
 def _loaded(network: Network) -> CompiledNetwork:
     return network if isinstance(network, CompiledNetwork) else storage.load(network)
+
+
+# What commands call beside the public functions, loaded on use: some of it needs torch.
+_ON_USE = {
+    "serve": "krohn.explorer.server:serve",
+    "export_all": "krohn.exporting.exports:export_all",
+    "export_formats": "krohn.exporting.driver:ALL_FORMATS",
+    "suite_networks": "krohn.lab.suite.catalogue:listed",
+    "train_settings": "krohn.lab.training.settings:SETTINGS",
+    "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
+    "control": "krohn.lab.cards.control:control_table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_USE:
+        raise AttributeError(f"module 'krohn.functions' has no attribute {name!r}")
+    module, _, attribute = _ON_USE[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -103,20 +103,6 @@ def test_a_forged_certificate_is_noticed(
     assert run(["verify", str(tmp_path / "net"), "--recheck", str(claim)]) == 1
 
 
-def test_a_certificate_of_an_earlier_version_names_the_command_that_renews_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(compiled("Parity", 16), tmp_path / "net")
-    claim = tmp_path / "certificate.json"
-    claim.write_text(json.dumps({"krohn": 1, "certified": True, "witness": None}))
-    net = str(tmp_path / "net")
-    for program in (lambda: main([net, str(claim)]), lambda: run(["verify", net, "--recheck", str(claim)])):
-        assert program() == 2
-        error = capsys.readouterr().err
-        assert error.count("\n") == 1
-        assert "is of an earlier version; renew it: krohn verify NETWORK --out" in error
-
-
 def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     save(compiled("Parity", 16), tmp_path / "net")

@@ -37,10 +37,8 @@ class Certificate:
 
 
 def certificate_from(payload: Any, name: str = "the certificate") -> Certificate:
-    """The certificate in a file; one of an earlier version is refused with the command that renews it."""
+    """The certificate in a file; anything malformed is an error that names the field."""
     need(isinstance(payload, dict), f"{name} must be a certificate, an object")
-    if payload.get("krohn") == 1 and "certified" in payload:
-        raise InvalidFile(f"{name} is of an earlier version; renew it: krohn verify NETWORK --out {name}")
     need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
     need(
         payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{name} must be of version {VERSION}"
@@ -52,10 +50,6 @@ def certificate_from(payload: Any, name: str = "the certificate") -> Certificate
 
 def read_certificate(path: str | Path) -> Certificate:
     """The certificate in a file, of bounded size."""
-    if Path(path).suffix == ".safetensors":
-        raise InvalidFile(
-            f"{short(path)} is of an earlier version; renew it: krohn verify RUN --out certificate.json"
-        )
     try:
         return certificate_from(read_json(path), short(path))
     except InvalidFile as error:

@@ -95,6 +95,6 @@ def _serve(page: Any, host: str, port: int, opens: bool, as_json: bool) -> None:
             webbrowser.open(url)
 
     try:
-        serve(page, host, port, announce)
+        serve(page.html, host, port, announce)
     except KeyboardInterrupt:
         note("stopped")

@@ -9,7 +9,7 @@ from krohn.cli.options import NetworkFolder
 from krohn.cli.output import emit, json_option, note
 from krohn.functions import export_all, export_formats
 
-FORMATS = export_formats()
+FORMATS = export_formats.names()
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ that SiLU gives with both signs, to the last bit; every point has a column. Thre
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -335,6 +335,14 @@ class ControlTable(Rows[Control]):
     def text(self) -> str:
         """A table for people, and what the lengths mean."""
         return control_text(self)
+
+
+def control_table(layer: str, automata: Sequence[str] | None, device: str, out: Path | None) -> ControlTable:
+    """The lengths for these automata, or for all; written to a folder if one is given."""
+    table = ControlTable(control(layer, tuple(automata or AUTOMATA), device=device))
+    if out is not None:
+        save_control(table, out)
+    return table
 
 
 def control_text(rows: list[Control]) -> str:

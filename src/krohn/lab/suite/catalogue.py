@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from krohn.base.notebook import Rows
 from krohn.errors import UnknownName
 from krohn.lab.suite.disguise import DISGUISES
 
@@ -100,7 +101,7 @@ TAUGHT = {
 TAUGHT_LENGTH = 16
 
 
-def listed() -> list[dict[str, Any]]:
+def listed() -> Rows[dict[str, Any]]:
     """All networks by name and tier; locks are made by a command of their own, as many as are asked for."""
     taught = [
         {
@@ -121,4 +122,4 @@ def listed() -> list[dict[str, Any]]:
         "disguise": "all three",
         "length": 32,
     }
-    return [*(entry.to_json() for entry in entries()), *taught, lock]
+    return Rows([*(entry.to_json() for entry in entries()), *taught, lock])
