@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 import krohn
+from krohn import functions
 from krohn.cli.options import FiniteFloat
 from krohn.cli.output import emit, json_option, note
-from krohn.functions import control as run_control
 
 
 @click.command()
@@ -72,7 +72,7 @@ def command(
     if control:
         if options["device"] == "cpu":
             note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-        result = run_control(layer, names, options["device"], out)
+        result = functions.control(layer, names, options["device"], out)
         if out is not None:
             note(f"written: {out / 'control.json'}, {out / 'control.svg'}")
     else:

@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 import krohn
+from krohn import functions
 from krohn.base.extras import to_install
 from krohn.cli.options import default_of
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import MissingDependency
-from krohn.functions import serve
 
 _file = click.Path(dir_okay=False, path_type=Path)
 
@@ -95,6 +95,6 @@ def _serve(page: Any, host: str, port: int, opens: bool, as_json: bool) -> None:
             webbrowser.open(url)
 
     try:
-        serve(page.html, host, port, announce)
+        functions.serve(page.html, host, port, announce)
     except KeyboardInterrupt:
         note("stopped")

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 import krohn
+from krohn import functions
 from krohn.cli.output import emit, json_option, note
-from krohn.functions import suite_networks
 
 
 @click.group()
@@ -29,7 +29,7 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    rows = suite_networks()
+    rows = functions.suite_networks()
     emit({"networks": rows}, as_json=as_json, text=rows.text)
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
+from krohn import functions
 from krohn.cli.options import FiniteFloat, typed_options
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.train_settings import setting_options
 from krohn.errors import Unsupported
-from krohn.functions import train_as_typed
 
 # Execution options, not part of the run's configuration.
 _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "provable", "as_json")
@@ -57,7 +57,7 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     # The config is complete, and no option may be silently ignored.
     if config is not None and (typed := typed_options(*_AROUND)):
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
-    result = train_as_typed(spec, config, options, progress=not as_json, tell=note)
+    result = functions.train_as_typed(spec, config, options, progress=not as_json, tell=note)
     emit(result.to_json(), as_json=as_json, text=result.text)
     if result.failed:
         raise click.exceptions.Exit(1)
