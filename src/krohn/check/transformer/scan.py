@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.finite import finite_attention, finite_mlp
 from krohn.check.arithmetic.format import Box, whole
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
+from krohn.check.transformer.enclosures import Anywhere, Intervals, Rows, finite_mlp
+from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Look, lead_back
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, Setting
@@ -116,9 +117,11 @@ def compose(
     """One layer: heads fetch their own or earlier windows, the MLP composes them; and how many they are."""
     points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
     channels = scan.channels[number - 1]
-    boxes, pads = [moment.computed(moment.box).kept(keep)], [whole(moment.pads).kept(keep)]
-    norm = normed(setting.fmt, moment.anywhere, layer.gain_attention, setting.epsilon)
-    finite_attention(setting, moment.anywhere, layer, norm, moment.positions)
+    boxes, stream = [moment.computed(moment.box).kept(keep)], moment.anywhere
+    everything = Anywhere(setting, stream, moment.positions)
+    after_heads(everything, layer, everything.row)  # nothing overflows
+    padding = after_heads(Intervals(setting, stream), layer, Rows(whole(moment.pads)))
+    norm = normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)
     held: Held = {int(c): (0, p) for p, c in enumerate(channels) if keep[c]}
     for place, head in enumerate(layer.heads, 1):
         with inside(f"head {place}"):
@@ -126,7 +129,6 @@ def compose(
                 continue
             one = np.zeros(points, dtype=np.int64)
             look = Look(setting, moment, head, one, one, norm)
-            pads.append(look.at_padding())
             found = _copied(head.value, head.output, channels)
             require(not set(found) & set(held), "two maps are added into one channel")
             back = _windows_back(look, window, {held[c][0] for c in held if held[c][1] in found.values()})
@@ -138,7 +140,7 @@ def compose(
         moment,
         box=setting.fmt.gathered(boxes).part,
         places=moment.places * keep,
-        pads=setting.fmt.gathered(pads).part,
+        pads=padding.box.part,
     )
     windows = 1 + max((back for back, _ in held.values()), default=0)
     mixed = Holding(there.box, there.places, there.pads, held, window, windows)
@@ -174,7 +176,7 @@ def _in_rounds(
 ) -> Moment:
     """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
     norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
-    finite_mlp(setting, moment.anywhere, layer, norm)
+    finite_mlp(setting, moment.anywhere, layer)
     chain, channels, quiet = chain_of((layer,), [norm]), scan.channels[number], untouched((layer,))
     held, first = replace(mixed, box=moment.box + moment.codes), 0
     for stage, units in scan.cuts[number - 1] if scan.cuts else ():

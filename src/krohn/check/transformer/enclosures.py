@@ -1,0 +1,93 @@
+"""Plain intervals that run the forward pass: on padding, and on everything that a stream can hold.
+
+The second shows that every number is finite, for each block before any rule is applied, read or not, padding
+included: queries, keys and values, all scores, the sums of softmax, the averages as stored, what heads add
+(silent ones too), every unit of every hidden layer, the stream after it, the logits. 0 times infinity is NaN,
+so nothing may overflow, not even what no output depends on. The rules rely on this: they bound errors and
+need not check for overflow.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from krohn.check.arithmetic.format import Box, whole
+from krohn.check.arithmetic.real import Array, Flags, Real
+from krohn.check.files.reader import Layer
+from krohn.check.transformer.forward import after_mlp
+from krohn.check.transformer.head_rules import visible
+from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.machine import Setting
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of computed numbers; with a ``norm``, what LayerNorm makes of them."""
+
+    box: Box
+    norm: Norm | None = None
+
+
+class Intervals:
+    """All that any order of adding computes; rows are positions, and ``stream`` bounds every position."""
+
+    def __init__(self, setting: Setting, stream: Real) -> None:
+        self.setting, self.fmt, self.stream = setting, setting.fmt, stream
+
+    def normed(self, x: Rows, gain: Array | None) -> Rows:
+        """LayerNorm, bounded for all positions."""
+        return Rows(x.box, normed(self.fmt, self.stream, gain, self.setting.epsilon))
+
+    def linear(self, x: Rows, weight: Array, bias: Array | None = None) -> Rows:
+        """A product with a matrix, and a bias."""
+        return Rows((x.norm or self.fmt).linear(x.box, weight, bias))
+
+    def activated(self, x: Rows, sine: Flags) -> Rows:
+        """ReLU or sine."""
+        units = x.box.part
+        waves = np.broadcast_to(sine, units.lo.shape)
+        return Rows(whole(self.fmt.sine(units).where(waves, units.positive())))
+
+    def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
+        """Each row sees those before it."""
+        scores = self.fmt.scores(query.box.part, key.box.part, self.setting.root)
+        seen = visible(len(scores), 0, strict=self.setting.strict)
+        weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
+        return Rows(whole(self.fmt.mixed(weights, value.box.part)))
+
+    def kept(self, x: Rows, flags: Array) -> Rows:
+        """The product with 0 or 1."""
+        return Rows(x.box.kept(flags))
+
+    def total(self, parts: list[Rows]) -> Rows:
+        """A sum in any order."""
+        return Rows(self.fmt.gathered([part.box for part in parts]))
+
+
+# Hypotheses: ``stream`` bounds each channel at every position. Conclusion: nothing overflows, read or not.
+# Why: plain intervals through the network's own operations; a sum is refused if its terms, all positive,
+# could reach the end of the format, so no order of adding overflows.
+class Anywhere(Intervals):
+    """One row that holds at each of some positions."""
+
+    def __init__(self, setting: Setting, stream: Real, positions: int) -> None:
+        super().__init__(setting, stream)
+        self.positions, self.row = float(positions), Rows(whole(stream.shaped(1, -1)))
+
+    def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
+        """Whatever is seen, and with what weights."""
+        self.fmt.finite_scores(query.box.size[0], key.box.size[0])
+        most = self.fmt.finite_average(value.box.size[0], self.positions)
+        return Rows(whole(Real(-most, most).shaped(1, -1)))
+
+    def total(self, parts: list[Rows]) -> Rows:
+        """No partial sum overflows; of two parts there is none but the sum."""
+        if len(parts) > 2:
+            self.fmt.finite(np.sum([part.box.size[0] for part in parts], axis=0), len(parts) - 1.0)
+        return super().total(parts)
+
+
+def finite_mlp(setting: Setting, stream: Real, layer: Layer) -> Real:
+    """What the stream holds after an MLP; refuses unless every number of it is finite."""
+    everything = Anywhere(setting, stream, 1)
+    return after_mlp(everything, layer, everything.row).box.part[0]
