@@ -29,10 +29,10 @@ RARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A lock as a method sees it: the published network, its parity, and what gives labels."""
+    """A lock as a method sees it: the published network, the letters of its parity, what gives labels."""
 
     stages: Stages
-    base: Semiautomaton
+    odd: tuple[int, ...]
     labels: Callable[[Words], Words]
 
     @classmethod
@@ -47,7 +47,16 @@ class Target:
             return np.concatenate([stages.run(part).answers for part in parts])
 
         asked = shown if truth is None else lambda words: right_outputs(truth, words)
-        return cls(stages, locked((), odd.tolist(), opposite=False), asked)
+        return cls(stages, tuple(odd.tolist()), asked)
+
+    @property
+    def base(self) -> Semiautomaton:
+        """The parity alone."""
+        return locked((), self.odd, opposite=False)
+
+    def automaton(self, word: tuple[int, ...]) -> Semiautomaton:
+        """The answer, given the planted word."""
+        return locked(word, self.odd)
 
     def planted(self, words: Words) -> Found:
         """The planted word, if one of the words contains it: labels leave the parity where it ends."""
