@@ -132,7 +132,8 @@ PARTS = {
         "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
-        "__main__ claim rules files/bounded files/folder files/net files/reader transformer/witness"
+        "__main__ claim certificate rules files/bounded files/folder files/net files/reader "
+        "transformer/witness"
     ),
     "scans, races and exports": (
         "transformer/scan transformer/race arithmetic/supposed transformer/gpt2 "

@@ -12,6 +12,7 @@ from krohn.check.files.bounded import need, read_json, short
 from krohn.errors import InvalidFile
 
 VERSION = 2
+RENEW = "renew it: krohn verify NETWORK --out CERTIFICATE"
 KEYS = {"krohn", "claim", "rules", "version", "witness"}
 
 
@@ -39,10 +40,10 @@ class Certificate:
 def certificate_from(payload: Any, name: str = "the certificate") -> Certificate:
     """The certificate in a file; anything malformed is an error that names the field."""
     need(isinstance(payload, dict), f"{name} must be a certificate, an object")
+    need("krohn" in payload, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
+    current = payload["krohn"] == VERSION and type(payload["krohn"]) is int
+    need(current, f"{name} must be of version {VERSION}; {RENEW}")
     need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
-    need(
-        payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{name} must be of version {VERSION}"
-    )
     rules, version = payload["rules"], payload["version"]
     need(isinstance(rules, str) and type(version) is int, f"{name}: rules must be a name, version a number")
     return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.certificate import Certificate
+from krohn.check.certificate import RENEW, Certificate
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.bounded import shown
 from krohn.check.files.net import COMPILED, RECURRENT, STOCK, TRAINED, Net
 from krohn.check.files.reader import Automaton, Network, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
 from krohn.errors import LimitExceeded
-
-RENEW = "renew it: krohn verify NETWORK --out CERTIFICATE"
 
 
 @dataclass(frozen=True)

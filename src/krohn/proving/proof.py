@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton, Network, network_of
@@ -46,6 +45,9 @@ from krohn.proving.witness.search import (
     scans,
     walk_through,
 )
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
 
@@ -283,8 +285,10 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> "ThreadpoolController":
     """The libraries with threads, numpy's among them; looking for them takes longer than a small proof."""
+    from threadpoolctl import ThreadpoolController  # lazy import: training loads this module, and needs none
+
     return ThreadpoolController()
 
 

@@ -232,10 +232,10 @@ def test_a_certificate_of_other_weights_proves_nothing(
     for file, says in ((tmp_path / "bad", "bad"), (tmp_path / "none", "none")):
         assert run(["verify", str(KEPT), "--recheck", str(file)]) == 2
         assert says in capsys.readouterr().err
-    old = tmp_path / "boxes.safetensors"
-    old.write_bytes(b"")
+    old = tmp_path / "old.json"
+    old.write_text('{"krohn": 1, "boxes": []}')
     assert run(["verify", str(KEPT), "--recheck", str(old)]) == 2
-    assert "renew it: krohn verify RUN --out certificate.json" in capsys.readouterr().err
+    assert "renew it: krohn verify NETWORK --out CERTIFICATE" in capsys.readouterr().err
     other = KEPT.parent / "grid4-lstm-broken"
     for folder in (other, KEPT.parent / "c2-gpt"):
         assert run(["verify", str(folder), "--recheck", str(KEPT / NAME)]) == 1
