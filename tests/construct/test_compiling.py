@@ -198,6 +198,12 @@ def test_too_few_image_sets_are_a_reason_to_refuse() -> None:
         compile(cerny, 10, method="cascade", max_sets=1, effort=0.1)
 
 
+def test_maps_of_too_many_points_are_refused_with_the_matrices_they_take() -> None:
+    automaton = Semiautomaton(np.random.default_rng(0).integers(200, size=(200, 4)))
+    with pytest.raises(Unsupported, match=r"40,000,000 .* maps of 194 points .*388 × 75,272.* 58,411,072"):
+        compile(automaton, 64, effort=0.1, max_sets=100)
+
+
 def test_compiled_parity_runs_at_length_ten_thousand() -> None:
     network = compile(krohn.zoo("Parity"), 10_000)
     words = np.random.default_rng(0).integers(0, 2, (1, 10_000))

@@ -124,12 +124,12 @@ class MlpBuilder:
         return Mlp(tuple(weights), tuple(biases), tuple(kinds))
 
 
-def require_entries(entries: int) -> None:
-    """Refuses matrices that are too large."""
+def require_entries(entries: int, purpose: str = "") -> None:
+    """Refuses matrices that are too large, and says what they are for."""
     if entries > MAX_ENTRIES:
         raise LimitExceeded(
-            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; {entries:,} are needed; "
-            "choose another method or a smaller automaton or length"
+            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries and{purpose} would have "
+            f"{entries:,}; choose another method or a smaller automaton or length"
         )
 
 

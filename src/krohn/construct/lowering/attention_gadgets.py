@@ -282,8 +282,8 @@ def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Pr
 
 ONE_HOT = 112.0
 """Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied exactly."""
-MANY_VALUES = 32
-"""From this many points, maps are composed with sums that float32 supports only where they are exact."""
+MANY_VALUES = 20
+"""Maps of more points than this are composed with sums that float32 supports only where they are exact."""
 
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> SymbolicHead:

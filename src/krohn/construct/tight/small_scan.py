@@ -49,7 +49,8 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2
     draft = ProgramDraft(automaton.num_letters, mask)
     size = len(letters[0])
     if length > 1:  # maps take 2n channels and are composed by 2n² units: refuse before building them
-        require_entries(8 * size**3)
+        shape = f"{2 * size:,} × {2 * size**2:,}"
+        require_entries(8 * size**3, f", to compose maps of {size:,} points in a scan (two of {shape}),")
     if size > MAX_CODES:
         raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
     maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
