@@ -8,9 +8,12 @@ import pytest
 
 import krohn
 from every import every
+from krohn.check.verdict import Budget, Refused
 from krohn.errors import KrohnError
 from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.proof import attempt, checkable
+from krohn.proving.witness.machines import tabulate_step
+from krohn.proving.witness.search import begin_walk, walk_through
 from proving.built_networks import compiled
 
 PATTERNS = ["a*b(a|b)*", "(aab)*", "a(ba)*b*"]
@@ -96,3 +99,27 @@ def test_printed_visits_are_refused_without_the_long_search() -> None:
     assert refusal is not None
     assert "run, not proved" in refusal.reason
     assert time.process_time() - start < 10  # the search for a machine took minutes
+
+
+@pytest.mark.parametrize("states", [21, 30])
+def test_random_automata_of_middle_size_are_proved_in_float32(states: int) -> None:
+    table = np.random.default_rng(0).integers(states, size=(states, 4))
+    network = krohn.compile(krohn.Semiautomaton(table=table), 64)
+    assert network.proved == "float32"
+    assert not network.passed_over  # the first scan is taken: what its heads copy is exact
+
+
+def test_the_budget_counts_the_runs_of_an_mlp_on_all_values_of_a_counter() -> None:
+    length, given = 100, 1e9
+    network = krohn.compile("C2", length, method="cascade", unproved=True)
+    checked = checkable(network.transformer, network.automaton)[0]
+    walk = begin_walk(checked, "float64", length, Budget(given))
+    walk_through(walk)
+    moment, layers = walk.moments[1], checked.layers[:1]
+    rows = moment.classes * int(moment.high[0] - moment.low[0] + 1)
+    work = rows * sum(weight.shape[1] for weight in layers[0].weights)
+    budget = Budget(given)
+    tabulate_step(moment, layers, budget, choices=True)
+    assert (len(moment.low), given - budget.left) == (1, work)
+    with pytest.raises(Refused, match="all values of counter 1"):
+        tabulate_step(moment, layers, Budget(work - 1), choices=True)

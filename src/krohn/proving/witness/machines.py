@@ -13,6 +13,7 @@ from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, live_states
 from krohn.check.transformer.strands import chain_of, reaches, untouched
 from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
+from krohn.check.verdict import Budget
 from krohn.errors import LimitExceeded
 
 MAX_STATES = 100_000
@@ -130,18 +131,22 @@ MANY_ROWS = 3000
 MAX_FOLD_WORK = 1 << 28
 MAX_RUN = 1 << 31
 MAX_HELD = 1 << 26
+PER_HELD = 24.0
+"""Work that the checker is expected to need for an entry held here: it counts 100 for every value that a
+counter can have in a class, and a class may rule out most of them. A budget of 1.6e9 allows MAX_HELD entries.
+"""
 MOST_GRID = 64
 CHUNK = 1 << 22
 
 
-def tabulate_step(moment: Moment, layers: tuple[Layer, ...], *, choices: bool) -> Tabulate:
+def tabulate_step(moment: Moment, layers: tuple[Layer, ...], budget: Budget, *, choices: bool) -> Tabulate:
     """The step for the MLPs of consecutive blocks; folds are found by running them on middles of boxes."""
     wide = np.where(untouched(layers)[:, None], moment.wide, 0.0)
     folds, unsure, many, cut = [], -1, 1, _cut(moment, layers)
     for k in range(len(moment.low)):
         # If every last hidden unit reads one counter, outputs are sums: other counters need not vary.
         alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
-        fold = _fold_of(moment, layers, wide, k, alone=alone)
+        fold = _fold_of(moment, layers, wide, k, budget, alone=alone)
         if not fold.modulus:
             fold, count = _exact_ends(moment, fold, k, choices=choices and unsure < 0)
             if count > 1:
@@ -159,7 +164,9 @@ def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
     return _machine(moment, folds, -1, 1, 0, wide)
 
 
-def _fold_of(moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, *, alone: bool) -> Fold:
+def _fold_of(
+    moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, budget: Budget, *, alone: bool
+) -> Fold:
     """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
     ends = np.stack([moment.low, moment.high], axis=1)
     few = [
@@ -172,6 +179,9 @@ def _fold_of(moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, *, 
     width = max(weight.shape[1] for layer in layers for weight in layer.weights)
     if rows * width > MAX_RUN or rows * len(moment.wide) > MAX_HELD:
         raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
+    units = sum(weight.shape[1] for layer in layers for weight in layer.weights)
+    budget.foresee(PER_HELD * rows * len(moment.wide), f"all values of counter {k + 1}")
+    budget.spend(float(rows) * units, f"an MLP on all values of counter {k + 1}")
     values = np.arange(moment.low[k], moment.high[k] + 1)
     sums = np.repeat(grid[:, None], len(values), axis=1)
     sums[:, :, k] = values
@@ -205,7 +215,9 @@ def _run_some(layer: Layer, rows: Array) -> Array:
     for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
         hidden = hidden @ weight + bias
         if index + 1 < len(layer.weights):
-            hidden = np.where(layer.sine[index], np.sin(hidden), np.maximum(hidden, 0.0))
+            sine, waves = layer.sine[index], hidden
+            hidden = np.maximum(waves, 0.0)
+            hidden[:, sine] = np.sin(waves[:, sine])  # of few units, and a sine takes longer than a product
     out: Array = rows * layer.keep_mlp + hidden
     return out
 

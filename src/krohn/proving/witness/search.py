@@ -64,7 +64,8 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
                 walk.take(attention_step(walk.moment, layer, strict=held.strict), moment=True)
                 walk.take(merged(walk.moment, live[2 * number + 1]))
                 blocks = _run_as_one(walk.moment, held.layers[number:]) if joined else 1
-                step = tabulate_step(walk.moment, held.layers[number : number + blocks], choices=choices)
+                run, budget = held.layers[number : number + blocks], walk.setting.budget
+                step = tabulate_step(walk.moment, run, budget, choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
                 walk.take(step, moment=True)
                 walk.take(merged(walk.moment, live[walk.done]))
