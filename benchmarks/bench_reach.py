@@ -3,13 +3,16 @@
     python benchmarks/bench_reach.py patterns [--length 64] [--every N]
     python benchmarks/bench_reach.py growth [--lengths 100 1000 4000] [NAME …]
     python benchmarks/bench_reach.py longest [--dtype float32] [--most 4096] [NAME …]
+    python benchmarks/bench_reach.py middle [--length 64]
 
 ``patterns``: 100 patterns of everyday use, for both targets: how many are proved in float32, CPU seconds and
 blocks. ``growth``: for the paper's 19 automata and abab, depth, blocks, proof and CPU seconds at each length,
 and the slope of the seconds in log–log. ``longest``: by doubling and bisection the largest length at which
-what is compiled is proved in a format. Aim: everything proved in float32, at T = 1,000 within 15 s and at
-4,000 within 45 s. ``tools/size_table.py`` writes the sizes beside the paper's best. Each command replaces its
-own section of ``results/tables/reach.md``; CPU seconds are those of the machine it ran on.
+what is compiled is proved in a format. ``middle``: random automata of 20 to 200 states, a planted word of 12
+letters over 8, and a lock, a planted word of 11 letters and a parity. Aim: everything proved in float32, at
+T = 64 within a minute, at 1,000 within 15 s and at 4,000 within 45 s for the zoo. ``tools/size_table.py``
+writes the sizes beside the paper's best. Each command replaces its own section of
+``results/tables/reach.md``; CPU seconds are those of the machine it ran on.
 """
 
 import argparse
@@ -21,8 +24,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 import krohn
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import KrohnError
+from krohn.lab.suite.locks import locked
 from krohn.network.compiled import CompiledNetwork
 
 AUTOMATA = (
@@ -199,6 +206,34 @@ def longest(names: Sequence[str], dtype: str, most: int) -> Iterator[str]:
         yield f"- {name}: proved in {dtype} up to {'at least ' * (low >= most)}T = {low:,}"
 
 
+def middle_sizes() -> Iterator[tuple[str, Semiautomaton]]:
+    for states, letters, seeds in ((20, 3, 3), (30, 4, 3), (200, 4, 1)):
+        for seed in range(seeds):
+            table = np.random.default_rng(seed).integers(states, size=(states, letters))
+            yield f"random, {states} × {letters}, seed {seed}", Semiautomaton(table)
+    word = tuple(np.random.default_rng(0).integers(8, size=12).tolist())
+    matched = locked(word, ()).table[0::2] // 2  # without the parity
+    yield "planted word, 12 letters over 8", Semiautomaton(matched)
+    yield "lock, 11 letters over 8", with_target(locked(word[:11], (0, 3, 5)), "state")
+
+
+def middle(length: int) -> Iterator[str]:
+    yield "| automaton | network | proved | CPU s | most MB so far |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, automaton in middle_sizes():
+        start = time.process_time()
+        try:
+            network = krohn.compile(automaton, length)
+            net = network.transformer
+            cells = (
+                f"{network.method}, {net.depth} layers, {net.num_blocks} blocks | {network.proved or 'no'}"
+            )
+        except KrohnError as error:
+            cells = f"none: {error} | no"
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        yield f"| {name} | {cells} | {time.process_time() - start:.1f} | {memory:,} |"
+
+
 def kept(title: str, lines: Iterator[str]) -> None:
     """Prints the lines, then puts them in place of the section of this title."""
     command = "python benchmarks/bench_reach.py " + " ".join(sys.argv[1:])
@@ -213,7 +248,7 @@ def kept(title: str, lines: Iterator[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", choices=("patterns", "growth", "longest"))
+    parser.add_argument("what", choices=("patterns", "growth", "longest", "middle"))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 4000])
@@ -226,6 +261,8 @@ def main() -> None:
         kept("Patterns", patterns(given.length, given.every))
     elif given.what == "growth":
         kept("Growth with the length", growth(names, given.lengths))
+    elif given.what == "middle":
+        kept("Middle sizes", middle(given.length))
     else:
         kept(f"The longest words, {given.dtype}", longest(names, given.dtype, given.most))
 
