@@ -204,6 +204,13 @@ def test_maps_of_too_many_points_are_refused_with_the_matrices_they_take() -> No
         compile(automaton, 64, effort=0.1, max_sets=100)
 
 
+def test_hundreds_of_levels_are_refused_before_they_are_written_at_every_lag() -> None:
+    last = 171
+    letters = [[min(q + 1, last) for q in range(last + 1)], [max(q - 2, 0) for q in range(last + 1)]]
+    with pytest.raises(Unsupported, match=r"no cascade: 341 layers are needed; .* 172 points"):
+        compile(Semiautomaton.from_letters(letters), 64, effort=0.01)  # writing them took minutes
+
+
 def test_compiled_parity_runs_at_length_ten_thousand() -> None:
     network = compile(krohn.zoo("Parity"), 10_000)
     words = np.random.default_rng(0).integers(0, 2, (1, 10_000))

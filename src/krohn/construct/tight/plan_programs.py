@@ -225,7 +225,7 @@ def built_plans(
             faults = [f"{plan.layers} layers are needed"]
         if not faults:
             try:
-                programs = _programs(plan, request.mask)
+                programs = _programs(plan, request.mask, None if in_scan is None else 2 * in_scan)
             except LimitExceeded as error:
                 faults = [str(error)]
         if faults:
@@ -253,9 +253,14 @@ def program_size(program: Program) -> int:
     return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
 
 
-def _programs(plan: Plan, mask: Mask) -> list[Program]:
-    """The plan's program and, where it is shallower, the one that keeps stage sets of several positions."""
+def _programs(plan: Plan, mask: Mask, most: int | None) -> list[Program]:
+    """The plan's program and, where it is shallower, the one that keeps stage sets of several positions.
+
+    That one saves at most half of the layers, and takes minutes to write if there are hundreds.
+    """
     plain = plan_program(plan, mask)
+    if most is not None and plain.depth > 2 * most:
+        raise LimitExceeded(f"{plain.depth} layers are needed")
     if mask == "strict" or not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
     lagged = plan_program(plan, mask, lagged=True)
