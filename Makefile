@@ -10,7 +10,7 @@ DEMO := $(VENV)/.demo
 WEIGHTS ?=
 COMMA := ,
 
-.PHONY: help setup demo docs gallery test slow release format lint type browser coq coqchk unit portable fuzz clean
+.PHONY: help setup demo docs gallery test slow attacks release format lint type browser coq coqchk unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -69,7 +69,10 @@ unit: $(STAMP) ## the tests of a change
 
 slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, all kept bytes, the scripts of tools
 	$(BIN)/python tests/golden/portable.py --small
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not attack"
+
+attacks: $(STAMP) coq ## the longest attacks on the Coq development, some minutes: before a release, and after a change there
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)
 	$(BIN)/python tests/golden/portable.py

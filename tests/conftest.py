@@ -58,6 +58,14 @@ SLOW = (
 )
 """Folders and files of ``make slow``: other programs, all kept bytes, whole pages, scripts of tools."""
 
+ATTACKS = (
+    "test_what_coq_accepts_after_a_flipped_bit_is_right",
+    "test_what_is_accepted_after_a_flipped_bit_is_right",
+    "test_heads_that_pick_places_and_two_counters_in_one_channel",
+    "test_scanning.py::test_without_one_hypothesis_nothing_is_accepted",
+)
+"""Long attacks on the Coq development: ``make attacks`` runs them, continuous integration does not."""
+
 
 NEEDS = {
     "test_site": "sphinx",
@@ -155,4 +163,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
         if item.path.stem in SLOW or item.path.parent.name in SLOW:
             item.add_marker(pytest.mark.slow)
+        if any(name in item.nodeid for name in ATTACKS):
+            item.add_marker(pytest.mark.attack)
     items.sort(key=lambda item: item.path.stem not in LONG)
