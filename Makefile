@@ -37,7 +37,7 @@ docs: $(STAMP) ## the site, in site/
 gallery: $(STAMP) ## the gallery page that the site holds
 	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
-test: lint type unit ## what a change can break, in some six minutes on two cores; make slow has the rest
+test: lint type unit ## what a change can break, in some twelve minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
 	$(BIN)/ruff format src tests benchmarks tools research
@@ -65,13 +65,13 @@ coqchk: $(STAMP) coq ## Coq's second checker goes through the compiled developme
 	Krohn.Certificate Krohn.TransformerCertificate
 
 unit: $(STAMP) ## the tests of a change
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not attack"
 
 slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, all kept bytes, the scripts of tools
 	$(BIN)/python tests/golden/portable.py --small
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not attack"
 
-attacks: $(STAMP) coq ## the longest attacks on the Coq development, some minutes: before a release, and after a change there
+attacks: $(STAMP) coq ## the longest attacks on checker and Coq, some minutes: before a release, and after a change there
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)
