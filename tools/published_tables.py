@@ -352,7 +352,10 @@ def departures() -> str:
         same = [here if here == there else f"{here} / {there}" for here, there in cells]
         rows.append([name, *same, EXPERIMENTS[name].departures.get(Scale.SMALL, "")])
     header = ["experiment", "layers", "letters", "replicates", "words of a replicate", "what else differs"]
-    return f"{markdown(header, rows)}\n\nHere / in the paper. In all: {DEPARTURES[Scale.SMALL]}."
+    note = (
+        f"As planned here (the tables show what was run) / in the paper. In all: {DEPARTURES[Scale.SMALL]}."
+    )
+    return f"{markdown(header, rows)}\n\n{note}"
 
 
 def span(values: Iterable[int]) -> str:
