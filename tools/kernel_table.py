@@ -53,11 +53,12 @@ def row(name: str, architecture: str) -> str:
             verdict = kernel_verdict(folder)
         except KrohnError as error:
             return f"| {title} | {numbers} | | | | | | {error} |"
-    if verdict.coq is None or not verdict.accepted:
+    kernel = verdict.more["kernel"]
+    if not kernel["accepted"]:
         return f"| {title} | {numbers} | | | | | | {verdict.reason} |"
     order = "any" if verdict.certified else "left to right"
-    cost = f"{verdict.coq.processor_seconds:.0f} | {verdict.coq.megabytes} | {len(verdict.coq.assumptions)}"
-    return f"| {title} | {numbers} | {verdict.pairs} | {order} | {cost} | accepted |"
+    cost = f"{kernel['processor_seconds']:.0f} | {kernel['megabytes']} | {len(kernel['assumptions'])}"
+    return f"| {title} | {numbers} | {kernel['pairs']} | {order} | {cost} | accepted |"
 
 
 def written(rows: dict[str, str]) -> None:

@@ -57,10 +57,12 @@ def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, archi
     automaton = parse_spec(name)
     save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / "net")
     verdict = kernel_verdict(tmp_path / "net", automaton, out=tmp_path / "proof.v")
-    assert verdict.accepted
-    assert verdict.order == "any order"
-    assert verdict.pairs == len(explore(stored_network(tmp_path / "net")).hints)
-    assert verdict.digest in (tmp_path / "proof.v").read_text()
+    kernel = verdict.more["kernel"]
+    assert verdict.certified
+    assert kernel["accepted"]
+    assert (kernel["order"], verdict.claim.order) == ("any order", "any")
+    assert kernel["pairs"] == len(explore(stored_network(tmp_path / "net")).hints)
+    assert kernel["sha256"] in (tmp_path / "proof.v").read_text()
 
 
 def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:

@@ -62,16 +62,16 @@ def test_schedule_axioms_and_digests_are_in_the_verdict(
     assert run(["verify", str(net), "--kernel", "--out", str(proof), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     automaton = parse_spec("C2")
-    assert answer["kernel"]["schedule"] == answer["claim"]["schedule"] == "letter by letter"
+    assert answer["kernel"]["schedule"] == "letter by letter"
     assert answer["kernel"]["order"] == "any order"
     assert sorted(answer["kernel"]["assumptions"]) == sorted(AXIOMS)
-    assert answer["claim"]["automaton_digest"] == automaton.digest
+    assert answer["automaton"] == automaton.digest
     assert "right_on_every_word letter_by_letter any_order" in proof.read_text()
-    line = answer["claim"]["configuration"]
+    line = answer["kernel"]["configuration"]
     command = f"(echo '{line}'; cat model.safetensors) | sha256sum"
     said = subprocess.run(["sh", "-c", command], cwd=net, capture_output=True, text=True, check=True)
-    assert said.stdout.split()[0] == answer["claim"]["sha256"]
-    assert f"0x{answer['claim']['sha256']}" in proof.read_text()
+    assert said.stdout.split()[0] == answer["kernel"]["sha256"]
+    assert f"0x{answer['kernel']['sha256']}" in proof.read_text()
 
 
 def test_configuration_outside_of_the_file_is_in_the_hash(tmp_path: Path) -> None:

@@ -83,5 +83,6 @@ def test_a5_is_certified_by_the_whole_path(coq: Path, tmp_path: Path) -> None:
     stored(tmp_path, "A5", 4)
     verdict = kernel_verdict(tmp_path, out=tmp_path / "proof.v")
     assert verdict.certified, verdict.reason
-    assert (verdict.schedule, verdict.pairs, verdict.length) == ("whole words", 60, 4)
+    kernel = verdict.more["kernel"]
+    assert (kernel["schedule"], kernel["pairs"], verdict.length) == ("whole words", 60, 4)
     assert "by_scanning" in (tmp_path / "proof.v").read_text()

@@ -1,16 +1,19 @@
-"""The entry point: from a directory to a certificate for Coq, and Coq's verdict on it."""
+"""Verification by Coq: from a directory to a certificate, and what Coq's kernel says of it."""
 
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
-from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.atomic import write_text
 from krohn.base.folder import COMPILED, RECURRENT, Folder
 from krohn.base.strict_json import short
+from krohn.check.arithmetic.sums import ANY, LEFT
+from krohn.check.claim import Claim
+from krohn.check.files.folder import read_net
 from krohn.coq.certificate_text import MARK, certificate_text, reader_text, statement
 from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.coq.counters import counting
@@ -23,110 +26,17 @@ from krohn.coq.transformer_text import transformer_statement, transformer_text
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save as save_compiled
-from krohn.proving.identity import identify
-from krohn.proving.outcome import SecondOpinion
+from krohn.proving.checks import Check
+from krohn.proving.claims import claim_about
+from krohn.proving.identity import Identity, identify
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.recurrent import run_all
 from krohn.proving.word_search import exhaustive
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 
-ANY_ORDER, LEFT_TO_RIGHT = "any order", "order from left to right, not fused"
+ORDERS = {ANY: "any order", LEFT: f"order {LEFT}"}
 LETTER_BY_LETTER, WHOLE_WORDS = "letter by letter", "whole words"
-
-
-@dataclass(frozen=True)
-class KernelVerdict:
-    """The verdict of Coq's kernel on a network.
-
-    Attributes:
-        accepted: Coq accepts the certificate, in float32, for words of every length or of at most ``length``
-            letters, for sums in this ``order`` and letters read by this ``schedule``.
-        pairs: the number of reachable pairs of states or residues of the network and states of the automaton.
-        coq: version, seconds, assumptions; none if no certificate could be written.
-        reason: why it is not certified, in one line; empty if it is.
-        line, digest: the configuration in a line, and the SHA-256 of the line and model.safetensors after it.
-        ran: all short words, run without Coq.
-    """
-
-    accepted: bool
-    automaton: Semiautomaton
-    architecture: str
-    order: str | None
-    pairs: int
-    coq: CoqVerdict | None
-    reason: str
-    line: str
-    digest: str
-    ran: SecondOpinion
-    length: int | None = None
-
-    @property
-    def certified(self) -> bool:
-        """Proved for sums in any order, and no word that was run is wrong."""
-        return self.accepted and not self.reason
-
-    @property
-    def schedule(self) -> str:
-        """How letters are read in the theorem."""
-        return LETTER_BY_LETTER if self.length is None else WHOLE_WORDS
-
-    def __bool__(self) -> bool:
-        """Whether it is certified."""
-        return self.certified
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        coq = self.coq
-        return {
-            "certified": self.certified,
-            "claim": {
-                "automaton": self.automaton.name,
-                "automaton_digest": self.automaton.digest,
-                "target": "state",
-                "lengths": "every" if self.length is None else self.length,
-                "dtype": "float32",
-                "order": self.order,
-                "schedule": self.schedule,
-                "configuration": self.line,
-                "sha256": self.digest,
-            },
-            "kernel": {
-                "accepted": self.accepted,
-                "order": self.order,
-                "schedule": self.schedule,
-                "coq": coq.version if coq else coq_version(),
-                "seconds": round(coq.seconds, 2) if coq else 0.0,
-                "megabytes": coq.megabytes if coq else 0,
-                "pairs": self.pairs,
-                "assumptions": list(coq.assumptions) if coq else [],
-                "reason": self.reason or None,
-            },
-            "exact": self.ran.exact(),
-        }
-
-    def write(self, path: Path) -> str:
-        """A line on what was written before Coq was asked."""
-        if self.coq is None:
-            return f"nothing written to {path}: only a proof is"
-        return f"wrote {path} and {_reader(path).name}, which states what it proves"
-
-    def text(self) -> str:
-        """A few lines."""
-        name = self.automaton.name or f"an automaton of {self.automaton.num_states} states"
-        about = f"{name}, {self.architecture}"
-        lines = [f"certified: {about}" if self.certified else f"not certified: {about}: {self.reason}"]
-        if self.coq is not None and self.accepted:
-            words = "every length" if self.length is None else f"at most {self.length} letters"
-            lines += [
-                f"proved by Coq {self.coq.version} in {self.coq.seconds:.1f} s: words of {words}, "
-                f"{self.schedule}, float32, sums in {self.order}",
-                f"'{self.line}' and model.safetensors after it have the SHA-256 {self.digest}",
-                f"assumptions: {', '.join(self.coq.assumptions)}",
-            ]
-        lines.append(f"the automaton has the digest {self.automaton.digest}")
-        if self.ran.words:
-            ran = f"all {self.ran.words:,} words of length {self.ran.length} and their beginnings"
-            lines.append(f"independently run: {ran}, {self.ran.wrong:,} wrong")
-        return "\n".join(lines)
+Ran = tuple[SecondOpinion, Counterexample | None]
 
 
 def kernel_verdict(
@@ -135,7 +45,7 @@ def kernel_verdict(
     *,
     renamed: bool = False,
     out: str | Path | None = None,
-) -> KernelVerdict:
+) -> Verification:
     """Writes the certificate of a network, has Coq check it, and runs short words.
 
     Args:
@@ -147,39 +57,71 @@ def kernel_verdict(
     """
     target = None if out is None else checked_target(Path(out))
     with _folder_of(given) as folder:
+        net = read_net(folder)
         network, run = _stored(folder)
     if coq_version() is None and target is None:
         raise MissingDependency(NO_COQ)
     identity = identify(network.automaton, automaton, renamed=renamed)
-    network = replace(network, automaton=identity.automaton)
-    unproved = KernelVerdict(
-        accepted=False,
-        automaton=identity.automaton,
-        architecture=network.architecture,
-        order=None,
-        pairs=0,
-        coq=None,
-        reason=identity.mismatch,
-        line=network.line,
-        digest=network.digest,
-        ran=SecondOpinion(0, 0, 0, "float32"),
-        length=network.length,
-    )
     if identity.mismatch:
-        return unproved
-    unproved = replace(unproved, ran=run(identity.automaton))
+        claim = claim_about(net, network.automaton, network.length, "float32", None, target="state")
+        return _outcome(network, claim, identity, f"identity: {identity.mismatch}")
+    network = replace(network, automaton=identity.automaton)
+    claim = claim_about(net, identity.automaton, network.length, "float32", None, target="state")
+    ran = run(identity.automaton)
     try:
         proposed = _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
     except (LimitExceeded, NoCounters) as error:
-        return replace(unproved, reason=str(error))
+        return _outcome(network, claim, identity, str(error), ran)
     if target is not None:
         write_text(target, proposed.text)
         reader = reader_text(target.stem, proposed.statement, network.automaton, network.line)
         write_text(_reader(target), reader)
     coq = check_text(proposed.text)
-    reason = _reason(coq, proposed, unproved.ran)
-    order, pairs = proposed.order, proposed.pairs
-    return replace(unproved, accepted=coq.accepted, order=order, pairs=pairs, coq=coq, reason=reason)
+    claim = replace(claim, order=proposed.order, assumptions=coq.assumptions)
+    return _outcome(network, claim, identity, _reason(coq, proposed, ran[0]), ran, proposed, coq)
+
+
+def _outcome(
+    network: StoredNetwork | StoredTransformer,
+    claim: Claim,
+    identity: Identity,
+    reason: str,
+    ran: Ran | None = None,
+    proposed: "_Proposed | None" = None,
+    coq: CoqVerdict | None = None,
+) -> Verification:
+    """Certified: Coq accepts a proof for sums in any order, and no word that was run is wrong."""
+    accepted = coq is not None and coq.accepted
+    text = f"proved by Coq {coq.version}" if coq and not reason else reason
+    return Verification(
+        certified=accepted and not reason,
+        claim=claim,
+        margin=nan,  # Coq proves that the right logit leads, not by how much
+        checks=(Check("kernel", 0, 1.0 if reason else 0.0, 0.0 if reason else 1.0, not reason, text),),
+        counterexample=None if ran is None else ran[1],
+        largest=0 if reason else claim.up_to or 0,
+        reason=reason,
+        second_opinion=None if ran is None else ran[0],
+        depth=network.layers if isinstance(network, StoredNetwork) else len(network.weights.layers),
+        identity=identity,
+        more={
+            "kernel": {
+                "accepted": accepted,
+                "architecture": network.architecture,
+                "order": None if proposed is None else ORDERS[proposed.order],
+                "schedule": LETTER_BY_LETTER if network.length is None else WHOLE_WORDS,
+                "coq": coq.version if coq else coq_version(),
+                "seconds": round(coq.seconds, 2) if coq else 0.0,
+                "processor_seconds": round(coq.processor_seconds, 2) if coq else 0.0,
+                "megabytes": coq.megabytes if coq else 0,
+                "pairs": 0 if proposed is None else proposed.pairs,
+                "assumptions": list(coq.assumptions) if coq else [],
+                "configuration": network.line,
+                "sha256": network.digest,
+                "reason": reason or None,
+            }
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -200,15 +142,15 @@ def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
         return coq.reason + ("" if proposed.right else wrong)
     if ran.wrong:
         wrong = f"{ran.wrong:,} of {ran.words:,} words are run wrong"
-        return f"Coq proves it for sums in {proposed.order}, but {wrong}"
-    if proposed.order != ANY_ORDER:
-        return f"Coq proves it for sums in {proposed.order}; a device may take them otherwise"
+        return f"Coq proves it for sums in {ORDERS[proposed.order]}, but {wrong}"
+    if proposed.order != ANY:
+        return f"Coq proves it for sums in {ORDERS[proposed.order]}; a device may take them otherwise"
     return ""
 
 
 def _recurrent(network: StoredNetwork) -> _Proposed:
     result = explore(network)
-    order = ANY_ORDER if result.any_order else LEFT_TO_RIGHT
+    order = ANY if result.any_order else LEFT
     text = certificate_text(network, result)
     return _Proposed(text, statement(network, result), order, len(result.hints), result.right)
 
@@ -222,7 +164,7 @@ def _transformer(network: StoredTransformer) -> _Proposed:
         hints = counting(network.weights, network.automaton)
         pairs = len(hints.known)
     text = transformer_text(network, hints)
-    return _Proposed(text, transformer_statement(network), ANY_ORDER, pairs, hints.right)
+    return _Proposed(text, transformer_statement(network), ANY, pairs, hints.right)
 
 
 @contextmanager
@@ -241,16 +183,16 @@ def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterat
 
 def _stored(
     folder: Path,
-) -> tuple[StoredNetwork | StoredTransformer, Callable[[Semiautomaton], SecondOpinion]]:
+) -> tuple[StoredNetwork | StoredTransformer, Callable[[Semiautomaton], Ran]]:
     """The network, and a function that runs short words on it, independently of the hints."""
     kind = Folder(folder).kind
     if kind == RECURRENT:
         cell = load(folder).cell
-        return stored_network(folder), lambda automaton: run_all(cell, automaton)[0]
+        return stored_network(folder), lambda automaton: run_all(cell, automaton)
     if kind != COMPILED:
         raise Unsupported("the kernel's proofs cover what krohn compile writes; others are not covered")
     stored = stored_transformer(folder)
-    return stored, lambda automaton: exhaustive(stored.weights, automaton, "float32", stored.length, WORK)[0]
+    return stored, lambda automaton: exhaustive(stored.weights, automaton, "float32", stored.length, WORK)
 
 
 WORK = 5e9

@@ -189,6 +189,9 @@ class Verification:
 
     def write(self, path: Path) -> str:
         """Writes the certificate if there is one; a line that says so."""
+        kernel = self.more.get("kernel")
+        if kernel and kernel["order"]:  # a certificate was written before Coq was asked
+            return f"wrote {path} and {path.stem}.reader.v, which states what it proves"
         if self.certificate is None:
             return f"nothing written to {path}: only a proof is"
         self.save(path)
@@ -288,12 +291,13 @@ def _summary(verdict: Verification) -> str:
     name = automaton.name or f"an automaton of {automaton.num_states} states"
     if verdict.identity.mismatch:
         return f"not certified: {verdict.reason}"
-    lines = [_verdict(verdict, name)]
+    kernel = verdict.more.get("kernel")
+    lines = [_kernel_text(verdict, name, kernel) if kernel else _verdict(verdict, name)]
     if verdict.counterexample is not None:
         wrong = verdict.counterexample.to_json(automaton)
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
         lines.append(f"counterexample: {shown}")
-    elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED):
+    elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED) and not kernel:
         known = f"certified in {verdict.dtype} up to length {verdict.largest}"
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
         lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
@@ -321,6 +325,21 @@ def _verdict(verdict: Verification, name: str) -> str:
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
     return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}\n{assumed}\n{margin}"
+
+
+def _kernel_text(verdict: Verification, name: str, kernel: dict[str, Any]) -> str:
+    """The verdict, and what Coq proves."""
+    about = f"{name}, {kernel['architecture']}"
+    lines = [f"certified: {about}" if verdict.certified else f"not certified: {about}: {verdict.reason}"]
+    if kernel["accepted"]:
+        words = "every length" if verdict.length is None else f"at most {verdict.length} letters"
+        lines += [
+            f"proved by Coq {kernel['coq']} in {kernel['seconds']:.1f} s: words of {words}, "
+            f"{kernel['schedule']}, float32, sums in {kernel['order']}",
+            f"'{kernel['configuration']}' and model.safetensors after it have the SHA-256 {kernel['sha256']}",
+            f"assumptions: {', '.join(kernel['assumptions'])}",
+        ]
+    return "\n".join(lines)
 
 
 def _ordered(verdict: Verification) -> str:

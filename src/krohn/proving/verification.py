@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from krohn.proving.outcome import Verification
 from krohn.proving.stock import CALLABLE, is_gpt2
 
 if TYPE_CHECKING:
-    from krohn.proving.kernel import KernelVerdict
     from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 
@@ -59,38 +58,6 @@ class Question:
     tokens: Any = None
 
 
-@overload
-@plainly
-def verify(
-    network: "CompiledNetwork | RecurrentNetwork | Callable[..., Any] | str | Path",
-    dtype: Any = None,
-    length: int | None = None,
-    *,
-    automaton: AutomatonLike | None = None,
-    renamed: bool = False,
-    certificate: Certificate | str | Path | None = None,
-    chunks: bool = False,
-    as_claimed: bool = False,
-    second_opinion: bool = True,
-    largest: bool = False,
-    effort: float = 1.0,
-    device: str = "cpu",
-    tokens: Any = None,
-) -> Verification: ...
-
-
-@overload
-@plainly
-def verify(
-    network: "CompiledNetwork | RecurrentNetwork | str | Path",
-    *,
-    automaton: AutomatonLike | None = None,
-    renamed: bool = False,
-    kernel: Literal[True],
-    out: str | Path | None = None,
-) -> "KernelVerdict": ...
-
-
 @plainly
 def verify(
     network: "CompiledNetwork | RecurrentNetwork | Callable[..., Any] | str | Path",
@@ -109,7 +76,7 @@ def verify(
     tokens: Any = None,
     kernel: bool = False,
     out: str | Path | None = None,
-) -> "Verification | KernelVerdict":
+) -> Verification:
     """Whether a network is proved right: compiled, exported, recurrent, trained, or brought by others.
 
     Args:
@@ -156,7 +123,7 @@ def verify(
 
 def _by_kernel(
     network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
-) -> "KernelVerdict":
+) -> Verification:
     from krohn.proving.kernel import kernel_verdict
 
     if callable(network) and kind_of(network) in (STOCK, CALLABLE):
