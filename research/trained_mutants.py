@@ -115,8 +115,8 @@ def outcome(
     wanted: np.ndarray,
 ) -> str:
     cell = cell_of(mutant)
-    proved = check(cell, boxes, claim).proved
-    proved = proved or search(cell, claim, reached, rounds=100)[1].proved
+    proved = check(cell, boxes, claim).certified
+    proved = proved or search(cell, claim, reached, rounds=100)[1].certified
     good = mutant.forward(words) == wanted
     judged = "right" if good.all() else "late" if good[:, :SHORT].all() and not proved else "wrong"
     return f"{'proved' if proved else 'refused'}, {judged}"

@@ -2,16 +2,17 @@
 
 import pytest
 
+from krohn.check.verdict import Verdict
 from krohn.exporting import driver
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
-from krohn.proving.export import ExportProof, unproved
+from krohn.proving.export import unproved
 
 
 def without_proof(patch: pytest.MonkeyPatch) -> None:
     """Skips the proof where it would really run."""
 
-    def prove(decoder: Decoder, network: CompiledNetwork) -> ExportProof:
+    def prove(decoder: Decoder, network: CompiledNetwork) -> Verdict:
         return unproved("left out in this test")
 
     patch.setattr(driver, "prove", prove)

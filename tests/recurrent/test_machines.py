@@ -23,7 +23,7 @@ from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.storage import MODEL
 from krohn.proving.claims import checkable_table
-from krohn.proving.recurrent import ClosureProof, close, horizon_of, run_all
+from krohn.proving.recurrent import SearchedClosure, close, horizon_of, run_all
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon
@@ -168,11 +168,11 @@ def test_a_machine_beside_the_automaton() -> None:
 
 
 def test_what_a_closure_adds_to_a_verdict() -> None:
-    closed = ClosureProof(False, (3, 4), 0.0, ANY, 1).to_json()
+    closed = SearchedClosure(False, (3, 4), 0.0, ANY, 1).to_json()
     assert (closed["vectors"], closed["vectors_by_layer"], closed["horizon"]) == (7, [3, 4], 1)
     assert not closed["any_order"]
-    assert ClosureProof(True, (3,), 1.0, ANY).to_json()["any_order"]
-    assert not ClosureProof(True, (3,), 1.0, LEFT).to_json()["any_order"]
+    assert SearchedClosure(True, (3,), 1.0, ANY).to_json()["any_order"]
+    assert not SearchedClosure(True, (3,), 1.0, LEFT).to_json()["any_order"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

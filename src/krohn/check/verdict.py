@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,22 @@ from krohn.errors import KrohnError
 
 @dataclass(frozen=True)
 class Verdict:
-    """``certified``: right on every word of length ≤ T, by at least ``margin`` in the logits; or a reason."""
+    """A rule's answer. ``certified``: right on every word, by at least ``margin`` in the logits; or a reason.
+
+    Every rule set and every search of witnesses answers with it; ``krohn.proving.outcome.Verification`` is
+    what a user is told.
+    """
 
     certified: bool
     margin: float
     reason: str
     layer: int = 0  # where it stopped: from 1, the read-out comes after the last
     place: str = ""
+    at: tuple[int, int] | None = (
+        None  # of boxes: the one that fails, and the letter; −1 if it is the read-out
+    )
+    witness: Any = None  # what a search found, for the rules to check
+    largest: int = 0  # words up to this length are proved by it, perhaps not all that were asked for
 
 
 class Refused(KrohnError):

@@ -14,6 +14,7 @@ from krohn.base.folder import EXPORT, TRAINED, Folder
 from krohn.base.nearest_float import at_least
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.strict_json import read_json, short
+from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, ModelCard
@@ -30,7 +31,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, Files, write_files
 from krohn.network.gpt2.reference import SAFETY
 from krohn.network.storage import load
-from krohn.proving.export import DTYPE, ExportProof, certificate_of, net_of, prove, unproved
+from krohn.proving.export import DTYPE, certificate_of, net_of, prove, unproved
 
 NOISE = 2.0**-7
 """A generous bound on the lead of logits that another order of summation may cost in float32."""
@@ -233,7 +234,7 @@ def export_compiled(
 
 def _checked(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[ModelCard, Files, ExportProof | None]:
+) -> tuple[ModelCard, Files, Verdict | None]:
     """Test results of a decoder, the files common to all its formats, and the proof."""
     card, proof = _examined(decoder, network, dtype, asked)
     return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
@@ -247,7 +248,7 @@ def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -
 
 def _examined(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[ModelCard, ExportProof | None]:
+) -> tuple[ModelCard, Verdict | None]:
     """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
@@ -258,7 +259,7 @@ def _examined(
     return ModelCard(title, network.automaton, network.automaton.target, origin, findings), proof
 
 
-def _proved(proof: ExportProof) -> dict[str, Any]:
+def _proved(proof: Verdict) -> dict[str, Any]:
     known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
     result = {**known, "reason": proof.reason[:300]}
     return {**result, "largest": proof.largest}
@@ -315,7 +316,7 @@ def _called(automaton: Semiautomaton) -> str:
 
 
 def _exported(
-    to: str, decoder: Decoder, card: ModelCard, more: Files, proof: ExportProof | None = None
+    to: str, decoder: Decoder, card: ModelCard, more: Files, proof: Verdict | None = None
 ) -> Exported:
     """The files of one format, with the automaton in krohn's own format and the metadata."""
     chosen = export_format(to)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.real import Array, Integers
 from krohn.check.files.reader import Automaton
-from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, BoxVerdict, Words, check
-from krohn.check.verdict import Refused
+from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, Words, check
+from krohn.check.verdict import Refused, Verdict, refusal_of
 
 Box = tuple[Array, Array]
 Short = type[np.float16] | type[np.float32]
@@ -65,7 +65,7 @@ def contexts(words: Words, letters: int = 1) -> Contexts | None:
 
 def search(
     cell: BoxCell, words: Words, found: Contexts, begin: Box | None = None, rounds: int = 300
-) -> tuple[Boxes, BoxVerdict]:
+) -> tuple[Boxes, Verdict]:
     """Grows boxes from the empty word, or from a guess, until closed under all letters; then checks them."""
     count = len(found.state)
     low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
@@ -79,7 +79,7 @@ def search(
             boxes = Boxes(found.state, found.follower, low, high)
             return boxes, check(cell, boxes, words)
     except Refused as refusal:
-        return Boxes(found.state, found.follower, low, high), BoxVerdict(str(refusal))
+        return Boxes(found.state, found.follower, low, high), refusal_of(refusal)
 
 
 def _closed(
@@ -120,19 +120,19 @@ def outwards(low: Array, high: Array, sides: Short) -> Box:
     return np.where(down > low, below, down), np.where(up < high, above, up)
 
 
-def proof_summary(boxes: Boxes, verdict: BoxVerdict, automaton: Semiautomaton) -> str:
+def proof_summary(boxes: Boxes, verdict: Verdict, automaton: Semiautomaton) -> str:
     """The failure with the box named by its state and the letters that lead to it."""
     if verdict.at is None:
-        return verdict.failure
+        return verdict.reason
     box, letter = verdict.at
     state = automaton.state_names[boxes.state[box]]
     into = [name for a, name in enumerate(automaton.letter_names) if (boxes.follower[:, a] == box).any()]
     where = f"state {state} after letter {' or '.join(into)}" if box else "the empty word"
     if letter < 0:
-        return f"{verdict.failure} ({where})"
+        return f"{verdict.reason} ({where})"
     target = automaton.state_names[boxes.state[boxes.follower[box, letter]]]
     read = automaton.letter_names[letter]
-    return f"{verdict.failure} ({where}; letter {read} must lead to state {target})"
+    return f"{verdict.reason} ({where}; letter {read} must lead to state {target})"
 
 
 def _grow(

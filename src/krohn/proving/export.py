@@ -5,7 +5,7 @@ the same structure without LayerNorm, whose boxes are tight; the search is not t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from krohn.check.files.net import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
 from krohn.check.rules import HALF, RULES, WIDE_ONLY, check_certificate, loaded_in, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
+from krohn.check.verdict import Verdict
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
@@ -44,28 +45,12 @@ NEAR = 1e-3
 """A factor of LayerNorm this close to a power of two, relatively, is rounded to it."""
 
 
-@dataclass(frozen=True, eq=False)
-class ExportProof:
-    """A witness for words up to ``largest``, perhaps not all; and why the full length is not proved."""
-
-    witness: Any
-    largest: int
-    margin: float
-    reason: str
-    checks: tuple[Check, ...] = ()
-
-    @property
-    def certified(self) -> bool:
-        """Whether the export is right on every word, in float32."""
-        return self.largest > 0 and not self.reason
-
-
-def unproved(reason: str) -> ExportProof:
+def unproved(reason: str) -> Verdict:
     """No witness, and why."""
-    return ExportProof(None, 0, 0.0, reason)
+    return Verdict(False, 0.0, reason)
 
 
-def prove(decoder: Decoder, network: CompiledNetwork) -> ExportProof:
+def prove(decoder: Decoder, network: CompiledNetwork) -> Verdict:
     """Tries to prove all words; fallback: shorter ones."""
     if decoder.activation != "relu":
         return unproved("units must be ReLU")
@@ -78,7 +63,7 @@ def prove(decoder: Decoder, network: CompiledNetwork) -> ExportProof:
     for length in filter(None, lengths):
         shorter = _attempt(checked, decoder, network.automaton, length)
         if shorter.certified:
-            return replace(shorter, reason=whole.reason)
+            return replace(shorter, certified=False, reason=whole.reason)
     return whole
 
 
@@ -88,7 +73,7 @@ def net_of(files: Mapping[str, bytes], tokens: Mapping[str, Any], automaton: Sem
     return export_net(config, tokens, automaton_payload(automaton), automaton.target, tensors)
 
 
-def certificate_of(net: Net, automaton: Semiautomaton, proof: ExportProof) -> Certificate:
+def certificate_of(net: Net, automaton: Semiautomaton, proof: Verdict) -> Certificate:
     """The witness with the claim that it proves."""
     claim = claim_about(net, automaton, proof.largest, DTYPE, RULE_SET)
     return certificate_about(claim, RULE_SET, proof.witness)
@@ -100,12 +85,12 @@ def checkable_decoder(decoder: Decoder) -> Network:
     return decoder_of(decoder.tensors, decoder.heads, names.prompt, names.letters, epsilon)
 
 
-def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> ExportProof:
+def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> Verdict:
     table, searched = token_table(decoder, automaton), without_norms(checked)
     record, failure, margin = furthest(checked, table, length, DTYPE, searched)
     if failure is not None:
         return unproved(refutation_text(failure, decoder.layers))
-    return ExportProof(record.witness, length, margin, "", tuple(record.checks))
+    return Verdict(True, margin, "", witness=record.witness, largest=length)
 
 
 def without_norms(network: Network) -> Network:

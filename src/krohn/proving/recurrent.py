@@ -53,7 +53,7 @@ network that reaches more keeps rounding to new values, and only balls can prove
 
 
 @dataclass(frozen=True)
-class ClosureProof:
+class SearchedClosure:
     """What the search found.
 
     Attributes:
@@ -102,7 +102,7 @@ class ClosureProof:
 
 def close(
     cell: Cell, automaton: Semiautomaton, limit: int = MAX_PAIRS, dtype: str = "float32"
-) -> ClosureProof:
+) -> SearchedClosure:
     """Tries sums in any order first, then, where rounding depends on it, from left to right."""
     sizes = (cell.num_letters, cell.num_states)
     if sizes != (automaton.num_letters, automaton.num_states):
@@ -118,7 +118,7 @@ def close(
     return replace(result, counterexample=run_all(cell, automaton)[1])
 
 
-def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> ClosureProof:
+def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> SearchedClosure:
     """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
     budget, chunked = budget_for(cell), None
     try:
@@ -127,8 +127,10 @@ def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, orde
             if result.proved and CHUNKS in cell.orders:
                 chunked = order == ANY and same_in_chunks(cell, result.notes, budget)
     except Refused as refusal:
-        return ClosureProof(False, (), 0.0, order, reason=str(refusal))
-    built = ClosureProof(result.proved, result.layers, result.margin, order, result.horizon, searched=result)
+        return SearchedClosure(False, (), 0.0, order, reason=str(refusal))
+    built = SearchedClosure(
+        result.proved, result.layers, result.margin, order, result.horizon, searched=result
+    )
     if result.proved:
         return replace(built, horizon=None, order=CHUNKS if chunked else order, chunked=chunked)
     if result.doubt is None:
@@ -266,7 +268,7 @@ def verify_recurrent(
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
     identity = identify(network.automaton, meant, renamed=renamed)
     if identity.mismatch:
-        nothing = ClosureProof(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
+        nothing = SearchedClosure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
         return _outcome(network, _claimed(net, network.automaton, dtype, length), identity, nothing)
     automaton = identity.automaton
     closure = close(network.cell, automaton, dtype=dtype)
@@ -304,7 +306,7 @@ def _outcome(
     network: RecurrentNetwork,
     certificate: Certificate,
     identity: Identity,
-    closure: ClosureProof,
+    closure: SearchedClosure,
     horizon: Horizon | None = None,
     net: Net | None = None,
 ) -> Verification:
@@ -340,7 +342,9 @@ def _outcome(
     )
 
 
-def _decided(network: RecurrentNetwork, net: Net, certificate: Certificate, closure: ClosureProof) -> Verdict:
+def _decided(
+    network: RecurrentNetwork, net: Net, certificate: Certificate, closure: SearchedClosure
+) -> Verdict:
     """The checker's verdict. A closure has no witness: its search is the proof, and is not repeated here."""
     if certificate.rules != "closure" or closure.searched is None:
         return check_certificate(net, certificate)

@@ -15,12 +15,12 @@ from krohn.automata.simulation import simulate
 from krohn.check.arithmetic.format import BEND, FORMATS
 from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.recurrent.boxes import Boxes, BoxVerdict, Words, boxes_from, check
+from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
 from krohn.check.rules import check_certificate
-from krohn.check.verdict import Refused
+from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
 from krohn.lab.provable.examined import habitual, uniform
-from krohn.lab.provable.trained import NAME, RunProof, cell_of, certificate_of, claimed_words, tensors_of
+from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened
 from lab.interpret.small_cells import cell as made_cell
@@ -41,7 +41,7 @@ def stored() -> tuple[TrainedNetwork, Boxes, Words]:
 
 
 def proved(cell: object, boxes: Boxes, claim: Words) -> bool:
-    return check(cell, boxes, claim).proved  # type: ignore[arg-type]
+    return check(cell, boxes, claim).certified  # type: ignore[arg-type]
 
 
 def random_cell(kind: str, hidden: int, scale: float, seed: int) -> tuple[dict[str, np.ndarray], object]:
@@ -134,7 +134,7 @@ def test_a_written_certificate_has_the_shortest_floats_that_prove(
     stored: tuple[TrainedNetwork, Boxes, Words],
 ) -> None:
     trained, boxes, _ = stored
-    result = certificate_of(KEPT, trained, trained.automaton, RunProof("all", boxes, BoxVerdict("")))
+    result = certificate_of(KEPT, trained, trained.automaton, BoxProof("all", boxes, Verdict(True, 1.0, "")))
     assert result.witness["sides"] == "f2"
     assert check_certificate(read_net(KEPT), result).certified
     assert (result.claim.up_to, result.claim.allowed, result.claim.order) == (None, None, "any")
@@ -201,7 +201,7 @@ def test_mutants_are_never_proved_and_wrong(stored: tuple[TrainedNetwork, Boxes,
         weights = {part: torch.tensor(value)[None] for part, value in tensors.items()}
         mutant = TrainedNetwork(trained.network, weights, trained.task, 0)
         cell = cell_of(mutant)
-        certified = proved(cell, boxes, claim) or search(cell, claim, result, rounds=60)[1].proved
+        certified = proved(cell, boxes, claim) or search(cell, claim, result, rounds=60)[1].certified
         right = bool((mutant.forward(words) == wanted).all())
         assert right or not certified
         outcomes.add((certified, right))
@@ -218,7 +218,7 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     assert result is not None
     tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
     boxes, verdict = search(made_cell("lstm", tensors), claim, result)
-    assert not verdict.proved
+    assert not verdict.certified
     automaton = Semiautomaton(((0, 1), (0, 1)), state_names=("left", "right"), letter_names=("x", "y"))
     assert proof_summary(boxes, verdict, automaton).endswith(
         "(state left after letter x; letter x must lead to state left)"
@@ -284,5 +284,5 @@ def test_boxes_need_every_number_to_be_finite(
     with np.errstate(all="ignore"):
         cell = made_cell("lstm", tensors)
         with suppress(Refused):
-            assert not check(cell, boxes, claim).proved
-        assert not search(cell, claim, result, rounds=40)[1].proved
+            assert not check(cell, boxes, claim).certified
+        assert not search(cell, claim, result, rounds=40)[1].certified

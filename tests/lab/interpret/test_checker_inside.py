@@ -13,13 +13,13 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.recurrent.boxes import Boxes, BoxVerdict, boxes_from, check, gated
-from krohn.check.verdict import Refused
+from krohn.check.recurrent.boxes import Boxes, boxes_from, check, gated
+from krohn.check.verdict import Refused, Verdict
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable.box_loss import IMAGES, memory_gate, worst_leads
 from krohn.lab.provable.trained import (
     NAME,
-    RunProof,
+    BoxProof,
     claim_boxes,
     claimed_words,
     provable,
@@ -172,19 +172,19 @@ def test_every_malformed_certificate_gets_an_error_that_says_what_must_hold(
 ) -> None:
     parts, boxes, claim = quiet_proof()
     verdict = check(parts, replace(boxes, **change), claim)
-    assert says in verdict.failure
-    assert verdict.proved == (not says)
+    assert says in verdict.reason
+    assert verdict.certified == (not says)
 
 
 def test_a_proof_says_how_much_was_looked_at() -> None:
     parts, boxes, claim = quiet_proof()
     verdict = check(parts, boxes, claim)
-    assert (verdict.steps, verdict.widest) == (2, 2.0)
+    assert (boxes.steps, boxes.widest) == (2, 2.0)
     assert 1 - 1e-5 < verdict.margin <= 1
     wrong = words_about(1 - claim.table)  # every letter changes the state
-    assert "the state that the automaton moves to" in check(parts, boxes, wrong).failure
+    assert "the state that the automaton moves to" in check(parts, boxes, wrong).reason
     forbidden = check(parts, boxes, replace(claim, allowed=np.zeros((2, 2), dtype=bool)))
-    assert forbidden.steps == 0
+    assert forbidden.margin == 0
 
 
 def test_the_read_out_is_asked_on_every_box_that_a_letter_leads_to() -> None:
@@ -192,10 +192,10 @@ def test_the_read_out_is_asked_on_every_box_that_a_letter_leads_to() -> None:
     two = Boxes(
         np.array([0, 0]), np.array([[1, 1], [1, 1]]), *(np.repeat(b, 2, 0) for b in (boxes.low, boxes.high))
     )
-    assert check(parts, two, claim).proved
+    assert check(parts, two, claim).certified
     parts.weights["head.weight"][0] = (-2.0, 2.0)  # h = 1 in the corner now answers 1
     verdict = check(parts, two, claim)
-    assert (verdict.at, verdict.proved) == ((1, -1), False)  # box 0 is never asked: no letter leads there
+    assert (verdict.at, verdict.certified) == ((1, -1), False)  # box 0 is never asked: no letter leads there
 
 
 @pytest.mark.parametrize(
@@ -225,16 +225,16 @@ def test_rows_and_columns_beyond_letters_and_states_are_padding() -> None:
     result = gated("gru", tensors, 3, 5)
     assert (result.num_letters, result.num_states) == (3, 5)
     one_letter = cell("gru", {**tensors, "wte": tensors["wte"][:1]})
-    assert "the automaton's letters" in check(one_letter, *quiet_proof()[1:]).failure
+    assert "the automaton's letters" in check(one_letter, *quiet_proof()[1:]).reason
 
 
 def test_a_read_out_that_can_overflow_proves_nothing() -> None:
     parts, boxes, claim = quiet_proof()
     parts.weights["head.weight"][:, 0] = 2.0**127
-    assert "overflow" in check(parts, boxes, claim).failure
+    assert "overflow" in check(parts, boxes, claim).reason
     parts, boxes, claim = quiet_proof()
     parts.weights["weight_hh"][:, 0] = 2.0**127
-    assert "overflow" in check(parts, boxes, claim).failure
+    assert "overflow" in check(parts, boxes, claim).reason
 
 
 @every("letters", [1, 2])
@@ -336,7 +336,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
     again = prove(
         trained, trained.automaton, "all", near=tmp_path
     )  # the file is no proof: boxes are searched
-    assert again.verdict.proved
+    assert again.verdict.certified
     assert not np.array_equal(again.boxes.low, spoiled.low)
     near = prove(trained, trained.automaton, "all", near=folder)
     assert np.array_equal(near.boxes.low, stored.low)
@@ -344,7 +344,7 @@ def test_a_certificate_is_used_only_if_it_is_about_the_network(tmp_path: Path) -
 
 def test_the_json_of_a_failed_proof() -> None:
     _, boxes, _ = quiet_proof()
-    report = RunProof("all", boxes, BoxVerdict("no")).to_json()
+    report = BoxProof("all", boxes, Verdict(False, 0.0, "no")).to_json()
     assert (report["proved"], report["failure"], report["boxes"]) == (False, "no", 1)
 
 
@@ -357,7 +357,7 @@ def test_boxes_of_a_search_hold_every_run(kind: str) -> None:
     result = contexts(claim)
     assert result is not None
     boxes, verdict = search(cell(kind, tensors), claim, result)
-    assert verdict.proved
+    assert verdict.certified
     rng = np.random.default_rng(0)
     state, box = np.zeros((1, boxes.low.shape[1])), 0
     for letter in rng.integers(2, size=60).tolist():

@@ -81,5 +81,5 @@ def test_first_weights_learn_the_code_of_a_group(kind: str, tmp_path: Path) -> N
     train("S3", model=kind, directory=tmp_path, device="cpu", **size)
     result = make_provable(tmp_path)
     assert result.way == "code"
-    assert result.tuned.verdict.proved
+    assert result.tuned.verdict.certified
     assert result.accuracy == 1.0

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from krohn.check.certificate import read_certificate
-from krohn.check.recurrent.boxes import Boxes, BoxVerdict, boxes_from, check
+from krohn.check.recurrent.boxes import Boxes, boxes_from, check
+from krohn.check.verdict import Verdict
 from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run
 from krohn.lab.provable.box_loss import FineTuned, Goal, cell_of
@@ -77,12 +78,12 @@ def test_a_guess_near_a_proof_is_made_one(stored: tuple[TrainedNetwork, Goal, Bo
     centre = torch.tensor((boxes.low + boxes.high) / 2)
     radius = torch.tensor((boxes.high - boxes.low) / 2)
     report, verdict = proof_of(goal, weights, centre, radius, from_nothing=False)
-    assert verdict.proved
-    assert check(cell_of(goal, weights), report, goal.words).proved
+    assert verdict.certified
+    assert check(cell_of(goal, weights), report, goal.words).certified
     assert not report.low[0].any()  # the empty word is a point
     far = proof_of(goal, weights, centre + 5, radius, from_nothing=False)[1]
-    assert not far.proved
-    assert proof_of(goal, weights, centre + 5, radius, from_nothing=True)[1].proved
+    assert not far.certified
+    assert proof_of(goal, weights, centre + 5, radius, from_nothing=True)[1].certified
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,7 +136,7 @@ def test_weights_lose_their_padding_and_get_it_back(
     used = weights_of(trained)
     assert used["head.bias"].shape == (4,)
     assert used["head.weight"].shape[1] == 4
-    verdict = BoxVerdict("", 1.0, 14, 0.5)
+    verdict = Verdict(True, 1.0, "")
     tuned = FineTuned(used, 7, boxes, verdict)
     from krohn.lab.training.directory import read_config
 
@@ -149,7 +150,7 @@ def test_weights_lose_their_padding_and_get_it_back(
     assert result["provable"]["steps"] == 7
     assert "folder" not in result["provable"]
     assert (tmp_path / "out" / NAME).is_file()
-    failed = replace(tuned, verdict=BoxVerdict("no", at=(1, 0)))
+    failed = replace(tuned, verdict=Verdict(False, 0.0, "no", at=(1, 0)))
     provable_run._write(tmp_path / "out", trained, read_config(KEPT), failed, "network", 1.5)
     assert not (tmp_path / "out" / NAME).exists()  # an old proof does not stay beside other weights
     report = json.loads((tmp_path / "out" / "result.json").read_text())

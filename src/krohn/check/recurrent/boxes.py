@@ -25,7 +25,7 @@ from krohn.check.arithmetic.sums import Sums
 from krohn.check.files.bounded import need, whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.cells import Gated, GruCell, LstmCell
-from krohn.check.verdict import Budget, Refused, inside, require
+from krohn.check.verdict import Budget, Refused, Verdict, inside, refusal_of, require
 
 LARGEST = 1e12
 """Sides of boxes must be smaller."""
@@ -44,28 +44,16 @@ class Boxes:
     low: Array
     high: Array
 
-
-@dataclass(frozen=True)
-class BoxVerdict:
-    """``failure`` is empty if the boxes are a proof.
-
-    Attributes:
-        margin: least lead of the right answer over any other, on all boxes, all errors taken off.
-        steps: pairs of a box and a letter whose image was enclosed.
-        widest: the largest side of a box.
-        at: the box that fails, and the letter that leads out of it; −1 if it is the read-out.
-    """
-
-    failure: str
-    margin: float = 0.0
-    steps: int = 0
-    widest: float = 0.0
-    at: tuple[int, int] | None = None
+    @property
+    def steps(self) -> int:
+        """Pairs of a box and a letter, whose images must lie inside boxes."""
+        return int((self.follower >= 0).sum())
 
     @property
-    def proved(self) -> bool:
-        """Whether every check passed."""
-        return not self.failure
+    def widest(self) -> float:
+        """The largest side of a box; sides without an end do not count."""
+        sides = self.high - self.low
+        return float(sides[np.isfinite(sides)].max(initial=0.0))
 
 
 class BoxCell:
@@ -131,20 +119,20 @@ class Words:
         return self.automaton.table
 
 
-def check(cell: BoxCell, boxes: Boxes, words: Words) -> BoxVerdict:
+def check(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
     """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
     try:
         require_well_formed(cell, boxes, words)
         return _mapped(cell, boxes, words)
     except Refused as refusal:
-        return BoxVerdict(str(refusal))
+        return refusal_of(refusal)
 
 
-def _mapped(cell: BoxCell, boxes: Boxes, words: Words) -> BoxVerdict:
+def _mapped(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
     """The same for boxes that are well formed."""
     automaton, allowed = words.automaton, words.allowed
     state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
-    reached, steps = np.zeros(len(state), dtype=bool), 0
+    reached = np.zeros(len(state), dtype=bool)
     for letter in range(automaton.table.shape[1]):
         source = np.flatnonzero(allowed[state, letter])
         if not len(source):
@@ -155,20 +143,19 @@ def _mapped(cell: BoxCell, boxes: Boxes, words: Words) -> BoxVerdict:
         fits = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
         if not fits.all():
             row, unit = np.argwhere(~fits)[0]
-            return BoxVerdict(
+            failure = (
                 f"letter {letter} must map box {source[row]} into box {target[row]}; "
-                f"coordinate {unit} leaves it",
-                at=(int(source[row]), letter),
+                f"coordinate {unit} leaves it"
             )
+            return Verdict(False, 0.0, failure, at=(int(source[row]), letter))
         reached[target] = True
-        steps += len(source)
     shown = np.flatnonzero(reached)
     leads = cell.margins(low[shown], high[shown], automaton.shows[state[shown]])
     if not (leads > 0).all():
         worst = int(shown[np.argmin(leads)])
         failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
-        return BoxVerdict(failure, at=(worst, -1))
-    return BoxVerdict("", float(leads.min()) if steps else 0.0, steps, float((high - low).max()))
+        return Verdict(False, 0.0, failure, at=(worst, -1))
+    return Verdict(True, float(leads.min()) if len(shown) else 0.0, "")
 
 
 def require_well_formed(cell: BoxCell, boxes: Boxes, words: Words) -> None:

@@ -113,8 +113,7 @@ def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     if not isinstance(cell, Gated):
         raise Refused("boxes are for lstm and gru networks")
     words = Words(claim.automaton, allowed_of(claim))
-    found = check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes_from(witness), words)
-    return Verdict(found.proved, found.margin, found.failure)
+    return check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes_from(witness), words)
 
 
 def allowed_of(claim: Claim) -> Flags:

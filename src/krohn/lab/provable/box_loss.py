@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.recurrent.boxes import BoxCell, Boxes, BoxVerdict, Words, gated
+from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, gated
+from krohn.check.verdict import Verdict
 from krohn.proving.box_search import Contexts
 
 Weights = dict[str, Tensor]
@@ -30,7 +31,7 @@ class FineTuned:
     weights: Weights
     steps: int
     boxes: Boxes
-    verdict: BoxVerdict
+    verdict: Verdict
 
 
 def cell_of(goal: Goal, weights: Weights) -> BoxCell:

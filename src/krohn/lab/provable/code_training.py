@@ -115,9 +115,9 @@ def learn_code(
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
             result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.contexts))
-            if best is None or result.verdict.proved or not best.verdict.proved:
+            if best is None or result.verdict.certified or not best.verdict.certified:
                 best = result
-            if result.verdict.proved and result.verdict.margin >= ENOUGH:
+            if result.verdict.certified and result.verdict.margin >= ENOUGH:
                 break
     assert best is not None
     return best

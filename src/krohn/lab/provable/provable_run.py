@@ -21,13 +21,14 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base import atomic
 from krohn.check.arithmetic.real import Array
-from krohn.check.recurrent.boxes import CELLS, MAX_BOXES, Boxes, BoxVerdict
+from krohn.check.recurrent.boxes import CELLS, MAX_BOXES, Boxes
+from krohn.check.verdict import Verdict
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
 from krohn.lab.provable.box_loss import IMAGES, FineTuned, Goal, Weights, cell_of, memory_gate, worst_leads
 from krohn.lab.provable.code_training import code_of, learn_code
 from krohn.lab.provable.examined import habitual, kind_of, legal, uniform
-from krohn.lab.provable.trained import EARLIER_NAME, NAME, RunProof, certificate_of, save_certificate
+from krohn.lab.provable.trained import EARLIER_NAME, NAME, BoxProof, certificate_of, save_certificate
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.lab.training.metrics import HeldOut
@@ -63,7 +64,7 @@ def fine_tune(
     everything = [*tuned.values(), centre, shape]
     optimiser = torch.optim.Adam(everything, lr=RATE, betas=(0.9, 0.98))
     loss_of = TuningLoss(goal)
-    last: tuple[Boxes, BoxVerdict] | None = None
+    last: tuple[Boxes, Verdict] | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
@@ -76,7 +77,7 @@ def fine_tune(
         if step % EVERY == 0 or step == steps:
             tell(step, violation)
             last = proof_of(goal, tuned, centre, radius, from_nothing=step % LONG_EVERY == 0 or step == steps)
-            if last[1].proved:
+            if last[1].certified:
                 break
     assert last is not None
     return FineTuned({name: value.detach() for name, value in tuned.items()}, step, *last)
@@ -138,12 +139,12 @@ def centres(goal: Goal, weights: Weights, seed: int) -> Array:
 
 def proof_of(
     goal: Goal, weights: Weights, centre: Tensor, radius: Tensor, *, from_nothing: bool
-) -> tuple[Boxes, BoxVerdict]:
+) -> tuple[Boxes, Verdict]:
     """Boxes searched from these, with the checker's verdict; fallback: a search from no boxes."""
     cell = cell_of(goal, weights)
     middle, half = (value.detach().double().numpy() for value in (centre, radius))
     result = search(cell, goal.words, goal.contexts, (middle - half, middle + half), rounds=60)
-    if not result[1].proved and from_nothing:
+    if not result[1].certified and from_nothing:
         return search(cell, goal.words, goal.contexts)
     return result
 
@@ -172,13 +173,13 @@ class ProvableRun:
         """Plain values."""
         result = self.tuned.verdict
         return {
-            "proved": result.proved,
+            "proved": result.certified,
             "way": self.way,
             "folder": str(self.folder),
             "steps": self.tuned.steps,
             "boxes": len(self.tuned.boxes.state),
             "margin": result.margin,
-            "widest": result.widest,
+            "widest": self.tuned.boxes.widest,
             "failure": self.failure or None,
             "accuracy": self.accuracy,
             "seconds": self.seconds,
@@ -213,7 +214,7 @@ def make_provable(
     fits = "code" in ways and code.shape[1] <= first["weight_hh"].shape[0]
     if way in ways and (_accuracy(trained)["accuracy"] == 1.0 or not fits):
         tuned = fine_tune(goal, first, seed=seed, tell=tell)
-    if fits and (tuned is None or not tuned.verdict.proved):
+    if fits and (tuned is None or not tuned.verdict.certified):
         tuned, way = learn_code(goal, _fresh(trained, seed), code, seed=seed, tell=tell), "code"
     if tuned is None:
         raise Unsupported(f"to prove this automaton the network needs --hidden {code.shape[1]} or more")
@@ -255,14 +256,14 @@ def _write(
     scores = _accuracy(proved)
     why = proof_summary(tuned.boxes, tuned.verdict, trained.automaton)
     built = ProvableRun(folder, way, tuned, seconds, scores["accuracy"], why)
-    entry = {"status": "proved" if tuned.verdict.proved else "not proved", **scores}
+    entry = {"status": "proved" if tuned.verdict.certified else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
     for name in (NAME, EARLIER_NAME):
         (folder / name).unlink(missing_ok=True)
     atomic.write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)
-    if tuned.verdict.proved:
-        proof = RunProof("all", tuned.boxes, tuned.verdict)
+    if tuned.verdict.certified:
+        proof = BoxProof("all", tuned.boxes, tuned.verdict)
         save_certificate(certificate_of(folder, proved, trained.automaton, proof), folder / NAME)
     about = built.to_json()
     del about["folder"]

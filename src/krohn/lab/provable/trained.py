@@ -24,7 +24,6 @@ from krohn.check.recurrent.boxes import (
     SIDES,
     BoxCell,
     Boxes,
-    BoxVerdict,
     Words,
     boxes_from,
     check,
@@ -32,7 +31,7 @@ from krohn.check.recurrent.boxes import (
 )
 from krohn.check.recurrent.rules import allowed_of
 from krohn.check.rules import check_certificate, fitting_rules
-from krohn.check.verdict import Refused, require
+from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.examined import Examined, examine_run, kind_of, words_of_training
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
@@ -98,26 +97,24 @@ def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class RunProof:
-    """What is proved about which words, or why not."""
+class BoxProof:
+    """Boxes for these words, ``all`` or those of ``training``, and whether they prove the network right."""
 
     words: str
     boxes: Boxes
-    verdict: BoxVerdict
-    failure: str = ""
+    verdict: Verdict
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        result = self.verdict
         return {
             "words": self.words,
-            "proved": result.proved,
+            "proved": self.verdict.certified,
             "boxes": len(self.boxes.state),
-            "steps": result.steps,
-            "margin": portable_bound(result.margin),
-            "widest": result.widest,
+            "steps": self.boxes.steps,
+            "margin": portable_bound(self.verdict.margin),
+            "widest": self.boxes.widest,
             "dtype": "float32",
-            "failure": self.failure or result.failure or None,
+            "failure": self.verdict.reason or None,
         }
 
 
@@ -145,25 +142,25 @@ def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str)
 
 def prove(
     trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None
-) -> RunProof:
+) -> BoxProof:
     """Boxes from the run's certificate if valid, otherwise by search."""
     cell, which = cell_of(trained), claimed_words(trained, automaton, words)
     if near is not None and (near / NAME).exists():
         kept = _kept(trained, automaton, near)
-        if kept is not None and (verdict := check(cell, kept, which)).proved:
-            return RunProof(words, kept, verdict)
-    best: RunProof | None = None
+        if kept is not None and (verdict := check(cell, kept, which)).certified:
+            return BoxProof(words, kept, verdict)
+    best: BoxProof | None = None
     for letters in LETTERS:
         result = contexts(which, letters)
         if result is not None:
-            best = RunProof(words, *search(cell, which, result))
-            if best.verdict.proved:
+            best = BoxProof(words, *search(cell, which, result))
+            if best.verdict.certified:
                 return best
     if best is None:
-        return RunProof(
-            words, _no_boxes(cell, which), BoxVerdict("there are too many states to give each a box")
-        )
-    return RunProof(words, best.boxes, best.verdict, proof_summary(best.boxes, best.verdict, automaton))
+        many = Verdict(False, 0.0, "there are too many states to give each a box")
+        return BoxProof(words, _no_boxes(cell, which), many)
+    why = proof_summary(best.boxes, best.verdict, automaton)
+    return replace(best, verdict=replace(best.verdict, reason=why))
 
 
 def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxes | None:
@@ -175,14 +172,14 @@ def _kept(trained: TrainedNetwork, automaton: Semiautomaton, near: Path) -> Boxe
 
 
 def certificate_of(
-    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: RunProof
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: BoxProof
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
     which = claimed_words(trained, automaton, proof.words)
     for sides in SHORT:
         boxes = shortened(cell, proof.boxes, sides)
-        if check(cell, boxes, which).proved:
+        if check(cell, boxes, which).certified:
             return claim_boxes(net, automaton, which, boxes, sides)
     return claim_boxes(net, automaton, which, proof.boxes, "f8")
 
@@ -215,14 +212,14 @@ def verify_trained(
     automaton = identity.automaton
     report = examine_run(trained, automaton, length, effort)
     proofs = _proofs(trained, automaton, report, directory)
-    done = next((proof for proof in proofs if proof.verdict.proved), None)
+    done = next((proof for proof in proofs if proof.verdict.certified), None)
     certificate = None if done is None else _final(directory, trained, automaton, done)
     claim = _claim(directory, trained, automaton)
     return _outcome(trained, claim, identity, proofs, certificate, report)
 
 
 def _final(
-    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: RunProof
+    directory: Path, trained: TrainedNetwork, automaton: Semiautomaton, proof: BoxProof
 ) -> Certificate:
     """The certificate, checked against the files as they are now: the proof is about those read at first."""
     certificate = certificate_of(directory, trained, automaton, proof)
@@ -237,14 +234,14 @@ def _final(
 
 def _proofs(
     trained: TrainedNetwork, automaton: Semiautomaton, report: Examined, directory: Path
-) -> list[RunProof]:
+) -> list[BoxProof]:
     """Proofs for words of every length, attempted only if no wrong word is known."""
     if not provable(trained):
         return []
     proofs = []
     if report.counterexample is None:
         proofs.append(prove(trained, automaton, "all", directory))
-    if report.legal is not None and report.right_in_training and not any(p.verdict.proved for p in proofs):
+    if report.legal is not None and report.right_in_training and not any(p.verdict.certified for p in proofs):
         proofs.append(prove(trained, automaton, "training", directory))
     return proofs
 
@@ -263,14 +260,14 @@ def _outcome(
     trained: TrainedNetwork,
     claim: Claim,
     identity: Identity,
-    proofs: list[RunProof],
+    proofs: list[BoxProof],
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
     """``certified`` is about all words; a certificate for the training words alone is included, too."""
-    proved = {proof.words for proof in proofs if proof.verdict.proved}
+    proved = {proof.words for proof in proofs if proof.verdict.certified}
     done, result = "all" in proved, None if report is None else report.counterexample
-    margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.proved]
+    margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.certified]
     more: dict[str, Any] = {
         "examined": report is not None,
         "replicate": trained.replicate,
@@ -297,20 +294,20 @@ def _outcome(
     )
 
 
-def _reason(identity: Identity, proofs: list[RunProof], report: Examined | None) -> str:
+def _reason(identity: Identity, proofs: list[BoxProof], report: Examined | None) -> str:
     if identity.mismatch:
         return f"identity: {identity.mismatch}"
     if report is not None and report.counterexample is not None:
         return "a word is run wrong"
     if proofs:
-        return proofs[0].failure or proofs[0].verdict.failure
+        return proofs[0].verdict.reason
     return (
         "words were run, and nothing is proved: rules are known for lstm and gru runs that read letters alone"
     )
 
 
-def _check(proof: RunProof) -> Check:
-    done = proof.verdict.proved
-    text = f"{len(proof.boxes.state)} boxes closed under {proof.verdict.steps} steps"
-    why = text if done else proof.failure or proof.verdict.failure
+def _check(proof: BoxProof) -> Check:
+    done = proof.verdict.certified
+    text = f"{len(proof.boxes.state)} boxes closed under {proof.boxes.steps} steps"
+    why = text if done else proof.verdict.reason
     return Check("boxes", 1, 0.0 if done else 1.0, 1.0 if done else 0.0, done, why)
