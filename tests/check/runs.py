@@ -37,6 +37,15 @@ WAYS = (
 )
 
 
+def gelu(x: Numbers) -> Numbers:
+    """GELU by tanh, each operation rounded."""
+    root, half, one = (x.dtype.type(number) for number in (np.sqrt(2 / np.pi), 0.5, 1.0))
+    return half * x * (one + np.tanh(root * (x + x.dtype.type(0.044715) * x * x * x)))
+
+
+BENT = {"relu": lambda x: np.maximum(x, 0), "gelu_new": gelu}
+
+
 class Floats:
     """Numbers [word, position, channel] of a float type: sums in at least float32, every tensor stored."""
 
@@ -89,8 +98,8 @@ class Floats:
         return self.store(powers * (1 / total) if self.way.reciprocal else powers / total)
 
     def activated(self, x: Numbers, sine: Numbers) -> Numbers:
-        """ReLU, or the sine."""
-        self.units.append(np.where(sine, self.store(np.sin(x)), np.maximum(x, 0)))
+        """ReLU or GELU, or the sine."""
+        self.units.append(np.where(sine, self.store(np.sin(x)), BENT[self.network.bend](x)))
         return self.units[-1]
 
     def attended(self, query: Numbers, key: Numbers, value: Numbers) -> Numbers:
@@ -99,6 +108,10 @@ class Floats:
         last = np.arange(scores.shape[1]) - self.network.strict
         seen = np.arange(scores.shape[1]) <= np.maximum(last, 0)[:, None]
         return self.store(self.dot(self.softmax(np.where(seen, scores, self.inner(-np.inf))), value))
+
+    def beside(self, parts: list[Numbers]) -> Numbers:
+        """Side by side."""
+        return np.concatenate(parts, axis=-1)
 
     def kept(self, x: Numbers, flags: Numbers) -> Numbers:
         """The product with 0 or 1."""
@@ -111,13 +124,14 @@ class Floats:
             made = self.store(made + part)
         return made
 
-    def normed(self, x: Numbers, gain: Numbers | None) -> Numbers:
+    def normed(self, x: Numbers, gain: Numbers | None, shift: Numbers | None = None) -> Numbers:
         """LayerNorm, or x itself."""
         if gain is None:
             return x
         mean = x.mean(axis=-1, keepdims=True)
         variance = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
-        return (x - mean) / np.sqrt(variance + self.inner(self.network.epsilon)) * self.store(gain)
+        made = (x - mean) / np.sqrt(variance + self.inner(self.network.epsilon)) * self.store(gain)
+        return made if shift is None else made + self.store(shift)
 
 
 def logged(network: Any, words: npt.NDArray[np.int64], dtype: str, way: Way) -> Logs:

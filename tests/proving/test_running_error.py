@@ -8,20 +8,26 @@ import torch
 from tests.proving.stock_networks import every_word, random_gpt2
 from transformers import GPT2LMHeadModel
 
-from krohn.check.transformer.words import Decoder, Offer
+from check.runs import WAYS, logged
+from krohn.check.files.reader import Network
+from krohn.check.transformer.forward import logits as checked_logits
+from krohn.check.transformer.near import Near, Passed
+from krohn.check.transformer.running_error import Running
+from krohn.check.transformer.words import after, stock_network
 from krohn.network.gpt2.reference import OneAfterAnother, logits
 from krohn.network.gpt2.stock import decoder_of_stock, net_of_module
 
 TOKENS = {"prompt": [3], "letters": [0, 1, 2], "states": [4, 2, 1]}
 
 
-def bounds(decoder: Decoder, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def bounds(network: Network, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest lead of every token over every other one after the word [right, other]."""
-    path: list[list[Offer]] = []
-    for token in (*TOKENS["prompt"], *(TOKENS["letters"][letter] for letter in word)):
-        stream, offers = decoder.after(np.array([token]), path)
-        path.append(offers)
-    low = np.concatenate([decoder.leads(stream, np.array([token])) for token in range(5)])
+    path: list[Passed] = []
+    for token in (*network.padding, *network.embedding[word]):
+        run, stream = after(network, token[None], path)
+        path.append(run.made)
+    answer = checked_logits(run, network, stream)
+    low = np.concatenate([run.lead(answer, np.array([token])) for token in range(5)])
     return low, -low.T
 
 
@@ -67,7 +73,7 @@ def runs(network: GPT2LMHeadModel, ids: np.ndarray, words: np.ndarray) -> dict[s
 )
 def test_every_run_in_float32_lies_within_the_bounds(seed: int, activation: str, tied: bool) -> None:
     network = random_gpt2(seed, activation=activation, tied=tied)
-    checked = Decoder(net_of_module(network, TOKENS))
+    checked = stock_network(net_of_module(network, TOKENS))
     words = every_word(3, 3)[::2]
     ids = np.concatenate([np.full((len(words), 1), 3), words], axis=1)
     with np.errstate(all="ignore"):
@@ -88,8 +94,39 @@ def test_every_run_in_float32_lies_within_the_bounds(seed: int, activation: str,
 def test_a_single_changed_rounding_is_noticed() -> None:
     """The test above can fail: logits moved by the half-width of the bounds lie outside."""
     network = random_gpt2(0)
-    low, high = bounds(Decoder(net_of_module(network, TOKENS)), np.array([0, 1]))
+    low, high = bounds(stock_network(net_of_module(network, TOKENS)), np.array([0, 1]))
     with torch.no_grad():
         given = network(torch.tensor([[3, 0, 1]])).logits[0, -1].double().numpy()
     given[0] += high[0, 1] - low[0, 1]
     assert not low[0, 1] < given[0] - given[1] < high[0, 1]
+
+
+@pytest.mark.parametrize(("seed", "activation"), [(0, "gelu_new"), (1, "relu")])
+def test_every_tensor_of_the_forward_pass_lies_within_its_bound(
+    seed: int, activation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream after each half block at each position, in six orders of adding, and one bound too small."""
+    network = stock_network(net_of_module(random_gpt2(seed, activation=activation), TOKENS))
+    word, streams, claims, path = np.array([[0, 2, 1]]), [], [], []
+    total = Running.total
+
+    def noted(run: Running, parts: list[Near]) -> Near:
+        made = total(run, parts)
+        streams.append((made.value[0], run.radius(made)[0]))
+        return made
+
+    monkeypatch.setattr(Running, "total", noted)
+    for token in (*network.padding, *network.embedding[word[0]]):
+        streams.clear()
+        run, _ = after(network, token[None], path)
+        path.append(run.made)
+        claims.append(list(streams))
+    names = [f"layer.{n}.{part}" for n in range(len(network.layers)) for part in ("mixed", "stream")]
+    shares = []
+    for way in WAYS:
+        logs = logged(network, word, "float32", way)
+        for place, claimed in enumerate(claims):
+            for name, (value, radius) in zip(names, claimed, strict=True):
+                shares.append(np.abs(logs[name][0, place] - value) / radius)
+    assert np.max(shares) < 1
+    assert np.max(shares) > 1e-3, "a bound that says nothing would hold as well"

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.certificate import Certificate
 from krohn.check.files.net import Net
+from krohn.check.files.reader import Network
 from krohn.check.rules import check_certificate
-from krohn.check.transformer.words import WORK, Decoder
+from krohn.check.transformer.words import WORK, cost, stock_network
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.decoder import Decoder as Gpt2
@@ -34,12 +35,12 @@ BATCH = 4_096
 NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
 
 
-def enumerable(decoder: Decoder, letters: int, prompt: int, longest: int, work: float) -> int:
+def enumerable(network: Network, longest: int, work: float) -> int:
     """The largest length whose words can all be proved with this much work, at least 1."""
     length, spent, words = 0, 0.0, 1.0
     while length < longest:
-        words *= letters
-        spent += decoder.cost(prompt + length, 1) * words
+        words *= len(network.embedding)
+        spent += cost(network, len(network.padding) + length, 1) * words
         if length and (spent > work or words > MAX_WORDS):
             break
         length += 1
@@ -57,12 +58,12 @@ def verify_stock(
     """Proves a GPT-2, a folder or a module, on all words up to a length, by default as effort allows."""
     automaton = required(meant)
     net = stock_of(network, automaton, tokens)
-    decoder, marks = Decoder(net), net.configuration["tokens"]
-    longest = len(decoder.positions) - len(marks["prompt"])
+    decoder = stock_network(net)
+    longest = len(decoder.positions) - len(decoder.padding)
     if longest < 1 or (length is not None and not 1 <= length <= longest):
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
-    work, prompt = WORK * effort, len(marks["prompt"])
-    wanted = length or enumerable(decoder, automaton.num_letters, prompt, longest, work / 10)
+    work = WORK * effort
+    wanted = length or enumerable(decoder, longest, work / 10)
     certificate = certificate_for(net, automaton, wanted, dtype or "float32")
     try:
         run = states_of(decoder_of_stock(net))
@@ -88,7 +89,7 @@ def verify_stock(
         largest=largest,
         reason=reason,
         second_opinion=opinion,
-        depth=len(decoder.blocks),
+        depth=len(decoder.layers),
         identity=Identity(automaton, by_user=True),
         certificate=None if reason else certificate,
     )

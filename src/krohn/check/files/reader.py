@@ -32,6 +32,19 @@ class Head:
 
 
 @dataclass(frozen=True)
+class Shifts:
+    """What a GPT-2 adds: after LayerNorms, to queries, keys and values of each head, to what heads write.
+
+    Heads then write together: one product of all their averages side by side.
+    """
+
+    attention: Array
+    mlp: Array
+    heads: tuple[tuple[Array, ...], ...]
+    written: Array
+
+
+@dataclass(frozen=True)
 class Layer:
     """``x ← keep x + Σ heads``, then ``x ← keep' x + mlp(x)``; ``sine`` marks the units that are no ReLU."""
 
@@ -43,6 +56,7 @@ class Layer:
     keep_mlp: Array
     gain_attention: Array | None = None  # of a LayerNorm before the heads
     gain_mlp: Array | None = None
+    shifts: Shifts | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,13 @@ class Network:
     gain: Array | None = None  # of a LayerNorm before the read-out
     epsilon: float = 0.0
     root: float = 1.0  # scores are divided by it
+    shift: Array | None = None  # of that LayerNorm
+    bend: str = "relu"  # what units do that are no sines
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is of the shape that compiled networks and exports have."""
+        return self.shift is None and self.bend == "relu" and all(x.shifts is None for x in self.layers)
 
 
 @dataclass(frozen=True)
@@ -187,10 +208,11 @@ def stored(net: Network, fmt: Format) -> Network:
         heads = tuple(Head(*(cast(name, getattr(h, f.name)) for f in fields(Head))) for h in layer.heads)
         weights = tuple(cast(name, matrix) for matrix in layer.weights)
         biases = tuple(cast(name, bias) for bias in layer.biases)
-        gains = (
+        before, after = (
             gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp)
         )
-        return Layer(heads, weights, biases, layer.sine, layer.keep_attention, layer.keep_mlp, *gains)
+        new = replace(layer, heads=heads, weights=weights, biases=biases)
+        return replace(new, gain_attention=before, gain_mlp=after)
 
     outer: dict[str, Any] = {name: cast(name, getattr(net, name)) for name in OUTER}
     layers = tuple(one(n, layer) for n, layer in enumerate(net.layers, 1))

@@ -88,6 +88,7 @@ def margin_of(
     fmt, longest = FORMATS[dtype], len(network.positions) - len(network.padding)
     require(type(length) is int and 1 <= length <= longest, f"the length must lie in 1..{longest}")
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
+    require(network.plain, "biases and activations of a GPT-2 are proved word by word only")
     require(fits(network, automaton), "the automaton has other states or letters than the network")
     if isinstance(witness, Layered):
         assert_moderate(witness.steps, network.embedding.shape[1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, whole
-from krohn.check.arithmetic.real import Array, Flags, Real
+from krohn.check.arithmetic.real import Array, Flags, Real, joined
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.forward import after_mlp
 from krohn.check.transformer.head_rules import visible
@@ -34,8 +34,8 @@ class Intervals:
     def __init__(self, setting: Setting, stream: Real) -> None:
         self.setting, self.fmt, self.stream = setting, setting.fmt, stream
 
-    def normed(self, x: Rows, gain: Array | None) -> Rows:
-        """LayerNorm, bounded for all positions."""
+    def normed(self, x: Rows, gain: Array | None, shift: Array | None = None) -> Rows:
+        """LayerNorm, bounded for all positions; a network with shifts is refused before."""
         return Rows(x.box, normed(self.fmt, self.stream, gain, self.setting.epsilon))
 
     def linear(self, x: Rows, weight: Array, bias: Array | None = None) -> Rows:
@@ -54,6 +54,10 @@ class Intervals:
         seen = visible(len(scores), 0, strict=self.setting.strict)
         weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
         return Rows(whole(self.fmt.mixed(weights, value.box.part)))
+
+    def beside(self, parts: list[Rows]) -> Rows:
+        """Side by side."""
+        return Rows(whole(joined([part.box.part for part in parts], axis=1)))
 
     def kept(self, x: Rows, flags: Array) -> Rows:
         """The product with 0 or 1."""

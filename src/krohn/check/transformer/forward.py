@@ -6,27 +6,33 @@ tests, in several orders of adding, and equal ``krohn.network`` and torch there;
 
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from krohn.check.arithmetic.real import Array, Flags
 from krohn.check.files.reader import Layer, Network
 from krohn.check.verdict import inside
 
 T = TypeVar("T")
+NO_BIASES = (None, None, None)
 
 
 class Arithmetic(Protocol[T]):
     """Tensors whose last axis is that of channels or units."""
 
-    def normed(self, x: T, gain: Array | None) -> T:
+    def normed(self, x: T, gain: Array | None, shift: Array | None = None) -> T:
         """LayerNorm; x itself without a gain."""
 
     def linear(self, x: T, weight: Array, bias: Array | None = None) -> T:
         """A product with a matrix, stored, and a bias, stored again; or both at once."""
 
     def activated(self, x: T, sine: Flags) -> T:
-        """ReLU, or the sine where ``sine`` says so, stored."""
+        """ReLU, or what else the network's units do; the sine where ``sine`` says so; stored."""
 
     def attended(self, query: T, key: T, value: T) -> T:
         """Scores, softmax, stored, and the average of the values that each position sees, stored."""
+
+    def beside(self, parts: list[T]) -> T:
+        """Tensors side by side: exact."""
 
     def kept(self, x: T, flags: Array) -> T:
         """The product with 0 or 1: exact."""
@@ -36,18 +42,26 @@ class Arithmetic(Protocol[T]):
 
 
 def after_heads(run: Arithmetic[T], layer: Layer, x: T) -> T:
-    """``x ← keep x + Σ heads``."""
-    read, parts = run.normed(x, layer.gain_attention), [run.kept(x, layer.keep_attention)]
-    for number, head in enumerate(layer.heads, 1):
-        with inside(f"head {number}"):
-            query, key, value = (run.linear(read, matrix) for matrix in (head.query, head.key, head.value))
-            parts.append(run.linear(run.attended(query, key, value), head.output))
+    """``x ← keep x + Σ heads``; a GPT-2 adds biases, and multiplies what all heads average by one matrix."""
+    shifts, parts, averages = layer.shifts, [run.kept(x, layer.keep_attention)], list[T]()
+    read = run.normed(x, layer.gain_attention, shifts.attention if shifts else None)
+    for number, head in enumerate(layer.heads):
+        with inside(f"head {number + 1}"):
+            biases = shifts.heads[number] if shifts else NO_BIASES
+            sides = zip((head.query, head.key, head.value), biases, strict=True)
+            averages.append(run.attended(*(run.linear(read, matrix, bias) for matrix, bias in sides)))
+            if shifts is None:
+                parts.append(run.linear(averages[-1], head.output))
+    if shifts is not None:
+        together = np.concatenate([head.output for head in layer.heads])
+        parts.append(run.linear(run.beside(averages), together, shifts.written))
     return run.total(parts)
 
 
 def after_mlp(run: Arithmetic[T], layer: Layer, x: T) -> T:
     """``x ← keep x + mlp(x)``."""
-    units, last = run.normed(x, layer.gain_mlp), len(layer.weights) - 1
+    shift, last = layer.shifts.mlp if layer.shifts else None, len(layer.weights) - 1
+    units = run.normed(x, layer.gain_mlp, shift)
     for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
         with inside(f"MLP matrix {index + 1}"):
             units = run.linear(units, weight, bias)
@@ -57,4 +71,4 @@ def after_mlp(run: Arithmetic[T], layer: Layer, x: T) -> T:
 
 def logits(run: Arithmetic[T], network: Network, x: T) -> T:
     """What is read out."""
-    return run.linear(run.normed(x, network.gain), network.readout, network.readout_bias)
+    return run.linear(run.normed(x, network.gain, network.shift), network.readout, network.readout_bias)

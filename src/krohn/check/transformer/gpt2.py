@@ -15,7 +15,16 @@ import numpy.typing as npt
 from krohn.check.arithmetic.real import Array
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
 from krohn.check.files.net import MODEL, Net, listed
-from krohn.check.files.reader import Automaton, Given, Head, Layer, Network, names_of, network_that_fits
+from krohn.check.files.reader import (
+    Automaton,
+    Given,
+    Head,
+    Layer,
+    Network,
+    Shifts,
+    names_of,
+    network_that_fits,
+)
 from krohn.check.verdict import require
 
 GPT2, LENS = "gpt2", "transformer-lens"
@@ -74,27 +83,27 @@ BESIDE = ("adapter_config.json", "model.safetensors.index.json")
 
 
 class _Tensors(Given):
-    """Tensors with GPT-2's names."""
+    """Tensors with GPT-2's names; where they are not ``biased``, only MLPs have biases that are not 0."""
 
-    def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], normalized: bool) -> None:
+    def __init__(self, tensors: Mapping[str, npt.NDArray[Any]], normalized: bool, biased: bool) -> None:
         super().__init__(tensors, "<f4")
-        self.normalized = normalized
+        self.normalized, self.biased = normalized, biased
 
-    def nothing(self, name: str, size: int) -> None:
-        held = self.take(name, 1)
-        need(len(held) == size and not held.any(), f"{name} must be 0, {size} times")
+    def bias(self, name: str, size: int) -> Array:
+        held = self.take(f"{name}.bias", 1)
+        fits = len(held) == size and (self.biased or not held.any())
+        need(fits, f"{name}.bias must be {f'{size} numbers' if self.biased else f'0, {size} times'}")
+        return held
 
-    def gain(self, name: str) -> Array | None:
+    def norm(self, name: str) -> tuple[Array | None, Array]:
         if not self.normalized:
-            return None
+            return None, np.zeros(0)
         weight = self.take(f"{name}.weight", 1)
-        self.nothing(f"{name}.bias", len(weight))
-        return weight
+        return weight, self.bias(name, len(weight))
 
-    def heads(self, block: str, count: int) -> tuple[Head, ...]:
+    def heads(self, block: str, count: int) -> tuple[tuple[Head, ...], tuple[tuple[Array, ...], ...], Array]:
         together, written = self.take(f"{block}.c_attn.weight"), self.take(f"{block}.c_proj.weight")
-        self.nothing(f"{block}.c_attn.bias", together.shape[1])
-        self.nothing(f"{block}.c_proj.bias", written.shape[1])
+        read = self.bias(f"{block}.c_attn", together.shape[1])
         d, inside = len(together), len(written)
         fits = together.shape[1] == 3 * inside and inside % count == 0 and written.shape[1] == d
         need(fits and inside, f"{block}: the heads must fit")
@@ -102,16 +111,20 @@ class _Tensors(Given):
         output = written.reshape(count, -1, d)
         terms = (output != 0).sum(axis=1)
         shared = (terms > 0).sum(axis=0) > 1  # one sum over all heads is then one over these terms
-        need((terms[:, shared] <= 1).all(), f"{block}: where several heads write it must be one term of each")
-        return tuple(Head(*parts) for parts in zip(query, key, value, output, strict=True))
+        apart = self.biased or (terms[:, shared] <= 1).all()
+        need(apart, f"{block}: where several heads write it must be one term of each")
+        biases = tuple(tuple(row) for row in read.reshape(3, count, -1).swapaxes(0, 1))
+        heads = tuple(Head(*parts) for parts in zip(query, key, value, output, strict=True))
+        return heads, biases, self.bias(f"{block}.c_proj", d)
 
     def layer(self, block: str, count: int) -> Layer:
-        heads = self.heads(f"{block}.attn", count)
+        heads, biased, written = self.heads(f"{block}.attn", count)
         weights = self.take(f"{block}.mlp.c_fc.weight"), self.take(f"{block}.mlp.c_proj.weight")
         biases = self.take(f"{block}.mlp.c_fc.bias", 1), self.take(f"{block}.mlp.c_proj.bias", 1)
         relu, d = (np.zeros(len(biases[0]), dtype=bool),), len(weights[0])
-        gains = self.gain(f"{block}.ln_1"), self.gain(f"{block}.ln_2")
-        return Layer(heads, weights, biases, relu, np.ones(d), np.ones(d), *gains)
+        (gain, shift), (other, moved) = self.norm(f"{block}.ln_1"), self.norm(f"{block}.ln_2")
+        shifts = Shifts(shift, moved, biased, written) if self.biased else None
+        return Layer(heads, weights, biases, relu, np.ones(d), np.ones(d), gain, other, shifts)
 
 
 def decoder_of(
@@ -120,14 +133,16 @@ def decoder_of(
     prompt: Sequence[int],
     letters: Sequence[int],
     epsilon: float | None,
+    bend: str | None = None,
 ) -> Network:
     """Every head, unit and token, useless ones included; ``epsilon`` is that of LayerNorm, if there is one.
 
-    The input is the prompt, then the letters; the output is the token with the largest logit.
+    The input is the prompt, then the letters; the output is the token with the largest logit. With ``bend``,
+    an activation, it has biases everywhere, and the sums of its heads are one product.
     """
-    given = _Tensors(tensors, epsilon is not None)
+    given = _Tensors(tensors, epsilon is not None, bend is not None)
     tokens, head = given.take("transformer.wte.weight"), given.take("lm_head.weight")
-    positions, last = given.take("transformer.wpe.weight"), given.gain("transformer.ln_f")
+    positions, (gain, shift) = given.take("transformer.wpe.weight"), given.norm("transformer.ln_f")
     known = {*prompt, *letters} <= set(range(len(tokens)))
     need(heads > 0 and known and len(head) == len(tokens), "prompt and letters must be tokens")
     layers: list[Layer] = []
@@ -145,9 +160,11 @@ def decoder_of(
         readout=head.T,
         readout_bias=np.zeros(len(head)),
         strict=False,
-        gain=last,
+        gain=gain,
         epsilon=epsilon or 0.0,
         root=float(np.sqrt(width)),
+        shift=shift if given.biased else None,
+        bend=bend or "relu",
     )
     return network_that_fits(made)
 
@@ -206,23 +223,35 @@ def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
         require(same, f"config.json must have {name} {value}; it has {about[name]!r:.40}")
     own = net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
     sizes = [about[name] for name in SIZES[net.kind]]
-    need(
-        all(type(size) is int and size > 0 for size in sizes), "sizes in config.json must be positive numbers"
-    )
-    layers, heads, width, units, positions, words = sizes
     epsilon = about["layer_norm_epsilon"] if net.kind == GPT2 else None
+    network = sized_decoder(own, sizes, tokens, epsilon)
+    inner = network.layers[0].heads[0].query.shape[1]
+    stock = net.kind == GPT2 or about["d_head"] == inner
+    need(stock, "config.json must have the heads of the tensors")
+    return network, token_automaton(automaton, tokens["states"], sizes[-1])
+
+
+def sized_decoder(
+    tensors: Mapping[str, npt.NDArray[Any]],
+    sizes: Sequence[Any],
+    tokens: Mapping[str, Sequence[int]],
+    epsilon: float | None,
+    bend: str | None = None,
+) -> Network:
+    """The decoder, if it has the sizes that its configuration says: layers, heads, width, units and so on."""
+    whole = all(type(size) is int and size > 0 for size in sizes)
+    need(whole, "sizes in config.json must be positive numbers")
+    layers, heads, width, units, positions, words = sizes
     fine = epsilon is None or (type(epsilon) is float and 0 < epsilon < 1)
     need(fine, "layer_norm_epsilon must be a number between 0 and 1")
-    network = decoder_of(own, heads, tokens["prompt"], tokens["letters"], epsilon)
+    network = decoder_of(tensors, heads, tokens["prompt"], tokens["letters"], epsilon, bend)
     found = (len(network.layers), network.embedding.shape[1], len(network.positions), len(network.readout.T))
     need(found == (layers, width, positions, words), "config.json must have the sizes of the tensors")
-    need(
-        all(len(layer.biases[0]) == units for layer in network.layers), "config.json must have as many units"
-    )
+    many = all(len(layer.biases[0]) == units for layer in network.layers)
+    need(many, "config.json must have as many units")
     inner = network.layers[0].heads[0].query.shape[1]
-    stock = width == heads * inner if net.kind == GPT2 else about["d_head"] == inner
-    need(stock, "config.json must have the heads of the tensors")
-    return network, token_automaton(automaton, tokens["states"], words)
+    need(epsilon is None or width == heads * inner, "config.json must have the heads of the tensors")
+    return network
 
 
 def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:

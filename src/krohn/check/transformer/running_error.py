@@ -1,359 +1,275 @@
-"""The forward pass of a GPT-2 on one word, with a bound on rounding beside it.
+"""Numbers in float64 with a bound on how far float32 can be off: an arithmetic for the forward pass.
 
-The pass is computed in float64. Beside each tensor stands how far the same tensor can be off in float32,
-whatever the order of sums, fused or not. The difference δ between the two runs obeys
+It runs one position of some words that agree before it. The difference δ between the two runs obeys
 
     δ(next) = J δ + η,    |η| ≤ what the part rounds, plus what is left out by taking its derivative J,
 
-exactly, for each half block (attention, MLP). So the difference in the stream is a sum of matrices times the
-η of all half blocks before it, and ``Stream`` keeps these matrices: errors cancel as they do in the network.
-Bounds that multiply sizes of matrices instead lose a factor of ten in each half block, and prove nothing from
-the second block on.
+exactly, for each half block (attention, MLP), whatever the order of sums, fused or not. So the difference in
+the stream is a sum of matrices times the η of all half blocks before it, and ``Near`` keeps these matrices:
+errors cancel as they do in the network. Bounds that multiply sizes of matrices instead lose a factor of ten
+in each half block, and prove nothing from the second block on.
 
 Hypotheses: those named in ``ASSUMPTIONS``, of which LayerNorm, exp, softmax, tanh, erf and the root are used,
 and that each word is run from its first token on. Every number must be finite, every LayerNorm's input far
 from constant compared with its error, and every softmax's scores known up to 1/2: else ``Refused``.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import erf, pi, sqrt
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from krohn.check.arithmetic.format import EXP, FORMATS, MOMENTS, ROOT
-from krohn.check.arithmetic.real import SAFE, Array, Integers
-from krohn.check.verdict import require
+from krohn.check.arithmetic.format import EXP
+from krohn.check.arithmetic.real import SAFE, Array, Flags, Integers
+from krohn.check.files.reader import Network
+from krohn.check.transformer.near import (
+    MOST_TERMS,
+    OWN_PRODUCTS,
+    SINGLE,
+    UNIT,
+    Near,
+    Passed,
+    Read,
+    bent,
+    normed,
+    sum_error,
+)
+from krohn.check.verdict import Refused, require
 
-SINGLE = FORMATS["float32"]
-UNIT = SAFE * SINGLE.inner.unit
-"""The safety factor also covers the pass in float64: its roundings are smaller by 2^29, of the same sizes."""
-OWN_PRODUCTS = 2.0**-36
-"""Rounding of a few products of matrices here, relative to those of absolute values of up to 2^14 terms."""
-CURVATURE = 1.0
-"""Bound on the second derivative of GELU in both forms (the largest is 0.8, at 0)."""
-BENT = 16.0
-"""Roundings of x in GELU: tanh or erf, of an argument with its own roundings, then two products."""
-
-Tensors = Mapping[str, npt.NDArray[Any]]
+BOUNDS = ("near", "lost", "mass")
 
 
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """The stream at a position of some words that agree before it.
+class Running:
+    """The arithmetic of one position, after ``path``: what the positions before it have left."""
 
-    Attributes:
-        value: [word, d], in float64.
-        slopes: [word, d, position, half block, d]: derivative of ``value`` by what was added there.
-        fresh: [word, position, half block, d]: bounds on the η.
-        rest: [word, d]: what rounding in ``slopes`` may hide.
-    """
+    def __init__(self, network: Network, path: Sequence[Passed]) -> None:
+        self.network, self.path, self.made = network, path, Passed()
 
-    value: Array
-    slopes: Array
-    fresh: Array
-    rest: Array
+    def started(self, value: Array) -> Near:
+        """A stream that is known exactly."""
+        words, d = value.shape
+        return Near(value, np.zeros((words, d, len(self.path) + 1, 0, d)))
 
-    @property
-    def radius(self) -> Array:
-        """How far the stream in float32 can be off."""
-        return self.through(np.eye(self.value.shape[1])[None])
+    def measured(self, slopes: Array) -> Array:
+        """Σ |slope| η: [word, n]."""
+        words, n, _, halves, d = slopes.shape
+        every = [one.fresh[:halves] for one in (*self.path, self.made)]
+        most = max(len(eta) for one in every for eta in one) if halves else 1
+        fresh = np.empty((most, len(every), halves, d))
+        for place, one in enumerate(every):
+            for half, eta in enumerate(one):
+                fresh[:, place, half] = eta
+        flat = np.abs(slopes).reshape(words, n, -1) @ fresh.reshape(most, -1, 1)
+        out: Array = SAFE * flat[..., 0]
+        return out
 
-    def through(self, rows: Array) -> Array:
-        """Bounds on |rows @ δ| for rows [word, n, d]."""
-        return _measure(_times(rows, self.slopes), self.fresh) + _dot(np.abs(rows), self.rest)
+    def through(self, x: Near) -> tuple[Array, Array]:
+        """Derivatives by all η, and a bound on what they leave out."""
+        bound, parts = x.lost, [] if x.slopes is None else [x.slopes]
+        for read, rows in x.by.items():
+            seen, left = read.through(rows)
+            bound = bound + left
+            parts.append(seen)
+        total = np.zeros((*bound.shape, len(self.path) + 1, *parts[0].shape[3:]))
+        for part in parts:
+            total[:, :, : part.shape[2]] += part
+        return total, bound
 
-    def after(self, value: Array, slopes: Array, eta: Array, rest: Array) -> "Stream":
-        """One half block later: the new η is of this position, and its slope is the identity.
+    def radius(self, x: Near) -> Array:
+        """All that float32 can be off."""
+        if x.near is not None:
+            return x.near
+        slopes, bound = self.through(x)
+        return SAFE * (self.measured(slopes) + bound)
 
-        Those of earlier positions have no slope before the next heads look at them, which ``seeing`` allows.
-        """
+    def normed(self, x: Near, gain: Array | None, shift: Array | None = None) -> Near:
+        """LayerNorm; mean and variance as ``ASSUMPTIONS['layer-norm']`` has them."""
+        if gain is None:
+            return x
+        if x.slopes is None or x.by or x.lost.any():
+            raise Refused("LayerNorm reads what is no stream")
+        offset = np.zeros(len(gain)) if shift is None else shift
+        read, value = normed(x.value, x.slopes, self.radius(x), (gain, offset), self.network.epsilon)
+        self.made.reads.append(read)
+        by = {read: np.eye(len(gain))[None]}
+        return Near(value, None, by, mass=read.radius, near=read.radius)
+
+    def linear(self, x: Near, weight: Array, bias: Array | None = None) -> Near:
+        """x @ weight + bias."""
+        require(len(weight) <= MOST_TERMS, f"a sum may have {MOST_TERMS:,} terms; it has {len(weight):,}")
+        require(x.slopes is None, "a matrix reads what is no LayerNorm's")
+        offset, turn, sizes = np.zeros(weight.shape[1]) if bias is None else bias, weight.T, np.abs(weight)
+        size = (np.abs(x.value) + self.radius(x)) @ sizes + np.abs(offset)
+        by = {read: turn @ rows for read, rows in x.by.items()}
+        loose = tuple((turn @ rows, bound) for rows, bound in x.loose)
+        off, mass = (np.broadcast_to(part, x.value.shape) @ sizes for part in (x.off, x.mass))
+        return Near(x.value @ weight + offset, None, by, loose, off + sum_error(size, len(weight)), mass)
+
+    def activated(self, x: Near, sine: Flags) -> Near:
+        """An activation: its slope is the derivative, the rest is bounded by its curvature."""
+        require(not sine.any(), "a GPT-2 has no sines")
+        radius = self.radius(x)
+        value, slope, left = bent(self.network.bend, x.value, radius)
+        by = {read: slope[..., None] * rows for read, rows in x.by.items()}
+        size = np.abs(slope)
+        near = SAFE * (size * radius + left)
+        return Near(value, None, by, (), size * x.lost + left, size * x.mass, near)
+
+    def kept(self, x: Near, flags: Array) -> Near:
+        """All of it."""
+        require(flags == 1, "a GPT-2 keeps its stream")
+        return x
+
+    def beside(self, parts: list[Near]) -> Near:
+        """Side by side; heads of one block see the same positions."""
+        reads, ends = parts[0].by, np.cumsum([0, *(part.value.shape[1] for part in parts)])
+        alike = all(part.by.keys() == reads.keys() and part.slopes is None for part in parts)
+        require(alike, "heads must read the same LayerNorms")
+        loose = []
+        for part, first in zip(parts, ends, strict=False):
+            for rows, bound in part.loose:
+                wide = np.zeros((len(rows), ends[-1], rows.shape[2]))
+                wide[:, first : first + rows.shape[1]] = rows
+                loose.append((wide, bound))
+
+        def row(name: str) -> Array:
+            return np.concatenate([getattr(part, name) for part in parts], axis=1)
+
+        by = {read: np.concatenate([part.by[read] for part in parts], axis=1) for read in reads}
+        return Near(row("value"), None, by, tuple(loose), row("off"), row("mass"), row("near"))
+
+    def total(self, parts: list[Near]) -> Near:
+        """A sum, each addition rounded; what its derivatives leave out is a new η."""
+        made = _summed(parts)
+        slopes, bound = self.through(made)
+        # What rounding sees is off by at most what the summands are off: all but one, and the sum.
+        near = sum(self.radius(part) for part in parts[:-1]) + self.measured(slopes) + bound
+        size = sum(np.abs(part.value) for part in parts) + 2 * near
+        lost = SINGLE.inner.error(SAFE * size, len(parts) - 1.0, 0.0)
+        self.made.fresh.append(SAFE * (bound + lost))
         words, d, places = slopes.shape[:3]
         own = np.zeros((words, d, places, 1, d))
         own[:, :, -1, 0] = np.eye(d)
-        new = np.zeros((words, places, 1, d))
-        new[:, -1, 0] = eta
-        fresh = np.concatenate([self.fresh, new], axis=2)
-        return Stream(value, np.concatenate([slopes, own], axis=3), fresh, rest)
+        return Near(made.value, np.concatenate([slopes, own], axis=3))
 
-    def seeing(self, earlier: Sequence["Stream"]) -> "Stream":
-        """The same with the η of earlier positions up to this half block."""
-        words, *shape = len(self.value), *self.fresh[:, -1:].shape[1:]
-        parts = [np.broadcast_to(one.fresh[:, -1:], (words, *shape)) for one in (*earlier, self)]
-        return replace(self, fresh=np.concatenate(parts, axis=1))
+    def attended(self, query: Near, key: Near, value: Near) -> Near:
+        """What a head averages over this position and those before it."""
+        require(all(part.slopes is None for part in (query, key, value)), "heads must read a LayerNorm")
+        number = len(self.made.offers)
+        query, key, value = (replace(part, near=self.radius(part)) for part in (query, key, value))
+        self.made.offers.append((key, value))
+        asked = _Asked(self, query, [one.offers[number] for one in (*self.path, self.made)])
+        return asked.averaged(*asked.known())
 
+    def lead(self, logits: Near, right: Integers) -> Array:
+        """By how much the right one leads each other one [word, token] in any run; ∞ for itself."""
+        every = np.arange(len(right))
 
-def _times(rows: Array, slopes: Array) -> Array:
-    """[word, n, d] times [word, d, position, half, d]."""
-    flat = rows @ slopes.reshape(*slopes.shape[:2], int(np.prod(slopes.shape[2:])))
-    out: Array = flat.reshape(*flat.shape[:2], *slopes.shape[2:])
-    return out
+        def apart(rows: Array) -> Array:
+            out: Array = rows[every if len(rows) > 1 else 0, right][:, None] - rows
+            return out
 
+        def both(part: Array | float) -> Array:
+            whole: Array = np.broadcast_to(part, logits.value.shape)
+            out: Array = whole + whole[every, right][:, None]
+            return out
 
-def _measure(slopes: Array, fresh: Array) -> Array:
-    """Σ |slope| η: [word, n]."""
-    words, n, *terms = slopes.shape
-    size = int(np.prod(terms))
-    out: Array = SAFE * (np.abs(slopes).reshape(words, n, size) @ fresh.reshape(words, size, 1))[..., 0]
-    return out
-
-
-def _dot(rows: Array, vectors: Array) -> Array:
-    """[word, n, d] times [word, d]."""
-    out: Array = (rows @ vectors[..., None])[..., 0]
-    return out
+        by = {read: apart(rows) for read, rows in logits.by.items()}
+        made = Near(apart(logits.value), None, by, off=both(logits.lost), mass=both(logits.mass))
+        lead: Array = made.value - self.radius(made)
+        lead[every, right] = np.inf
+        return lead
 
 
-def _sum_error(size: Array, terms: int) -> Array:
-    """Error of a sum of products of this total size, in any order, fused or not, and of a bias after it."""
-    return SINGLE.inner.error(SAFE * size, terms + 2.0, terms + 2.0)
+def _summed(parts: list[Near]) -> Near:
+    """The linear parts added up; no rounding."""
+    by: dict[Read, Array] = {}
+    for part in parts:
+        for read, rows in part.by.items():
+            by[read] = by[read] + rows if read in by else rows
+    slopes = [part.slopes for part in parts if part.slopes is not None]
+    return Near(
+        np.sum([part.value for part in parts], axis=0),
+        np.sum(slopes, axis=0) if slopes else None,
+        by,
+        tuple(pair for part in parts for pair in part.loose),
+        sum(part.off for part in parts),
+        sum(part.mass for part in parts),
+    )
 
 
-def product_error(size: Array, matrix: Array) -> Array:
-    """Rounding of x @ matrix, for inputs of these sizes."""
-    return _sum_error(size @ np.abs(matrix), len(matrix))
+class _Asked:
+    """A head at a position: query [word, w], keys and values [word, position, w], and what follows."""
 
+    def __init__(self, run: Running, query: Near, offers: list[tuple[Near, Near]]) -> None:
+        self.run, self.query, self.root = run, query, run.network.root
+        self.keys, self.values = (list(side) for side in zip(*offers, strict=True))
+        self.key, self.value = self._all(self.keys, "value"), self._all(self.values, "value")
+        self.scores = self._scored(query.value, self.key)
+        powers = np.exp(self.scores - self.scores.max(axis=-1, keepdims=True))
+        self.weights = powers / powers.sum(axis=-1, keepdims=True)
+        self.mixed = self._mixed(self.weights, self.value)
+        self.centred = self.value - self.mixed[:, None]
+        self.moved = self.centred * self.weights[..., None]
+        # Derivatives of scores: by what the query reads, [word, position, d], and by what one key reads.
+        self.by_query = {read: self.key @ rows / self.root for read, rows in query.by.items()}
+        self.by_key: list[tuple[int, Read, Array]] = []
+        for place, key in enumerate(self.keys):
+            for read, rows in key.by.items():
+                row = (query.value[:, None] @ rows) / self.root
+                if read in self.by_query:
+                    self.by_query[read][:, place] += row[:, 0]
+                else:
+                    self.by_key.append((place, read, row))
 
-@dataclass(frozen=True, eq=False)
-class Normed:
-    """LayerNorm of a stream [word, d]: its value, its derivative, and what it rounds.
+    def _all(self, parts: list[Near], name: str) -> Array:
+        """[word, position, …]: earlier positions have one word, the beginning of all."""
+        shape = len(self.query.value), parts[0].value.shape[1]
+        return np.stack([np.broadcast_to(getattr(part, name), shape) for part in parts], axis=1)
 
-    ``scale`` and ``shift`` bound the errors that all channels share, of the deviation and of the mean;
-    ``own`` those of single channels, with what is left out by the derivative.
-    """
-
-    value: Array
-    gain: Array
-    z: Array
-    deviation: Array
-    own: Array
-    scale: Array
-    shift: Array
-    radius: Array
-
-    def back(self, rows: Array) -> Array:
-        """rows @ J for rows [word, n, d]."""
-        rows = rows * (self.gain / self.deviation[..., None])[:, None]
-        along = _dot(rows, self.z)[..., None] * self.z[:, None] / rows.shape[-1]
-        out: Array = rows - rows.mean(axis=-1, keepdims=True) - along
+    def _scored(self, one: Array, other: Array) -> Array:
+        out: Array = (other @ one[..., None])[..., 0] / self.root
         return out
 
-    def fresh(self, rows: Array) -> Array:
-        """Bounds on |rows @ η| for rows [word, n, d]."""
-        together = np.abs(_dot(rows, self.gain * self.z)) * self.scale[:, None]
-        moved = np.abs(_dot(rows, np.broadcast_to(self.gain, self.z.shape))) * self.shift[:, None]
-        return SAFE * (together + moved + _dot(np.abs(rows), self.own)) + OWN_PRODUCTS * _dot(
-            np.abs(rows), self.radius
-        )
-
-    @property
-    def rounded(self) -> Array:
-        """Bounds on |η|, channel by channel."""
-        size = np.abs(self.gain * self.z) * self.scale[:, None] + np.abs(self.gain) * self.shift[:, None]
-        return SAFE * (size + self.own)
-
-
-def normed(stream: Stream, gain: Array, bias: Array, epsilon: float) -> Normed:
-    """LayerNorm; mean and variance as ``ASSUMPTIONS['layer-norm']`` has them."""
-    x, d = stream.value, stream.value.shape[1]
-    centred = x - x.mean(axis=1, keepdims=True)
-    deviation = np.sqrt((centred * centred).mean(axis=1) + epsilon)
-    z, radius = centred / deviation[:, None], stream.radius
-    # With y = Pδ / deviation the variance changes by a factor 1 + t, |t| ≤ far.
-    near = np.sqrt((radius * radius).sum(axis=1)) / deviation
-    far = SAFE * (2 * near / sqrt(d) + near * near / d)
-    require(far < 0.1, "LayerNorm reads a vector that is constant up to its error")
-    each = (radius + radius.mean(axis=1, keepdims=True)) / deviation[:, None]
-    slope = each + np.abs(z) * ((np.abs(z) * radius).sum(axis=1) / deviation / d)[:, None]
-    square = (near * near / (2 * d))[:, None]
-    curved = np.abs(z) * square + each * far[:, None] / 2 + (np.abs(z) + each) * 0.5 * (far * far)[:, None]
-    most, least = np.abs(x) + radius, deviation * (1 - far)
-    mean = SINGLE.inner.error(SAFE * most.sum(axis=1), 4.0 * (d + 8), d) / d
-    relative = SINGLE.inner.error(np.ones(1), d + MOMENTS, 0.0) + (mean / least) ** 2
-    require(relative < 0.01, "LayerNorm reads a vector that is constant up to its error")
-    scale = 0.52 * relative + (ROOT + 1) * UNIT
-    each = 5 * UNIT * (most + most.mean(axis=1, keepdims=True)) / least[:, None]
-    tiny = 4 * SINGLE.inner.tiny * (1 + np.abs(gain)) * (1 + 1 / least[:, None])
-    value = z * gain + bias
-    own = np.abs(gain) * (SAFE * curved + each) + UNIT * np.abs(value) + tiny
-    require(most * (1 + np.abs(gain)) / least[:, None] < SINGLE.inner.largest / 4, "LayerNorm can overflow")
-    slack = np.abs(gain) * slope
-    own = own + np.abs(gain) * scale[:, None] * 2 * slope
-    made = Normed(value, gain, z, deviation, own, scale, mean / least, slack)
-    return replace(made, radius=SAFE * slack + made.rounded)
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """x W + b."""
-
-    weight: Array
-    bias: Array
-
-    def __call__(self, x: Array) -> Array:
-        """In float64."""
-        out: Array = x @ self.weight + self.bias
+    def _mixed(self, share: Array, of: Array) -> Array:
+        out: Array = (share[:, None] @ of)[:, 0]
         return out
 
-    def error(self, size: Array) -> Array:
-        """Rounding, for inputs of these sizes."""
-        return _sum_error(size @ np.abs(self.weight) + np.abs(self.bias), len(self.weight))
+    def known(self) -> tuple[Array, Array, Integers]:
+        """How far scores can be off by the η, against the one that weighs most: only differences matter.
 
+        Also what derivatives leave out, and which one weighs most.
+        """
+        words, places = self.scores.shape
+        halves, d = next(iter(self.by_query)).slopes.shape[3:]
+        linear, slack = np.zeros((words, places, places, halves, d)), np.zeros((words, places))
+        for read, rows in self.by_query.items():
+            seen, left = read.through(rows)
+            linear[:, :, : seen.shape[2]] += seen
+            slack += left
+        for place, read, row in self.by_key:
+            seen, left = read.through(row)
+            linear[:, place, : seen.shape[2]] += seen[:, 0]
+            slack[:, place] += left[:, 0]
+        best = self.weights.argmax(axis=-1)[:, None]
+        linear -= np.take_along_axis(linear, best[..., None, None, None], axis=1)
+        return self.run.measured(linear), slack, best
 
-def read_by(part: Linear, stream: Stream, read: Normed) -> tuple[Array, Array]:
-    """What a linear map of LayerNorm's output rounds, and all that its result can be off."""
-    rows = np.broadcast_to(part.weight.T, (len(read.value), *part.weight.T.shape))
-    lost = part.error(np.abs(read.value) + read.radius)
-    off = stream.through(read.back(rows)) + read.fresh(rows) + lost
-    return lost, SAFE * off + OWN_PRODUCTS * (read.radius @ np.abs(part.weight))
-
-
-def bent(kind: str, x: Array, radius: Array) -> tuple[Array, Array, Array]:
-    """An activation: value, slope, and what its derivative leaves out, with its rounding."""
-    if kind == "relu":
-        crossed = np.abs(x) <= radius
-        return np.maximum(x, 0.0), (x > 0).astype(np.float64), np.where(crossed, radius, 0.0)
-    if kind == "gelu":
-        inside = np.asarray(np.frompyfunc(erf, 1, 1)(x / sqrt(2)), dtype=np.float64)
-        slope = 0.5 * (1 + inside) + x * np.exp(-x * x / 2) / sqrt(2 * pi)
-    else:
-        root = sqrt(2 / pi)
-        inside = np.tanh(root * (x + 0.044715 * x**3))
-        slope = 0.5 * (1 + inside) + 0.5 * x * (1 - inside * inside) * root * (1 + 3 * 0.044715 * x * x)
-    rounded = BENT * UNIT * (np.abs(x) + radius) + BENT * SINGLE.inner.tiny
-    require(np.abs(x) + radius < 1e9, "GELU can overflow")
-    return 0.5 * x * (1 + inside), slope, SAFE * 0.5 * CURVATURE * radius * radius + rounded
-
-
-ACTIVATIONS = ("relu", "gelu_new", "gelu_pytorch_tanh", "gelu")
-
-
-@dataclass(frozen=True, eq=False)
-class Offer:
-    """A position as later ones see it in one block: its stream, LayerNorm, keys and values [word, head, w].
-
-    Both with their rounding, and with all that they can be off.
-    """
-
-    stream: Stream
-    read: Normed
-    key: Array
-    key_error: Array
-    key_off: Array
-    value: Array
-    value_error: Array
-    value_off: Array
-
-
-class Attention:
-    """The heads of a block."""
-
-    def __init__(self, qkv: Linear, out: Linear, heads: int) -> None:
-        d = len(qkv.weight)
-        self.qkv, self.out, self.heads, self.width = qkv, out, heads, d // heads
-        split = qkv.weight.reshape(d, 3, heads, self.width)
-        self.root = sqrt(self.width)
-        self.query, self.keys = split[:, 0] / self.root, split[:, 1] / self.root  # [d, head, width]
-        self.written = out.weight.reshape(heads, self.width, d)
-        self.copied = np.einsum("ihw,hwo->hio", split[:, 2], self.written)
-        self.sizes = np.abs(split)
-
-    def __call__(self, stream: Stream, read: Normed, earlier: Sequence[Offer]) -> tuple[Stream, Offer]:
-        """The stream after the heads, at the last position; ``earlier`` are those before it."""
-        stream = stream.seeing([offer.stream for offer in earlier])
-        asked = self._asked(stream, read, earlier)
-        slopes, rest = stream.slopes.copy(), stream.rest
-        eta = np.zeros_like(stream.value)
-        linear = np.zeros((*asked.scores.shape, *slopes.shape[2:]))
-        slack = np.zeros_like(asked.scores)
-        for place, offer in enumerate(asked.offers):
-            last = place == len(earlier)
-            rows = asked.by_query[:, :, place] + (asked.by_key if last else 0.0)
-            for row, side in [(rows, asked.offers[-1]), (asked.by_key, offer)][: 1 if last else 2]:
-                back = side.read.back(row)
-                seen = _times(back, side.stream.slopes)
-                linear[:, :, place, : seen.shape[2]] += seen
-                slack[:, :, place] += _dot(np.abs(back), side.stream.rest) + side.read.fresh(row)
-            by_other = np.einsum("bh,hio->boi", asked.weights[..., place], self.copied)
-            by_other += np.einsum("bho,bhi->boi", asked.moved[:, :, place], asked.by_key)
-            if last:
-                by_other += np.einsum("bhpo,bhpi->boi", asked.moved, asked.by_query)
-            back = offer.read.back(by_other)
-            seen = _times(back, offer.stream.slopes)
-            slopes[:, :, : seen.shape[2]] += seen
-            eta += offer.read.fresh(by_other)
-            rest = rest + _dot(np.abs(back), offer.stream.rest)
-        # Only differences of scores matter: those to the key that weighs most.
-        best = asked.weights.argmax(axis=-1)[..., None]
-        linear -= np.take_along_axis(linear, best[..., None, None, None], axis=2)
-        words, heads, places = slack.shape
-        flat = linear.reshape(words, heads * places, *linear.shape[3:])
-        known = _measure(flat, stream.fresh).reshape(slack.shape)
-        local, by_weight, error, size, hidden = self._softmax(asked, known, slack, best)
-        eta += np.einsum("bhpo,bhp->bo", np.abs(asked.moved), local) + by_weight
-        eta += error @ np.abs(self.out.weight) + self.out.error(size)
-        rest = rest + OWN_PRODUCTS * (hidden @ np.abs(self.out.weight))
-        written = self.out(asked.mixed.reshape(words, -1))
-        return _added(stream, written, slopes, eta, rest), asked.offers[-1]
-
-    def _asked(self, stream: Stream, read: Normed, earlier: Sequence[Offer]) -> "_Asked":
-        """Queries, keys and values, and the weights that follow."""
-        words = len(read.value)
-        shape = (words, 3, self.heads, self.width)
-        together = self.qkv(read.value).reshape(shape)
-        error, off = (one.reshape(shape) for one in read_by(self.qkv, stream, read))
-        sides = (together, error, off)
-        offers = [*earlier, Offer(stream, read, *(side[:, part] for part in (1, 2) for side in sides))]
-
-        def all_of(name: str) -> Array:
-            parts = (getattr(offer, name) for offer in offers)
-            return np.stack([np.broadcast_to(part, (words, *part.shape[1:])) for part in parts], axis=1)
-
-        query, key, value = together[:, 0], all_of("key"), all_of("value")
-        scores = np.einsum("bhw,bphw->bhp", query, key) / self.root
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        mixed = np.einsum("bhp,bphw->bhw", weights, value)
-        written = np.einsum("bphw,hwo->bhpo", value, self.written)
-        centred = written - np.einsum("bhp,bhpo->bho", weights, written)[:, :, None]
-        return _Asked(
-            offers,
-            (query, key, value),
-            (error[:, 0], all_of("key_error"), all_of("value_error")),
-            (off[:, 0], all_of("key_off"), all_of("value_off")),
-            scores,
-            weights,
-            mixed,
-            np.abs(written),
-            np.abs(centred),
-            centred * weights[..., None],
-            np.einsum("bphw,ihw->bhpi", key, self.query),
-            np.einsum("bhw,ihw->bhi", query, self.keys),
-        )
-
-    def _softmax(
-        self, asked: "_Asked", known: Array, slack: Array, best: Integers
-    ) -> tuple[Array, Array, Array, Array, Array]:
-        """Bounds beyond the linear parts: of scores, of what weights write, of mixed values; the size of
-        these; what rounding hides.
+    def averaged(self, known: Array, slack: Array, best: Integers) -> Near:
+        """The average, as computed.
 
         For scores off by ρ against the best one, a weight changes by a factor e^w with w = δ − Σaδ − θ, where
         0 ≤ θ ≤ e^(2m) Σaρ²/2, m being the largest ρ: θ is half a variance of δ under weights between. The
-        changes add up to 0, so each acts on what its key writes less the average.
+        changes add up to 0, so each acts on its value less the average.
         """
-        (query, key, value), errors = asked.parts, asked.errors
-        off_query, off_key, off_value = asked.offs
-        scores, weights, words, count = asked.scores, asked.weights, len(query), asked.scores.shape[-1]
-
-        def scored(one: Array, other: Array) -> Array:
-            out: Array = np.einsum("bhw,bphw->bhp", one, other) / self.root
-            return out
-
-        products = scored(np.abs(query) + off_query, np.abs(key) + off_key)
-        local = scored(np.abs(query), errors[1]) + scored(errors[0], np.abs(key)) + scored(off_query, off_key)
-        local = SAFE * (local + _sum_error(products, self.width + 8)) + OWN_PRODUCTS * products
+        query, key, value = np.abs(self.query.value), np.abs(self.key), np.abs(self.value)
+        query_off, weights, count = self.run.radius(self.query), self.weights, self.scores.shape[1]
+        key_off, key_lost, key_mass = (self._all(self.keys, name) for name in BOUNDS)
+        value_off, value_lost, value_mass = (self._all(self.values, name) for name in BOUNDS)
+        products = self._scored(query + query_off, key + key_off)
+        local = self._scored(query, key_lost) + self._scored(self.query.lost, key)
+        local = local + self._scored(query_off, key_off) + sum_error(products, query.shape[1] + 8)
+        local = SAFE * local + OWN_PRODUCTS * products
         off = local + slack
         off = SAFE * (known + off + np.take_along_axis(off, best, axis=-1))
         np.put_along_axis(off, best, 0.0, axis=-1)
@@ -363,76 +279,30 @@ class Attention:
         swing = off + (weights * off).sum(axis=-1, keepdims=True) + theta
         grown = swing * np.exp(swing)
         curved = weights * (theta + 0.5 * swing * grown)
+        scores = self.scores
         reach = scores.max(axis=-1, keepdims=True) - scores.min(axis=-1, keepdims=True) + 2 * most
         large = np.abs(scores).max(axis=-1, keepdims=True) + (local + slack).max(axis=-1, keepdims=True) + 1
         relative = np.expm1(UNIT * (2 * reach + 4 * large + 2 * EXP + count + 10))
         rounded = relative * (1 + grown) * weights + 4 * (count + 1) * SINGLE.normal
         changed = weights * grown + rounded
-        by_weight = np.einsum("bhp,bhpo->bo", curved, asked.centred)
-        by_weight = SAFE * (by_weight + np.einsum("bhp,bhpo->bo", rounded, asked.written))
+        loose = np.concatenate([self.moved, self.centred, self.value], axis=1).swapaxes(1, 2)
+        size = self._mixed(weights + changed, value + value_off)
+        lost = self._mixed(weights, value_lost) + self._mixed(changed, value_off) + sum_error(size, count + 2)
+        change = self._scored(np.broadcast_to(self.query.mass, query.shape), key) + self._scored(
+            query, key_mass
+        )
+        hidden = self._mixed(weights, value_mass)
+        hidden = SAFE * (hidden + self._mixed(weights * change, value + np.abs(self.mixed)[:, None]))
+        bounds = SAFE * np.concatenate([local, curved, rounded], axis=1)
+        near = SAFE * (self._mixed(weights, value_off) + self._mixed(changed, value + value_off) + lost)
+        return Near(self.mixed, None, self._derivatives(), ((loose, bounds),), SAFE * lost, hidden, near)
 
-        def averaged(share: Array, of: Array) -> Array:
-            out: Array = np.einsum("bhp,bphw->bhw", share, of)
-            return out
-
-        size = averaged(weights + changed, np.abs(value) + off_value)
-        error = averaged(weights, errors[2]) + averaged(changed, off_value) + _sum_error(size, count + 2)
-        radii = [offer.read.radius for offer in asked.offers]
-        radius = np.stack([np.broadcast_to(one, (words, one.shape[-1])) for one in radii], axis=1)
-        every = [np.einsum("bpi,ihw->bphw", radius, self.sizes[:, part]) for part in range(3)]
-        change = scored(every[0][:, -1], np.abs(key)) + scored(np.abs(query), every[1])
-        hidden = averaged(weights, every[2])
-        hidden += averaged(weights * change, np.abs(value) + np.abs(asked.mixed)[:, None])
-        return local, by_weight, *(SAFE * one.reshape(words, -1) for one in (error, size, hidden))
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A position asking: queries [word, head, w], keys and values [word, position, head, w], their rounding,
-    all they can be off, what each key would write, and slopes: ``moved`` of
-    what is written by a score, the others of scores by LayerNorm's output.
-    """
-
-    offers: list[Offer]
-    parts: tuple[Array, Array, Array]
-    errors: tuple[Array, Array, Array]
-    offs: tuple[Array, Array, Array]
-    scores: Array
-    weights: Array
-    mixed: Array
-    written: Array
-    centred: Array
-    moved: Array
-    by_query: Array
-    by_key: Array
-
-
-def _added(stream: Stream, written: Array, slopes: Array, eta: Array, rest: Array) -> Stream:
-    """The residual connection, rounded once."""
-    value = stream.value + written
-    size = np.abs(stream.value) + np.abs(written)
-    # What rounding sees is off by at most what the sum is off: the radius before and after.
-    radius = stream.radius + _measure(slopes, stream.fresh) + eta + rest
-    eta = SAFE * (eta + SINGLE.inner.error(SAFE * (size + 2 * radius), 1.0, 0.0))
-    return stream.after(value, slopes, eta, SAFE * rest)
-
-
-class Mlp:
-    """The MLP of a block."""
-
-    def __init__(self, into: Linear, out: Linear, kind: str) -> None:
-        self.into, self.out, self.kind = into, out, kind
-
-    def __call__(self, stream: Stream, read: Normed) -> Stream:
-        """The stream after it."""
-        lost, radius = read_by(self.into, stream, read)
-        value, slope, left = bent(self.kind, self.into(read.value), radius)
-        together = np.einsum("im,bm,mo->boi", self.into.weight, slope, self.out.weight, optimize=True)
-        back = read.back(together)
-        slopes = stream.slopes + _times(back, stream.slopes)
-        unit_error = left + np.abs(slope) * lost
-        eta = read.fresh(together) + unit_error @ np.abs(self.out.weight)
-        eta += self.out.error(np.abs(value) + 1.2 * radius + left)
-        hidden = (np.abs(slope) * (read.radius @ np.abs(self.into.weight))) @ np.abs(self.out.weight)
-        rest = stream.rest + _dot(np.abs(back), stream.rest) + OWN_PRODUCTS * hidden
-        return _added(stream, self.out(value), slopes, eta, rest)
+    def _derivatives(self) -> dict[Read, Array]:
+        """Of the average, by what queries, keys and values read."""
+        by = {read: self.moved.swapaxes(1, 2) @ rows for read, rows in self.by_query.items()}
+        for place, read, row in self.by_key:
+            by[read] = by.get(read, 0.0) + self.moved[:, place, :, None] * row
+        for place, value in enumerate(self.values):
+            for read, rows in value.by.items():
+                by[read] = by.get(read, 0.0) + self.weights[:, place, None, None] * rows
+        return by

@@ -11,23 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.arithmetic.real import SAFE, Array, Integers
+from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
 from krohn.check.files.net import MODEL, STOCK, Net, listed
-from krohn.check.files.reader import Automaton
-from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, TYPES, USUAL
-from krohn.check.transformer.running_error import (
-    ACTIVATIONS,
-    OWN_PRODUCTS,
-    Attention,
-    Linear,
-    Mlp,
-    Offer,
-    Stream,
-    normed,
-    product_error,
-)
+from krohn.check.files.reader import Automaton, Network
+from krohn.check.transformer.forward import after_heads, after_mlp, logits
+from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
+from krohn.check.transformer.near import ACTIVATIONS, Near, Passed
+from krohn.check.transformer.running_error import Running
 from krohn.check.verdict import Budget, Verdict, inside, require
 
 WORK = 3e12
@@ -73,106 +65,47 @@ def read_stock(folder: Path, tokens: Mapping[str, Any] | None = None) -> Net:
     return stock_net(read_json(folder / "config.json"), read_tensors(folder / MODEL), tokens)
 
 
-class Decoder:
-    """The network as the rules read it: every tensor, in float64."""
-
-    def __init__(self, net: Net) -> None:
-        about, self.left = net.configuration, dict(net.tensors)
-        for name, value in USUAL.items():
-            need(about[name] == value, f"config.json must have {name} {value}; it has {shown(about[name])}")
-        self.kind, self.epsilon = about["activation_function"], about["layer_norm_epsilon"]
-        need(self.kind in ACTIVATIONS, f"activation_function must be one of {', '.join(ACTIVATIONS)}")
-        fine = type(self.epsilon) is float and 0 < self.epsilon < 1
-        need(fine, "layer_norm_epsilon must be a number between 0 and 1")
-        sizes = [about[name] for name in ("n_layer", "n_head", "n_embd", "n_positions", "vocab_size")]
-        need(all(whole_numbers(size, 2**20, least=1) for size in sizes), "config.json must have whole sizes")
-        layers, heads, d, positions, words = sizes
-        inner = 4 * d if about["n_inner"] is None else about["n_inner"]
-        need(
-            whole_numbers(inner, 2**20, least=1) and d % heads == 0, "config.json: n_head must divide n_embd"
-        )
-        self.tokens = self._take("transformer.wte.weight", words, d)
-        self.positions = self._take("transformer.wpe.weight", positions, d)
-        tied = about["tie_word_embeddings"] and "lm_head.weight" not in self.left
-        self.head = self.tokens if tied else self._take("lm_head.weight", words, d)
-        same = not about["tie_word_embeddings"] or np.array_equal(self.head, self.tokens)
+def stock_network(net: Net) -> Network:
+    """Every tensor, as float32 holds it; refuses what is not GPT-2's forward pass."""
+    about, tokens, tensors = net.configuration, net.configuration["tokens"], dict(net.tensors)
+    for name, value in USUAL.items():
+        need(about[name] == value, f"config.json must have {name} {value}; it has {shown(about[name])}")
+    bend = about["activation_function"]
+    need(bend in ACTIVATIONS, f"activation_function must be one of {', '.join(ACTIVATIONS)}")
+    table = tensors.get("transformer.wte.weight")
+    need(table is not None, "the tensor transformer.wte.weight must be there")
+    if about["tie_word_embeddings"]:
+        same = np.array_equal(tensors.setdefault("lm_head.weight", table), table)  # type: ignore[arg-type]
         need(same, "lm_head.weight must be transformer.wte.weight, as tie_word_embeddings says")
-        self.blocks = [self._block(f"transformer.h.{n}", heads, d, inner) for n in range(layers)]
-        self.last = self._norm("transformer.ln_f", d)
-        need(not self.left, f"unknown tensor {shown(next(iter(self.left), ''))}")
-        self.size = sum(tensor.size for tensor in net.tensors.values())
-        self.d = d
-
-    def _take(self, name: str, *shape: int) -> Array:
-        need(name in self.left, f"the tensor {name} must be there")
-        tensor = self.left.pop(name)
-        fits = tensor.shape == shape and tensor.dtype.kind == "f"
-        need(fits, f"{name} must be of floats, {' × '.join(map(str, shape))}; it is {tensor.shape}")
-        single = tensor.astype(np.float32)
-        need(np.isfinite(single).all(), f"{name} must be finite in float32")
-        return single.astype(np.float64)
-
-    def _norm(self, name: str, d: int) -> tuple[Array, Array]:
-        return self._take(f"{name}.weight", d), self._take(f"{name}.bias", d)
-
-    def _linear(self, name: str, rows: int, columns: int) -> Linear:
-        return Linear(self._take(f"{name}.weight", rows, columns), self._take(f"{name}.bias", columns))
-
-    def _block(self, name: str, heads: int, d: int, inner: int) -> "Block":
-        into, out = self._linear(f"{name}.attn.c_attn", d, 3 * d), self._linear(f"{name}.attn.c_proj", d, d)
-        up, down = self._linear(f"{name}.mlp.c_fc", d, inner), self._linear(f"{name}.mlp.c_proj", inner, d)
-        first, second = (self._norm(f"{name}.{norm}", d) for norm in ("ln_1", "ln_2"))
-        return Block(first, Attention(into, out, heads), second, Mlp(up, down, self.kind))
-
-    def after(self, token: Integers, path: Sequence[list[Offer]]) -> tuple[Stream, list[Offer]]:
-        """The stream after each of some tokens that follow the same beginning, and what it offers later ones.
-
-        The first sum is one addition: float32 has one result.
-        """
-        place = len(path)
-        start = (self.tokens[token] + self.positions[place]).astype(np.float32).astype(np.float64)
-        words, none = len(token), np.zeros_like(start)
-        empty = np.zeros((words, self.d, place + 1, 0, self.d))
-        stream = Stream(start, empty, np.zeros((words, place + 1, 0, self.d)), none)
-        offers = []
-        for layer, block in enumerate(self.blocks):
-            with inside(f"block {layer + 1}", layer + 1):
-                earlier = [one[layer] for one in path]
-                read = normed(stream, *block.first, self.epsilon)
-                stream, offer = block.attention(stream, read, earlier)
-                stream = block.mlp(stream, normed(stream, *block.second, self.epsilon))
-                offers.append(offer)
-        return stream, offers
-
-    def leads(self, stream: Stream, right: Integers) -> Array:
-        """By how much the right logit leads each other one [word, token] in any run; ∞ for itself."""
-        read = normed(stream, *self.last, self.epsilon)
-        rows = self.head[right][:, None] - self.head
-        off = stream.through(read.back(rows)) + read.fresh(rows)
-        size = np.abs(read.value) + read.radius
-        rounded = product_error(size, self.head.T)
-        off = off + rounded + np.take_along_axis(rounded, right[:, None], axis=1)
-        off = off + OWN_PRODUCTS * (
-            size @ np.abs(self.head).T + (size * np.abs(self.head[right])).sum(1)[:, None]
-        )
-        lead: Array = (rows @ read.value[..., None])[..., 0] - SAFE * off
-        lead[np.arange(len(right)), right] = np.inf
-        return lead
-
-    def cost(self, place: int, words: int) -> float:
-        """Multiplications for so many words at a position."""
-        slopes = len(self.blocks) ** 2 * (place + 1) * self.d**3
-        return float(words * (place + 1) * (2 * self.size * self.d + slopes))
+    for name, tensor in tensors.items():
+        need(tensor.dtype.kind == "f", f"{name} must be of floats")
+        tensors[name] = tensor.astype(np.float32)
+    sizes = [about[name] for name in SIZES[GPT2]]
+    whole = whole_numbers(sizes[2], 2**20, least=1)
+    sizes[3] = 4 * sizes[2] if whole and sizes[3] is None else sizes[3]
+    return sized_decoder(tensors, sizes, tokens, about["layer_norm_epsilon"], bend)
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """LayerNorm and heads, LayerNorm and MLP."""
+def after(network: Network, token: Array, path: Sequence[Passed]) -> tuple[Running, Near]:
+    """The stream after each of some tokens that follow the same beginning.
 
-    first: tuple[Array, Array]
-    attention: Attention
-    second: tuple[Array, Array]
-    mlp: Mlp
+    The first sum is one addition: float32 has one result.
+    """
+    run = Running(network, path)
+    x = run.started((token + network.positions[len(path)]).astype(np.float32).astype(np.float64))
+    for number, layer in enumerate(network.layers, 1):
+        with inside(f"block {number}", number):
+            x = after_mlp(run, layer, after_heads(run, layer, x))
+    return run, x
+
+
+def cost(network: Network, place: int, words: int) -> float:
+    """Multiplications for so many words at a position."""
+    d, blocks = len(network.readout), len(network.layers)
+    parts = (part for layer in network.layers for head in layer.heads for part in vars(head).values())
+    weights = (weight for layer in network.layers for weight in layer.weights)
+    size = network.readout.size + sum(part.size for part in (*parts, *weights))
+    return float(words * (place + 1) * (2 * size * d + blocks**2 * (place + 1) * d**3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,46 +121,28 @@ TOGETHER = 1 << 24
 
 
 def leads_of(
-    decoder: Decoder, automaton: Automaton, tokens: Mapping[str, list[int]], length: int, budget: Budget
+    network: Network, automaton: Automaton, outputs: Sequence[int], length: int, budget: Budget
 ) -> Iterator[Found]:
-    """The leads on all words up to a length, beginning by beginning."""
-    letters = np.array(tokens["letters"], dtype=np.int64)
-    outputs = np.array(tokens["states"], dtype=np.int64)
-    path: list[list[Offer]] = []
-    for token in tokens["prompt"]:
-        path.append(decoder.after(np.array([token]), path)[1])
-    last = len(path) + length
+    """The leads on all words up to a length, beginning by beginning; ``outputs``: the tokens of states."""
+    letters, d = network.embedding.shape
+    path: list[Passed] = []
+    for token in network.padding:
+        path.append(after(network, token[None], path)[0].made)
+    last, shown = len(path) + length, np.array(outputs, dtype=np.int64)[automaton.shows]
 
-    def walk(word: tuple[int, ...], state: int, path: list[list[Offer]]) -> Iterator[Found]:
-        entries = decoder.d**2 * 2 * len(decoder.blocks) * (len(path) + 1)
-        rows = max(1, TOGETHER // entries)
-        for first in range(0, len(letters), rows):
-            some = np.arange(first, min(first + rows, len(letters)))
-            budget.spend(decoder.cost(len(path), len(some)), "words")
-            stream, offers = decoder.after(letters[some], path)
-            after = automaton.table[state, some]
-            yield Found(word, decoder.leads(stream, outputs[automaton.shows[after]]).min(axis=1))
+    def walk(word: tuple[int, ...], state: int, path: list[Passed]) -> Iterator[Found]:
+        rows = max(1, TOGETHER // (d**2 * 2 * len(network.layers) * (len(path) + 1)))
+        for first in range(0, letters, rows):
+            some = np.arange(first, min(first + rows, letters))
+            budget.spend(cost(network, len(path), len(some)), "words")
+            run, stream = after(network, network.embedding[some], path)
+            states = automaton.table[state, some]
+            yield Found(word, run.lead(logits(run, network, stream), shown[states]).min(axis=1))
             for row, letter in enumerate(some.tolist()):
                 if len(path) + 1 < last:
-                    own = [one_of(offer, row) for offer in offers]
-                    yield from walk((*word, letter), int(after[row]), [*path, own])
+                    yield from walk((*word, letter), int(states[row]), [*path, run.made.word(row)])
 
     yield from walk((), automaton.start, path)
-
-
-def one_of(offer: Offer, row: int) -> Offer:
-    """A single word of several."""
-    here = slice(row, row + 1)
-
-    def cut(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            return part[here]
-        return type(part)(
-            **{name: value if name == "gain" else cut(value) for name, value in vars(part).items()}
-        )
-
-    chosen: Offer = cut(offer)
-    return chosen
 
 
 def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
@@ -238,12 +153,13 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     )
     require(claim.dtype == "float32", f"words are run with bounds in float32; not in {claim.dtype}")
     require(witness is None, "the witness of these rules is null")
-    decoder, tokens = Decoder(net), checked_tokens(net, claim.automaton)
-    longest = len(decoder.positions) - len(tokens["prompt"])
+    tokens = checked_tokens(net, claim.automaton)
+    network = stock_network(net)
+    longest = len(network.positions) - len(tokens["prompt"])
     length = claim.up_to or 0
     require(length <= longest, f"the network has positions for words of at most {longest} letters")
     margin = np.inf
-    for found in leads_of(decoder, claim.automaton, tokens, length, Budget(work or WORK)):
+    for found in leads_of(network, claim.automaton, tokens["states"], length, Budget(work or WORK)):
         least = int(found.leads.argmin())
         margin = min(margin, float(found.leads[least]))
         word = " ".join(claim.letters[letter] for letter in (*found.word, least))

@@ -11,8 +11,7 @@ from krohn.base.strict_json import parse_json, read_json
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
 from krohn.check.files.reader import Automaton
-from krohn.check.transformer.words import Decoder as Checked
-from krohn.check.transformer.words import checked_tokens, stock_net
+from krohn.check.transformer.words import checked_tokens, stock_net, stock_network
 from krohn.errors import InvalidInput
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.vocabulary import Vocabulary
@@ -71,7 +70,7 @@ def stock_of(network: Any, automaton: Semiautomaton, tokens: str | Path | Tokens
 
 def decoder_of_stock(net: Net) -> Decoder:
     """The network as every other part reads it; refuses what is not GPT-2's forward pass."""
-    Checked(net)  # shapes, names, activation
+    stock_network(net)  # shapes, names, activation
     about, tokens = net.configuration, net.configuration["tokens"]
     if about["layer_norm_epsilon"] != LAYER_NORM_EPSILON:
         raise InvalidInput(
