@@ -4,7 +4,7 @@ import base64
 import statistics
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,48 +30,9 @@ MAP = "depth"
 """The experiment whose cells are an automaton and a number of layers."""
 
 
-class Replicate(Protocol):
-    """The part of a record that the view reads."""
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run it belongs to."""
-
-    @property
-    def replicate(self) -> int:
-        """Its number in the run."""
-
-    @property
-    def accuracy(self) -> float:
-        """Its token accuracy."""
-
-    @property
-    def sequences(self) -> int:
-        """Training sequences seen."""
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """Its configuration."""
-
-    @property
-    def metrics(self) -> Mapping[str, Any]:
-        """Its results."""
-
-
-class MapCell(Protocol):
-    """The part of a membership that the view reads."""
-
-    @property
-    def experiment(self) -> str:
-        """The name of the experiment."""
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run that fills the cell."""
-
-    @property
-    def label(self) -> Mapping[str, Any]:
-        """The cell of the table."""
+# Records and memberships of a store, which belong to the lab: nothing here loads it.
+Replicate = Any
+MapCell = Any
 
 
 def results_view(records: Iterable[Replicate], members: Iterable[MapCell]) -> dict[str, Any]:
