@@ -9,7 +9,7 @@ from torch import Tensor
 
 from krohn.lab import random_streams
 from krohn.lab.models.kernels import operations, plain
-from krohn.lab.models.registry import model_config
+from krohn.lab.models.network import model_config
 from krohn.lab.training.adamw import plain_update
 from krohn.lab.training.config import OptimizerConfig
 from krohn.lab.training.muon import Muon

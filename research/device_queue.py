@@ -30,10 +30,9 @@ from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.networks import folder_of
 from krohn.lab.experiments.record import Member, Record
 from krohn.lab.experiments.single_run import work
-from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED, best_of
 from krohn.lab.experiments.sweep import is_done
-from krohn.lab.experiments.text_form import import_text
 
 KEPT = ("networks", "depth", "taught")
 LEAST_SECONDS = 45.0  # for a cell that may be stopped early

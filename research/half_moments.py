@@ -20,8 +20,8 @@ from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes import stability
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import work
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.experiments.summary import mean_and_error
-from krohn.lab.experiments.text_form import parse_text
 from krohn.lab.training.adamw import AdamW
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -25,7 +25,7 @@ import torch
 from krohn.automata.simulation import simulate
 from krohn.check.certificate import read_certificate
 from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
-from krohn.lab.provable.examined import habitual, uniform
+from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import Contexts, contexts, search

@@ -26,8 +26,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import MUON, WHOLE
 from krohn.lab.experiments.recipes.sample import FITTED, specs
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.text_form import import_text
+from krohn.lab.experiments.store import Store, import_text
 
 ROOT = Path(__file__).parents[1]
 VERDICTS = ("AC0", "ACC0", "NC1-complete")

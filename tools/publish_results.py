@@ -16,8 +16,7 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Member, conflict_lines
 from krohn.lab.experiments.reproduction import reproduce
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.text_form import export_text, import_text
+from krohn.lab.experiments.store import Store, export_text, import_text
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -33,9 +33,8 @@ from krohn.lab.experiments.names import EXPERIMENT_NAMES, Scale
 from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
-from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
-from krohn.lab.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")

@@ -19,7 +19,7 @@ from krohn.base import atomic
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, KrohnError
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
 from krohn.lab.training.trained_network import best_replicate

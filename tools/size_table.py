@@ -15,7 +15,7 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.depth_bounds import USUAL, DepthBounds, bounded
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
-from krohn.paper.best import paper_best
+from krohn.paper.bounds import paper_best
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import build_grid, recognise_grid
@@ -31,7 +31,7 @@ depth, as the theorems count. A *block* is a layer of a stock decoder, whose MLP
 export` writes as many blocks. *Passed over* counts better networks that the checker did not accept.
 
 *The paper's best* is what the paper's own lemmas give, composed as well as they allow
-(`krohn.paper.best`): counters, memories, direct, semidirect and wreath products, and Theorems 1, 2 and 3. It
+(`krohn.paper.bounds`): counters, memories, direct, semidirect and wreath products, Theorems 1, 2 and 3. It
 is right in real numbers; no float format is promised. Ours may be deeper where the shallow networks are not
 proved in float32 on words of that length: then a scan is taken, ⌈log₂ T⌉ layers.
 

@@ -18,9 +18,8 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
-from krohn.lab.experiments.text_form import import_text
 
 ROOT = Path(__file__).parents[1]
 COMMON_STEP = 4000

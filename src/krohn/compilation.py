@@ -12,13 +12,12 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, KEYS, RECURRENT, Folder
 from krohn.check.verdict import Budget
 from krohn.construct.compiling import build, candidates, requested
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions
-from krohn.errors import InvalidInput, UnknownName, counted
+from krohn.errors import InvalidInput, UnknownName, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MODEL
 from krohn.proving.proof import refusal

@@ -18,13 +18,12 @@ from krohn.automata.semiautomaton import Semiautomaton, Word, Words
 from krohn.automata.simulation import answer_all, checked_words, states_of_all
 from krohn.automata.small import require_listable, sampled_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.strict_json import short
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
-from krohn.errors import InvalidInput, counted
+from krohn.errors import InvalidInput, counted, plainly
 from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network import storage
@@ -242,7 +241,7 @@ def _trained(paths: list[Path]) -> dict[str, Any]:
     """The data of trained networks for the page, if there are any."""
     if not paths:
         return {}
-    from krohn.lab.experiments.text_form import parse_text
+    from krohn.lab.experiments.store import parse_text
 
     files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     parsed = [parse_text(file) for file in files]

@@ -14,8 +14,8 @@ from krohn.algebra.analysis_report import holonomy_levels
 from krohn.cli.app import run
 from krohn.cli.train_settings import number_or_none
 from krohn.errors import InvalidInput
-from krohn.lab.experiments.printed_table import columns_of, depth_table
 from krohn.lab.experiments.reproduction import split_names
+from krohn.lab.experiments.summary import columns_of, depth_table
 from krohn.lab.training.settings import SETTINGS, typed_settings, without_effect, written_down
 from krohn.paper.barrington_report import parse_assignment
 

@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 import krohn
 from krohn.cli.app import run
 from krohn.explorer.trained_results import SHOWN, results_view
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import parse_text
 
 RESULTS = Path(__file__).parents[2] / "results"
 

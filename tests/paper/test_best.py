@@ -3,7 +3,7 @@
 import pytest
 
 from krohn.automata.zoo import parse_spec
-from krohn.paper.best import paper_best
+from krohn.paper.bounds import paper_best
 
 BEST = {
     "C2": ("lemma on counters or memories", 1, 1, 3),

@@ -111,7 +111,7 @@ ELSEWHERE = {
     "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
     "paper.lemmas.validated": "the same",
     "lowering.attention_gadgets.lower_end_write": "no automaton of the zoo needs it: below",
-    "lowering.stages.in_blocks": "makes what is shown to the checker: below",
+    "lowering.assembly.in_blocks": "makes what is shown to the checker: below",
     "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",
     "paper.group_products.semidirect_product": "the same: test_group_products",
     "paper.barrington.barrington": "makes words, no weights: test_barrington",
@@ -162,7 +162,7 @@ def test_a_bug_in_the_end_of_a_word_is_caught() -> None:
 
 def test_a_bug_in_what_is_proposed_leaves_nothing_that_is_accepted() -> None:
     assert krohn.compile("D6", 7).proved == "float32"
-    with planted(gadgets()["lowering.stages.in_blocks"]):
+    with planted(gadgets()["lowering.assembly.in_blocks"]):
         network = krohn.compile("D6", 7)
     assert network.proved is None
     assert network.passed_over

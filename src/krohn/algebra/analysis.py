@@ -17,9 +17,8 @@ from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.notebook import html_table
-from krohn.errors import InvalidInput, LimitExceeded, counted
+from krohn.errors import InvalidInput, LimitExceeded, counted, plainly
 
 # The verdict in words: which class the word problem is in, and the group that decides it.
 

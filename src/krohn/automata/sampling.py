@@ -19,9 +19,8 @@ import numpy.typing as npt
 from krohn.automata.distributions import LetterSource, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.notebook import frame
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded, plainly
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame

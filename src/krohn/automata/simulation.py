@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, Words, letter_type, word_array
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, plainly
 
 # Words are run in groups whose letters and states stay in the processor's cache.
 _GROUP = 8_192

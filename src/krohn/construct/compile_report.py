@@ -15,7 +15,7 @@ from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import HeadMeaning, Layer
-from krohn.paper.best import PaperSize, paper_best
+from krohn.paper.bounds import PaperSize, paper_best
 
 WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""

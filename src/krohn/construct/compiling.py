@@ -13,7 +13,6 @@ from typing import Unpack
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.budget import Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.base.plugins import Plugins, instance_of
@@ -23,8 +22,7 @@ from krohn.construct.features.source import (
     proposals_without_search,
     two_layer_proposals,
 )
-from krohn.construct.lowering.assembly import longest, lower, precision_faults
-from krohn.construct.lowering.stages import in_blocks
+from krohn.construct.lowering.assembly import in_blocks, longest, lower, precision_faults
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import (
     Objective,
@@ -35,7 +33,7 @@ from krohn.construct.request import (
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
-from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Modulo, Table
 from krohn.network.program import Program

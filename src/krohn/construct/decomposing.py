@@ -1,7 +1,6 @@
 """``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained."""
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.budget import Budget
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
@@ -11,7 +10,7 @@ from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.construct.request import DEFAULT_EFFORT, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import InvalidInput, Unsupported, plainly
 from krohn.network.transformer import Mask
 
 

@@ -9,7 +9,7 @@ from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
-from krohn.construct.lowering.stages import in_blocks
+from krohn.construct.lowering.assembly import in_blocks
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
 from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_witness

@@ -8,14 +8,13 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.arguments import plainly
 from krohn.base.atomic import json_bytes
 from krohn.base.folder import EXPORT, TRAINED, Folder
 from krohn.base.nearest_float import at_least
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.strict_json import read_json, short
 from krohn.check.verdict import Verdict
-from krohn.errors import InvalidInput, UnknownName, Unsupported
+from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, ModelCard
 from krohn.exporting.from_compiled import (

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.base.atomic import json_bytes
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
-from krohn.network.gpt2.vocabulary import tokenizer_files
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file, tokenizer_files
 
 LOADING = """```python
 import json

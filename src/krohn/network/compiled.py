@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
-from krohn.base.arguments import plainly
 from krohn.base.extras import missing
 from krohn.base.notebook import html_table
-from krohn.errors import InvalidInput, counted
+from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program

@@ -10,14 +10,13 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.arguments import plainly
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.bounded import shown
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
 from krohn.check.rules import unanswered
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import float_name
 from krohn.proving.compiled import arithmetic, recheck_net

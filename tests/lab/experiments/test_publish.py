@@ -8,8 +8,7 @@ import pytest
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Member
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import Store, parse_text
 from lab.experiments.made_up_records import record
 
 SCRIPT = Path(__file__).parents[3] / "tools" / "publish_results.py"

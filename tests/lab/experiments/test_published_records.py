@@ -15,7 +15,7 @@ import pytest
 from krohn.cli.app import COMMANDS
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import PARTS, TEST_WORDS, digest_of
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.training.config import RunConfig
 
 ROOT = Path(__file__).parents[3]

@@ -18,7 +18,7 @@ from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes import depth, generalization, incomplete, indirect
 from krohn.lab.experiments.recipes.depth import solved_letters
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.tasks.batches import Task, task_reasons

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.text_form import export_text, import_text
+from krohn.lab.experiments.store import Store, export_text, import_text
 from lab.experiments.made_up_records import member, record
 
 ROWS = [record("b", 1), record("a", 0), record("b", 0, environment={"torch": "2.11", "device": "H200"})]

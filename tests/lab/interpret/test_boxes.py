@@ -19,7 +19,7 @@ from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
 from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
-from krohn.lab.provable.examined import habitual, uniform
+from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened

@@ -21,7 +21,7 @@ from krohn.lab.cards import card_files
 from krohn.lab.cards.card import conflict, estimate, theorem
 from krohn.lab.cards.harness import Effort, Trained, made, trained
 from krohn.lab.cards.layers import find_layer
-from krohn.lab.models.registry import kinds
+from krohn.lab.models.network import kinds
 from krohn.recurrent.verdicts import verdicts
 
 ROOT = Path(__file__).parents[3]

@@ -22,16 +22,19 @@ from krohn.lab.interpret.extraction import (
     first_mistake,
 )
 from krohn.lab.provable.code_training import code_boxes, embedding_of, quotients, shortfall
-from krohn.lab.provable.exact import ExactCount, count, walk, ways_of
-from krohn.lab.provable.examined import (
+from krohn.lab.provable.exact import (
     HABITUAL,
+    ExactCount,
     Examined,
     SampledWords,
+    count,
     examine_run,
     habitual,
     legal,
     sampled,
     uniform,
+    walk,
+    ways_of,
 )
 from krohn.lab.provable.provable_run import provable_reasons
 from krohn.lab.training.config import RunConfig, TaskConfig, model_config

@@ -8,8 +8,7 @@ import pytest
 
 from krohn.automata.simulation import simulate
 from krohn.lab.provable import exact
-from krohn.lab.provable.exact import count, longest
-from krohn.lab.provable.examined import words_of_training
+from krohn.lab.provable.exact import count, longest, words_of_training
 from krohn.lab.training.trained_network import read_run
 
 KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible"]

@@ -15,7 +15,7 @@ from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run
 from krohn.lab.provable.box_loss import FineTuned, Goal, cell_of
 from krohn.lab.provable.code_training import GATES, CodeLoss, code_of
-from krohn.lab.provable.examined import habitual, uniform
+from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.provable_run import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run

@@ -8,8 +8,7 @@ from krohn.lab import random_streams
 from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import plain
-from krohn.lab.models.network import Noise
-from krohn.lab.models.registry import model_config
+from krohn.lab.models.network import Noise, model_config
 
 
 def naive_attention(q: list, k: list, v: list, slope: float) -> list:

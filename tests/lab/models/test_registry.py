@@ -15,10 +15,8 @@ import pytest
 from every import every
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, UnknownName
-from krohn.lab.models import registry
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.models.network import ModelConfig
-from krohn.lab.models.registry import architecture, kinds, model_config, register
+from krohn.lab.models.network import ARCHITECTURES, ModelConfig, architecture, kinds, model_config, register
 
 SECTION = (Path(__file__).parents[3] / "docs" / "own-architecture.md").read_text(encoding="utf-8")
 
@@ -38,7 +36,7 @@ class WideConfig(LstmConfig):
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
     yield
-    registry.ARCHITECTURES.forget()
+    ARCHITECTURES.forget()
 
 
 def install(folder: Path, entry: str, module: str, source: str) -> None:
@@ -163,7 +161,7 @@ def test_a_package_that_does_not_load_is_one_line_and_only_if_it_is_asked_for(
     install(tmp_path, "broken = broken_net:Config", "broken_net", "raise RuntimeError('no luck')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    registry.ARCHITECTURES.forget()  # as a new process would: what is installed is looked up again
+    ARCHITECTURES.forget()  # as a new process would: what is installed is looked up again
     assert run([*TRAIN, "--model", "broken"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: an architecture 'broken' must load from broken_net:Config")
@@ -182,6 +180,6 @@ def test_options_of_an_installed_architecture_are_its_fields(
 ) -> None:
     install_documented(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry.ARCHITECTURES.forget()
+    ARCHITECTURES.forget()
     assert run(["train", "Grid4", "--model", "rnn", "--option", "depth=2"]) == 2
     assert "options of rnn must be among width; got depth" in capsys.readouterr().err

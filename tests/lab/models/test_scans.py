@@ -6,7 +6,7 @@ from torch import Tensor
 
 from krohn.lab.models.kernels.delta_scan import chunked, rank_one_scan
 from krohn.lab.models.kernels.linear_scan import linear_scan
-from krohn.lab.models.registry import model_config
+from krohn.lab.models.network import model_config
 from krohn.lab.random_streams import replicate_keys
 
 

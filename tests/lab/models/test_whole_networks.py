@@ -12,8 +12,16 @@ from krohn.lab import random_streams
 from krohn.lab.models import position_encodings, stock
 from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.kernels import operations, plain
-from krohn.lab.models.network import ModelConfig, Network, Parameter, ParameterLayout, Weights, padded
-from krohn.lab.models.registry import kinds, model_config
+from krohn.lab.models.network import (
+    ModelConfig,
+    Network,
+    Parameter,
+    ParameterLayout,
+    Weights,
+    kinds,
+    model_config,
+    padded,
+)
 from lab.models.naive_networks import naive_gpt, naive_stack
 
 VOCABULARY, CLASSES = 3, 4

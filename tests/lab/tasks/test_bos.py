@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.models.registry import model_config
+from krohn.lab.models.network import model_config
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig

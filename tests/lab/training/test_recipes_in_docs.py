@@ -6,7 +6,7 @@ from pathlib import Path
 from krohn.cli import train
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.text_form import parse_text
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.training import typed_run
 from krohn.lab.training.config import RunConfig
 

@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from krohn.errors import InvalidInput, MissingDependency, UnknownName
 from krohn.lab import random_streams
 from krohn.lab.cards.harness import RAISED, Factory
-from krohn.lab.models.network import ModelConfig, Network
-from krohn.lab.models.registry import architecture, kinds, model_config
+from krohn.lab.models.network import ModelConfig, Network, architecture, kinds, model_config
 from krohn.lab.training.field_types import Misfit, annotations, parsed
 
 LONGEST = 100_000

@@ -10,12 +10,11 @@ from krohn.errors import counted
 from krohn.lab.experiments.all_experiments import experiment as find
 from krohn.lab.experiments.experiment import ResultCell, Row, Selection, cells_of
 from krohn.lab.experiments.names import Scale, parse_scale
-from krohn.lab.experiments.printed_table import columns_of, markdown
 from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
-from krohn.lab.experiments.summary import remarks_on
+from krohn.lab.experiments.summary import columns_of, markdown, remarks_on
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
 from krohn.lab.figures.style import save
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from krohn.base.notebook import Rows, table
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.lab.experiments.record import Conflict, Member, conflict_lines
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.text_form import export_text, import_text, parse_text
+from krohn.lab.experiments.store import Store, export_text, import_text, parse_text
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame

@@ -1,4 +1,4 @@
-"""Summary statistics over replicates: the columns common to all tables."""
+"""Summary statistics over replicates, the columns common to all tables, and how tables are printed."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -7,6 +7,7 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import ResultCell, Row
 from krohn.lab.experiments.record import Record
+from krohn.lab.figures.charts import percent
 from krohn.lab.interpret.findings import wilson
 
 SOLVED = 0.99  # token accuracy: the paper's threshold
@@ -118,3 +119,83 @@ def mean_series(cell: ResultCell, evaluation: str) -> tuple[list[float], list[fl
     places, rows = series_at(cell, evaluation)
     pairs = [mean_and_error([row[index] for row in rows]) for index in range(len(places))]
     return places, [mean for mean, _ in pairs], [error for _, error in pairs]
+
+
+# What ``krohn reproduce`` prints: the table of an experiment for a terminal and as Markdown.
+
+
+# Columns that machines read from --json but that would make a table too wide for a terminal.
+_HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
+_HIDDEN |= {"reach", "reached_low", "reached_high"}  # shown in the column of those that reached 99%
+
+
+def columns_of(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Header and cells as people read them."""
+    names = dict.fromkeys(column for row in rows for column in row)
+    lengths = {row.get("length") for row in rows}  # named in the caption if there is one
+    shown = {"length"} if len(lengths) > 1 else set()
+    columns = [column for column in names if column not in _HIDDEN - shown]
+    cells = [[cell_text(column, row) for column in columns] for row in rows]
+    return ["reach 99%" if column == "reached" else column.replace("_", " ") for column in columns], cells
+
+
+def markdown(rows: list[dict[str, Any]], caption: str) -> str:
+    """The table for a README, with its caption; tasks by depth where the experiment has depths."""
+    if not rows:
+        return caption
+    deep = all("depth" in row for row in rows)
+    header, cells = depth_table(rows) if deep else columns_of(rows)
+    lines: list[list[object]] = [[*header], ["---"] * len(header), *cells]
+    text = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    remarks = [caption]
+    if deep:
+        remarks.append(
+            "letters / words of the test set that the best replicate has right, per cent, bold from 99 "
+            f"(replicates that reach 99 / replicates; 95% intervals: {_intervals(rows)})"
+        )
+    return "\n".join([*text, "", "; ".join([*remarks, *remarks_on(rows)])])
+
+
+def _intervals(rows: list[dict[str, Any]]) -> str:
+    """For example ``0/6 0–39%, 1/6 3–56%``: the intervals of the shares in the table."""
+    shares = {(row["replicates"], row["reached"]): row for row in rows}
+    return ", ".join(
+        f"{reached}/{count} {100 * row['reached_low']:.0f}–{100 * row['reached_high']:.0f}%"
+        for (count, reached), row in sorted(shares.items())
+    )
+
+
+def depth_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
+    """Header and cells of the depth map: a row for each task, a column for each depth."""
+    depths = sorted({row["depth"] for row in rows})
+    tasks: dict[str, dict[int, str]] = {}
+    for row in rows:
+        best = percent(row["max_accuracy"])
+        shown = f"**{best}**" if row["max_accuracy"] >= 0.99 else best
+        if row["word_accuracy"] is not None:
+            shown += f" / {percent(row['word_accuracy'])}"
+        share = f"({row['reached']}/{row['replicates']})"
+        name = f"{row['task']}, {row['sheet']}" if "sheet" in row else row["task"]
+        tasks.setdefault(name, {})[row["depth"]] = f"{shown} {share}{marks_of(row)}"
+    cells: list[list[object]] = [
+        [task, *(of.get(depth, "") for depth in depths)] for task, of in tasks.items()
+    ]
+    return ["task", *(f"L = {depth}" for depth in depths)], cells
+
+
+def cell_text(column: str, row: dict[str, Any]) -> object:
+    """One cell as people read it."""
+    value = row.get(column, "")
+    if column == "reached":
+        return success_text(row)
+    if value is None:
+        return ""
+    if column == "words_read":
+        return f"{value:,}"
+    if column == "sequences":
+        return f"{value:,}{marks_of(row)}"
+    if column in ("median_accuracy", "mean_accuracy") and row.get("halved"):
+        return ""  # not informative for replicates given up at different times
+    if isinstance(value, float) and ("accuracy" in column or "_at_" in column or column == "paper"):
+        return f"{100 * value:.2f}%"
+    return value

@@ -17,8 +17,10 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.models.network import StackedDecoder
+from krohn.lab.tasks.batches import feasible_letters
 from krohn.lab.training.trained_network import TrainedNetwork
 from krohn.proving.outcome import Counterexample
+from krohn.proving.word_search import clopper_pearson, first_wrong
 
 LEAVES = {"cpu": 1 << 10, "cuda": 1 << 15}
 """Prefixes read at once: bounds what the caches hold."""
@@ -221,3 +223,158 @@ def ways_of(automaton: Semiautomaton, allowed: Allowed, length: int) -> list[lis
             ]
         )
     return ways
+
+
+# A trained run compared with an automaton: all words up to a length, and samples of longer ones.
+#
+# Samples are uniform and repetitive words: networks that get all uniform words right fail on words that
+# repeat a letter.
+
+
+Words = npt.NDArray[np.int64]
+Forward = Callable[[Words], Words]
+
+UNIFORM, HABITUAL = 2000, 256
+CONFIDENCE = 0.95
+STICKINESS = (0.5, 0.9, 0.97)
+"""Chances that a letter, or a step of an alternation, is repeated."""
+
+
+@dataclass(frozen=True)
+class SampledWords:
+    """``right`` of ``words`` words of ``length`` were answered right at every letter."""
+
+    length: int
+    words: int
+    right: int
+    wrong: Counterexample | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the interval encloses the true share of right words."""
+        low, high = clopper_pearson(self.right, self.words, CONFIDENCE)
+        return {
+            "length": self.length,
+            "words": self.words,
+            "right": self.right,
+            "low": low,
+            "high": high,
+            "confidence": CONFIDENCE,
+        }
+
+
+def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
+    """Runs the words; keeps the one with the earliest error."""
+    result, wrong = first_wrong(forward, automaton, words)
+    return SampledWords(words.shape[1], len(words), len(words) - wrong, result)
+
+
+def uniform(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
+    """Letters drawn independently."""
+    return np.random.default_rng(seed).integers(automaton.num_letters, size=(UNIFORM, length))
+
+
+def habitual(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
+    """Repetitive words: one letter throughout, alternations of two, letters that often repeat."""
+    letters, rng = automaton.num_letters, np.random.default_rng(seed)
+    pairs = [(a, b) for a in range(letters) for b in range(letters)][: HABITUAL // 2]
+    words = np.empty((HABITUAL, length), dtype=np.int64)
+    place = np.arange(length)
+    for row, pair in enumerate(pairs):
+        words[row] = np.array(pair)[place % 2]
+    for row in range(len(pairs), HABITUAL):
+        sticky, period = STICKINESS[row % len(STICKINESS)], 1 + row % 4
+        words[row] = rng.integers(letters, size=length)
+        for at in range(period, length):
+            if rng.random() < sticky:
+                words[row, at] = words[row, at - period]
+    return words
+
+
+def legal(automaton: Semiautomaton, words: Words, allowed: npt.NDArray[np.bool_], seed: int = 0) -> Words:
+    """The words with every letter that is not allowed in its state replaced by one that is."""
+    rng, result = np.random.default_rng(seed), words.copy()
+    state = np.full(len(words), automaton.start)
+    for at in range(words.shape[1]):
+        other = np.where(allowed[state], rng.random((len(words), automaton.num_letters)), -1).argmax(1)
+        result[:, at] = np.where(allowed[state, result[:, at]], result[:, at], other)
+        state = automaton.table[state, result[:, at]]
+    return result
+
+
+RECURRENT = ("lstm", "gru")
+LONG = 300
+"""Letters of sampled words on networks that carry a state: errors grow slowly there."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """The results of running words.
+
+    Attributes:
+        exact: on all words of the largest length that the effort allows.
+        legal: the same on the training distribution's support, where that avoids a sink.
+        sample: random words of the training length.
+        habits: repetitive and alternating words; long ones on recurrent networks.
+    """
+
+    exact: ExactCount
+    legal: ExactCount | None
+    sample: SampledWords
+    habits: SampledWords
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """The shortest wrong word that is known, from running all short words or from the samples."""
+        result = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
+        return min((one for one in result if one is not None), key=lambda one: len(one.word), default=None)
+
+    @property
+    def right_in_training(self) -> bool:
+        """Whether no wrong word was found in the support of the training distribution, samples included."""
+        short = self.exact if self.legal is None else self.legal
+        return short.wrong == 0 and self.sample.wrong is None and self.habits.wrong is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "exact": self.exact.to_json(),
+            "exact_in_training": None if self.legal is None else self.legal.to_json(),
+            "sample": self.sample.to_json(),
+            "habits": self.habits.to_json(),
+        }
+
+
+def examine_run(
+    trained: TrainedNetwork, automaton: Semiautomaton, length: int | None = None, effort: float = 1.0
+) -> Examined:
+    """Runs all words of the largest length up to ``length`` that the effort allows, and samples."""
+    asked = length or trained.length
+    reach = longest(trained, asked, effort)
+    may = words_of_training(trained)
+    recurrent = kind_of(trained) in RECURRENT
+    far = max(asked, LONG) if recurrent and length is None else asked
+    random, repeating = uniform(automaton, asked), habitual(automaton, far)
+    if may is not None:
+        random, repeating = (legal(automaton, words, may) for words in (random, repeating))
+    return Examined(
+        count(trained, automaton, reach),
+        None if may is None else count(trained, automaton, reach, may),
+        sampled(trained.forward, automaton, random),
+        sampled(trained.forward, automaton, repeating),
+    )
+
+
+def kind_of(trained: TrainedNetwork) -> str:
+    """The name of the network's architecture."""
+    config = getattr(trained.network, "config", None)
+    return str(getattr(config, "kind", ""))
+
+
+def words_of_training(trained: TrainedNetwork) -> Allowed | None:
+    """The letters that training draws in each state, if it avoids a sink; none if it draws all."""
+    if not trained.task.distribution.follows_state:
+        return None
+    allowed = np.zeros(trained.automaton.table.shape, dtype=bool)
+    for state, letters in enumerate(feasible_letters(trained.automaton)):
+        allowed[state, letters] = True
+    return allowed

@@ -27,7 +27,7 @@ from krohn.errors import Unsupported
 from krohn.lab import random_streams
 from krohn.lab.provable.box_loss import IMAGES, FineTuned, Goal, Weights, cell_of, memory_gate, worst_leads
 from krohn.lab.provable.code_training import code_of, learn_code
-from krohn.lab.provable.examined import habitual, kind_of, legal, uniform
+from krohn.lab.provable.exact import habitual, kind_of, legal, uniform
 from krohn.lab.provable.trained import EARLIER_NAME, NAME, BoxProof, certificate_of, save_certificate
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights

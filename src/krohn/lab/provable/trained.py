@@ -33,7 +33,7 @@ from krohn.check.recurrent.rules import allowed_of
 from krohn.check.rules import check_certificate, fitting_rules
 from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.lab.provable.examined import Examined, examine_run, kind_of, words_of_training
+from krohn.lab.provable.exact import Examined, examine_run, kind_of, words_of_training
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.proving.checks import Check

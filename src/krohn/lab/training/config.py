@@ -12,8 +12,7 @@ from krohn.automata.zoo import AutomatonLike, true_name
 from krohn.base.strict_json import parse_json
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.network import ModelConfig
-from krohn.lab.models.registry import architecture, model_config
+from krohn.lab.models.network import ModelConfig, architecture, model_config
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
 from krohn.lab.training.sections import (

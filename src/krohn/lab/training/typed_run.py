@@ -125,7 +125,7 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The architecture's options given by --option NAME=VALUE."""
-    from krohn.lab.models.registry import architecture
+    from krohn.lab.models.network import architecture
     from krohn.lab.training.field_types import Misfit, annotations, parsed
 
     model: dict[str, Any] = {}

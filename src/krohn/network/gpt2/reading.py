@@ -11,9 +11,8 @@ from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
 from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
 from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
-from krohn.network.gpt2.vocabulary import Vocabulary
 
 ACTIVATIONS = ("relu", "gelu_new")
 

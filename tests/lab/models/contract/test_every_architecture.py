@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from krohn.lab.models.contract import CLASSES, LAWS, VOCABULARY, broken_laws
-from krohn.lab.models.network import ModelConfig, Network
-from krohn.lab.models.registry import kinds, model_config
+from krohn.lab.models.network import ModelConfig, Network, kinds, model_config
 from krohn.lab.training.config import RunConfig, TaskConfig
 
 # Small sizes for speed; an architecture that is not named here is tested at its default size.

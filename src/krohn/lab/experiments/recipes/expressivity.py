@@ -12,8 +12,7 @@ from krohn.lab.experiments.summary import mean_series, series_at, summary
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyByLength
-from krohn.lab.models.network import ModelConfig
-from krohn.lab.models.registry import model_config
+from krohn.lab.models.network import ModelConfig, model_config
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.recurrent.capability import capability
 
