@@ -26,7 +26,6 @@ from two_optimisers import table as optimisers
 
 import krohn
 from krohn.cli.reproduce import command as reproduce
-from krohn.explorer.plain_words import head_words, register_words
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Row, cells_of
 from krohn.lab.experiments.names import EXPERIMENT_NAMES, Scale
@@ -35,6 +34,7 @@ from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
+from krohn.network.plain_words import head_words, register_words
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")

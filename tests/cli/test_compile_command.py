@@ -65,7 +65,7 @@ def test_the_text_shows_built_paper_proof_and_what_heads_do(capsys: pytest.Captu
     for part in (
         "the paper's best (lemmas on groups)",
         "blocks of GPT-2",
-        "prefix sum of",
+        "counts how often toggle has come",
         "proved: right on",
     ):
         assert part in text
@@ -73,7 +73,7 @@ def test_the_text_shows_built_paper_proof_and_what_heads_do(capsys: pytest.Captu
 
 def test_heads_that_differ_in_numbers_only_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compile", "Grid9", "--length", "20"]) == 0
-    assert "8 × latest unclamped place where class = class -1…8 mod 9" in capsys.readouterr().out
+    assert "8 × finds the last time it stood 1…8 below this, on the circle" in capsys.readouterr().out
 
 
 def test_hidden_layers_are_counted_honestly(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 import krohn
 from krohn.cli.app import run
 from krohn.network.meaning import meaning
+from krohn.network.plain_words import register_words
 from krohn.network.program import interpret_registers
 from krohn.network.storage import save
 from krohn.network.word_view import view_word
@@ -111,7 +112,11 @@ def test_the_command_prints_tables_that_fit_a_terminal(
 ) -> None:
     assert run(["explain", str(folder / "d6")]) == 0
     text = capsys.readouterr().out
-    assert "head 1    prefix sum of level 0 section 1 step mod 2; attends to every position" in text
+    assert "head 1    counts how often toggle has come; attends to every position" in text
+    assert "map       how often toggle has come, mod 2\n" in text
+    about = krohn.load(folder / "d6").view()
+    described = {entry["name"]: entry["words"] for entry in about.to_json()["registers"]}
+    assert described == register_words(krohn.load(folder / "d6"))  # as the page says
     assert "toggle 1, drive 0" in text
     assert run(["explain", str(folder / "d6"), *["toggle", "drive"] * 4]) == 0
     table = capsys.readouterr().out

@@ -14,7 +14,8 @@ from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import HeadMeaning, Layer
+from krohn.network.plain_words import head_words
+from krohn.network.transformer import Layer
 from krohn.paper.bounds import PaperSize, paper_best
 
 WIDTH = 90
@@ -136,18 +137,21 @@ def _proof(network: CompiledNetwork) -> str:
     return f"proved: no, it is {asked}; krohn verify says more"
 
 
-def _numbered(network: CompiledNetwork) -> Iterator[tuple[int, tuple[HeadMeaning, ...], Layer]]:
-    """Layers as the theorems count them; a block that goes on with the MLP of the one before has number 0."""
+def _numbered(network: CompiledNetwork) -> Iterator[tuple[int, list[str], Layer]]:
+    """Layers as the theorems count them, what their heads do, and their matrices.
+
+    A block that goes on with the MLP of the one before has number 0.
+    """
     count = 0
-    for heads, block in zip(network.layout.heads, network.transformer.layers, strict=True):
+    for heads, block in zip(head_words(network), network.transformer.layers, strict=True):
         begins = bool(heads) or count == 0
         count += begins
         yield count if begins else 0, heads, block
 
 
-def _per_head(layer: tuple[HeadMeaning, ...]) -> str:
+def _per_head(layer: list[str]) -> str:
     """All heads of a layer on one line; heads that differ only in numbers are merged, with the range."""
-    runs = groupby((head.text for head in layer), key=lambda text: DIGITS.sub("#", text))
+    runs = groupby(layer, key=lambda text: DIGITS.sub("#", text))
     return shortened("; ".join(merged_texts(list(texts)) for _, texts in runs) or "none")
 
 

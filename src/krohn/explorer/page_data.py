@@ -22,8 +22,8 @@ from krohn.base.atomic import check_output, write_text
 from krohn.compilation import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
-from krohn.explorer.plain_words import about, head_words, register_words
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.plain_words import about, head_words, register_words
 from krohn.network.storage import tensors_of
 from krohn.paper.bounds import paper_best
 from krohn.proving.outcome import Verification

@@ -250,6 +250,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(counted(number, noun) for number, noun in numbers)
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
     yield "registers that tokens and positions bring"
+    words = {entry["name"]: entry.get("words", entry["name"]) for entry in about["registers"]}
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
             yield from item_lines(entry["name"], _values(entry))
@@ -257,10 +258,13 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
         yield f"\nlayer {layer}"
         for head in about["heads"]:
             if head["layer"] == layer:
-                yield from item_lines(f"head {head['head']}", f"{head['text']}; attends to {head['attends']}")
+                yield from item_lines(
+                    f"head {head['head']}", f"{head['words']}; attends to {head['attends']}"
+                )
         for change in about["maps"]:
             if change["layer"] == layer:
-                yield from item_lines("map", change["text"] + _rows(change))
+                yield from item_lines("map", "; ".join(words[name] for name in change["writes"]))
+                yield from item_lines("", change["text"] + _rows(change))
     readout = about["readout"]
     if readout is not None:
         yield "\noutput"
@@ -272,7 +276,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
 def _values(entry: dict[str, Any]) -> str:
     if entry["kind"] is None:
         return ""
-    text = f"{entry['low']} to {entry['high']}"
+    text = f"{entry['words']}, {entry['low']} to {entry['high']}"
     letters = [f"{name} {value}" for name, value in entry.get("letters", {}).items()]
     if "cycle" in entry:
         early, cycle = (" ".join(first_items(list(map(str, entry[part])))) for part in ("early", "cycle"))

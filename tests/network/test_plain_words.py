@@ -10,7 +10,7 @@ from small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 
 import krohn
 from krohn.explorer.page_data import small_text
-from krohn.explorer.plain_words import about, head_words, register_words
+from krohn.network.plain_words import about, head_words, register_words
 
 LENGTH = 12
 ZOO = [
