@@ -17,6 +17,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.files.reader import Automaton, Head, Layer, Network
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.proving.claims import Question
 from krohn.proving.compiled import verify_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table
 from krohn.proving.proof import checkable
@@ -47,7 +48,7 @@ def honest(name: str, method: str, length: int, dtype: str) -> Subject | None:
         # A scan is proved below, once; the others are the default's networks, which its proof chooses.
         scan = method in ("scan", "wide")
         network = krohn.compile(name, length=length, method=method, dtype=dtype, unproved=scan)
-        proof = verify_compiled(network, dtype, second_opinion=False, largest=False, lowers_again=True)
+        proof = verify_compiled(network, Question(dtype, second_opinion=False), lowers_again=True)
     except KrohnError:
         return None
     return (*checkable(network.transformer, network.automaton), proof.witness) if proof.certified else None

@@ -17,6 +17,7 @@ from krohn.automata.simulation import simulate
 from krohn.check.transformer.checker import check
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Transformer
+from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, verify_compiled
 from krohn.proving.proof import attempt, checkable
 from krohn.proving.word_search import all_words
@@ -36,7 +37,7 @@ BASES = {
 def base(kind: str) -> tuple[CompiledNetwork, dict]:
     name, method = BASES[kind]
     network = krohn.compile(name, length=LENGTH, method=method, dtype=DTYPE)
-    proof = verify_compiled(network, DTYPE, second_opinion=False, largest=False, lowers_again=True)
+    proof = verify_compiled(network, Question(DTYPE, second_opinion=False), lowers_again=True)
     assert proof.certified
     return network, proof.witness
 

@@ -27,6 +27,7 @@ from krohn.check.transformer.checker import check
 from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Mlp, Transformer
+from krohn.proving.claims import Question
 from krohn.proving.compiled import verify_compiled
 from krohn.proving.proof import checkable
 from krohn.proving.word_search import all_words
@@ -38,7 +39,7 @@ Matrix = npt.NDArray[np.float64]
 @cache
 def honest(name: str, length: int, method: str, dtype: str) -> tuple[CompiledNetwork, Witness]:
     network = krohn.compile(name, length=length, method=method, dtype=dtype)
-    proof = verify_compiled(network, dtype, second_opinion=False, largest=False)
+    proof = verify_compiled(network, Question(dtype, second_opinion=False))
     assert proof.certified
     assert proof.witness["kind"] == "scan"
     return network, proof.witness

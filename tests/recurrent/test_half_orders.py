@@ -15,6 +15,7 @@ from krohn.check.recurrent.cells import GruCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate
 from krohn.lab.models.architectures import diagonal
+from krohn.proving.claims import Question
 from krohn.proving.recurrent import close, net_of, verify_recurrent
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from recurrent.judge import gated_logits, right, stack_logits
@@ -137,7 +138,7 @@ def test_a_claim_in_a_half_type_says_where_memories_are_kept(monkeypatch: pytest
     assert right(stack_logits(cell, word[:2], "bfloat16"), FLIPFLOP, word[:2])
     assert not right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
     network = RecurrentNetwork(cell, FLIPFLOP)
-    certificate = verify_recurrent(network, "bfloat16").certificate
+    certificate = verify_recurrent(network, Question("bfloat16")).certificate
     assert certificate is not None
     assert "memory" in certificate.claim.assumptions
     less = tuple(name for name in certificate.claim.assumptions if name != "memory")

@@ -1,6 +1,6 @@
-"""What is claimed about a network, in one place for networks of every kind."""
+"""What is asked and what is claimed about a network, in one place for networks of every kind."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,36 @@ from krohn.check.claim import ANY, Claim
 from krohn.check.files.net import Net
 from krohn.check.files.reader import Automaton
 from krohn.check.rules import RULES
+
+
+@dataclass(frozen=True)
+class Question:
+    """The question about a network of any kind.
+
+    Attributes:
+        dtype: the float format; by default float64 for compiled networks, for exports the one that
+            config.json names, and float32 for others.
+        length: the longest words; by default as long as the network was built for, or of every length.
+        automaton: the automaton to verify against; by default the one that the files name.
+        renamed: allow its names of states and letters to differ from the network's.
+        chunks: whether the chunked form of a recurrent network must be proved, too.
+        second_opinion: also run all short words, independently of the proof.
+        largest: if the proof fails, find the largest length that is proved; this may take minutes.
+        effort: for a trained network: how many words to run.
+        device: the torch device for a trained network.
+        tokens: of letters and states, for a network that krohn did not write.
+    """
+
+    dtype: str | None = None
+    length: int | None = None
+    automaton: Semiautomaton | None = None
+    renamed: bool = False
+    chunks: bool = False
+    second_opinion: bool = True
+    largest: bool = False
+    effort: float = 1.0
+    device: str = "cpu"
+    tokens: Any = None
 
 
 def checkable_table(automaton: Semiautomaton) -> Automaton:

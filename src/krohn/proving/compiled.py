@@ -21,7 +21,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refuted, place
-from krohn.proving.claims import checkable_table, claim_about
+from krohn.proving.claims import Question, checkable_table, claim_about
 from krohn.proving.description import check_hints
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Verification
@@ -42,59 +42,24 @@ def arithmetic(name: str) -> str:
 
 
 def verify_compiled(
-    compiled: CompiledNetwork,
-    dtype: str = "float64",
-    length: int | None = None,
-    *,
-    automaton: Semiautomaton | None = None,
-    renamed: bool = False,
-    second_opinion: bool = True,
-    largest: bool = False,
-    lowers_again: bool = False,
+    compiled: CompiledNetwork, question: Question, *, lowers_again: bool = False
 ) -> Verification:
-    """Decides from the weights whether the network is right on every word of length ≤ ``length``.
+    """Decides from the weights whether the network is right on every word that was asked for.
 
-    Args:
-        compiled: the network.
-        dtype: the arithmetic: float64, float32, bfloat16 or float16.
-        length: at most the length it was built for, which is the default.
-        automaton: the intended automaton; by default the one that the file claims.
-        renamed: allow that the network's states and letters have other names than those of ``automaton``.
-        second_opinion: also run all short words, independently of the proof.
-        largest: if it is refused, find the largest length that is certified.
-        lowers_again: whether its program, lowered again, gives its tensors: then the description fits.
+    ``lowers_again``: whether its program, lowered again, gives its tensors; then the description fits.
     """
-    dtype = arithmetic(dtype)
-    wanted = compiled.length if length is None else length
+    dtype = arithmetic(question.dtype or "float64")
+    wanted = compiled.length if question.length is None else question.length
     if not 1 <= wanted <= compiled.length:
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
-    identity = identify(compiled.automaton, automaton, renamed=renamed)
+    identity = identify(compiled.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
         return _another(identity, claim_of(compiled, compiled.automaton, dtype, wanted)[1], compiled)
-    return _certificate(
-        compiled,
-        identity,
-        dtype,
-        wanted,
-        second_opinion=second_opinion,
-        largest=largest,
-        lowers_again=lowers_again,
-    )
-
-
-def _certificate(
-    compiled: CompiledNetwork,
-    identity: Identity,
-    dtype: str,
-    wanted: int,
-    *,
-    second_opinion: bool,
-    largest: bool,
-    lowers_again: bool,
-) -> Verification:
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # the description is compared with it too
-    opinion, result = exhaustive(matrices, automaton, dtype, wanted) if second_opinion else (None, None)
+    opinion, result = (
+        exhaustive(matrices, automaton, dtype, wanted) if question.second_opinion else (None, None)
+    )
     record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=result is not None)
     unproved = failure is not None
     if failure is None:
@@ -109,7 +74,7 @@ def _certificate(
     claim = claim_of(compiled, automaton, dtype, wanted)[1]
     shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
     best = wanted if failure is None else 0
-    if unproved and largest and result is None:
+    if unproved and question.largest and result is None:
         best = _largest(matrices, automaton, wanted, dtype)
     return Verification(
         certified=failure is None,

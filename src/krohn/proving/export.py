@@ -31,7 +31,7 @@ from krohn.network.gpt2.reading import decoder_of_net
 from krohn.network.gpt2.reference import logits
 from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
 from krohn.proving.checks import Check
-from krohn.proving.claims import certificate_about, checkable_table, claim_about
+from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
@@ -144,28 +144,21 @@ def named_automaton(folder: Path) -> Semiautomaton:
     return with_target(automaton_of_export(folder, facts), facts["target"])
 
 
-def verify_export(
-    folder: Path,
-    dtype: str | None = None,
-    length: int | None = None,
-    meant: Semiautomaton | None = None,
-    *,
-    renamed: bool = False,
-) -> Verification:
+def verify_export(folder: Path, question: Question) -> Verification:
     """Proves the export again from its files, by default in the float type that its readers load; tries the
     stored witness first.
     """
     net, named = read_net(folder), named_automaton(folder)
-    identity = identify(named, meant, renamed=renamed)
+    identity = identify(named, question.automaton, renamed=question.renamed)
     automaton = named if identity.mismatch else identity.automaton
     positions = net.tensors.get(POSITIONS[net.kind])
     if positions is None or positions.ndim != 2:
         raise InvalidFile(f"{folder} must have the tensor {POSITIONS[net.kind]}, with 2 axes; it has not")
     longest = len(positions) - len(net.configuration["tokens"]["prompt"])
-    wanted = longest if length is None else length
+    wanted = longest if question.length is None else question.length
     if not 1 <= wanted <= longest:
         raise InvalidInput(f"the length must lie in 1..{longest}, as built; got {wanted}")
-    claim = claim_about(net, automaton, wanted, dtype or loaded_in(net) or DTYPE, RULE_SET)
+    claim = claim_about(net, automaton, wanted, question.dtype or loaded_in(net) or DTYPE, RULE_SET)
     certificate = Certificate(claim, RULE_SET, RULES[RULE_SET].version, _kept(folder))
     if identity.mismatch:
         return _outcome(net, certificate, identity, f"identity: {identity.mismatch}")

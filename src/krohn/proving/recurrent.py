@@ -39,7 +39,7 @@ from krohn.check.rules import check_certificate, fitting_rules
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
 from krohn.proving.checks import Check
-from krohn.proving.claims import certificate_about, checkable_table, claim_about
+from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.word_search import all_words, first_wrong
@@ -250,29 +250,18 @@ def net_of(network: RecurrentNetwork) -> Net:
     return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, names)
 
 
-def verify_recurrent(
-    network: RecurrentNetwork,
-    dtype: str | None = None,
-    length: int | None = None,
-    meant: Semiautomaton | None = None,
-    *,
-    renamed: bool = False,
-    chunks: bool = False,
-) -> Verification:
-    """Every length, or every word up to ``length``; a counterexample if one is found.
-
-    With ``chunks`` the form that reads many letters at once must be proved, too.
-    """
-    dtype, net = dtype or DTYPES[0], net_of(network)
+def verify_recurrent(network: RecurrentNetwork, question: Question) -> Verification:
+    """Every length, or every word up to a length; a counterexample if one is found."""
+    dtype, length, net = question.dtype or DTYPES[0], question.length, net_of(network)
     if dtype not in DTYPES:
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
-    identity = identify(network.automaton, meant, renamed=renamed)
+    identity = identify(network.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
         nothing = SearchedClosure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
         return _outcome(network, _claimed(net, network.automaton, dtype, length), identity, nothing)
     automaton = identity.automaton
     closure = close(network.cell, automaton, dtype=dtype)
-    if chunks and not closure.chunked:
+    if question.chunks and not closure.chunked:
         why = "in chunks the sums may be rounded otherwise" if closure.every_length else closure.reason
         nothing = replace(closure, every_length=False, reason=why)
         return _outcome(network, _claimed(net, automaton, dtype, length), identity, nothing)

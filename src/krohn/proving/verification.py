@@ -1,7 +1,6 @@
 """``verify``: one question and one form of answer for every kind of network."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,42 +18,13 @@ from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import float_name
+from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.outcome import Verification
 from krohn.proving.stock import CALLABLE, is_gpt2
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
-
-
-@dataclass(frozen=True)
-class Question:
-    """The question about a network of any kind.
-
-    Attributes:
-        dtype: the float format; by default float64 for compiled networks, for exports the one that
-            config.json names, and float32 for others.
-        length: the longest words; by default as long as the network was built for, or of every length.
-        automaton: the automaton to verify against; by default the one that the files name.
-        renamed: allow its names of states and letters to differ from the network's.
-        chunks: whether the chunked form of a recurrent network must be proved, too.
-        second_opinion: also run all short words, independently of the proof.
-        largest: if the proof fails, find the largest length that is proved; this may take minutes.
-        effort: for a trained network: how many words to run.
-        device: the torch device for a trained network.
-        tokens: of letters and states, for a network that krohn did not write.
-    """
-
-    dtype: str | None = None
-    length: int | None = None
-    automaton: Semiautomaton | None = None
-    renamed: bool = False
-    chunks: bool = False
-    second_opinion: bool = True
-    largest: bool = False
-    effort: float = 1.0
-    device: str = "cpu"
-    tokens: Any = None
 
 
 @plainly
@@ -160,16 +130,7 @@ def _compiled(network: Any, question: Question) -> Verification:
     from krohn.proving.compiled import verify_compiled
 
     compiled = _loaded(network)
-    return verify_compiled(
-        compiled,
-        question.dtype or "float64",
-        question.length,
-        automaton=question.automaton,
-        renamed=question.renamed,
-        second_opinion=question.second_opinion,
-        largest=question.largest,
-        lowers_again=lowers_again(compiled),
-    )
+    return verify_compiled(compiled, question, lowers_again=lowers_again(compiled))
 
 
 def _loaded(network: Any) -> CompiledNetwork:
@@ -181,9 +142,7 @@ def _loaded(network: Any) -> CompiledNetwork:
 def _export(network: Any, question: Question) -> Verification:
     from krohn.proving.export import verify_export
 
-    return verify_export(
-        Path(network), question.dtype, question.length, question.automaton, renamed=question.renamed
-    )
+    return verify_export(Path(network), question)
 
 
 def _rechecked(
@@ -246,24 +205,13 @@ def _recurrent(network: Any, question: Question) -> Verification:
     from krohn.proving.recurrent import verify_recurrent
     from krohn.recurrent.recurrent_network import RecurrentNetwork, load
 
-    recurrent = network if isinstance(network, RecurrentNetwork) else load(network)
-    return verify_recurrent(
-        recurrent,
-        question.dtype,
-        question.length,
-        question.automaton,
-        renamed=question.renamed,
-        chunks=question.chunks,
-    )
+    return verify_recurrent(network if isinstance(network, RecurrentNetwork) else load(network), question)
 
 
 def _trained(network: Any, question: Question) -> Verification:
     from krohn.lab.provable.trained import verify_trained
 
-    wanted = question.dtype, question.length, question.automaton
-    return verify_trained(
-        Path(network), *wanted, renamed=question.renamed, effort=question.effort, device=question.device
-    )
+    return verify_trained(Path(network), question)
 
 
 def _stock(network: Any, question: Question) -> Verification:

@@ -37,7 +37,7 @@ from krohn.lab.provable.exact import Examined, examine_run, kind_of, words_of_tr
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
 from krohn.proving.checks import Check
-from krohn.proving.claims import certificate_about, claim_about
+from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import SecondOpinion, Verification
 
@@ -192,25 +192,16 @@ def _no_boxes(cell: BoxCell, words: Words) -> Boxes:
 DTYPE = "float32"
 
 
-def verify_trained(
-    directory: Path,
-    dtype: str | None = None,
-    length: int | None = None,
-    meant: Semiautomaton | None = None,
-    *,
-    renamed: bool = False,
-    effort: float = 1.0,
-    device: str = "cpu",
-) -> Verification:
+def verify_trained(directory: Path, question: Question) -> Verification:
     """Verifies the run's best replicate: a proof for every length, or the results of running words."""
-    if dtype not in (None, DTYPE):
-        raise InvalidInput(f"trained networks are proved in {DTYPE}; got {dtype}")
-    trained = read_run(directory, device)
-    identity = identify(trained.automaton, meant, renamed=renamed)
+    if question.dtype not in (None, DTYPE):
+        raise InvalidInput(f"trained networks are proved in {DTYPE}; got {question.dtype}")
+    trained = read_run(directory, question.device)
+    identity = identify(trained.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
         return _outcome(trained, _claim(directory, trained, trained.automaton), identity, [], None, None)
     automaton = identity.automaton
-    report = examine_run(trained, automaton, length, effort)
+    report = examine_run(trained, automaton, question.length, question.effort)
     proofs = _proofs(trained, automaton, report, directory)
     done = next((proof for proof in proofs if proof.verdict.certified), None)
     certificate = None if done is None else _final(directory, trained, automaton, done)
