@@ -20,6 +20,8 @@ if "PYTHONPATH" in os.environ:  # of a run from the sources: commands are starte
         map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep))
     )
 
+import kept_networks  # noqa: E402 - after the number of threads is set
+
 settings.register_profile("krohn", deadline=None)
 settings.load_profile("krohn")
 
@@ -68,6 +70,9 @@ ATTACKS = (
     "recurrent/test_lacking.py::test_no_mutant_of_unread_silent_or_cancelled_parts",
 )
 """Long attacks on checker and Coq: ``make attacks`` runs them, continuous integration does not."""
+
+
+KEPT = kept_networks.install()
 
 
 NEEDS = {
@@ -148,6 +153,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     calls = {f"tests of {what}": package for what, (package, _) in NEEDED_BY_TESTS.items()}
     for name, package in {**missing(), **{k: v for k, v in calls.items() if not _is_there(v)}}.items():
         terminalreporter.write_line(f"NOT RUN: {name}, for {package} is not installed (make setup)", red=True)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that only use networks share them; those of the compiler and of commands compile anew."""
+    KEPT.on = item.path.relative_to(Path(__file__).parent).parts[0] in kept_networks.USERS
 
 
 def pytest_collection_finish() -> None:

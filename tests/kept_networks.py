@@ -1,0 +1,147 @@
+"""Compiled networks kept on disk while the suite runs: many tests need the same ones as material.
+
+Tests of the compiler itself compile anew, and so does every test while some part of krohn is patched: what
+is kept must be what the sources, as they are, build. A change of any source begins with nothing.
+"""
+
+import hashlib
+import os
+import pickle
+import pkgutil
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import krohn
+from krohn import compilation
+from krohn.construct import compiling
+from krohn.construct.request import Request
+from krohn.network.compiled import CompiledNetwork
+
+ROOT = Path(__file__).parents[1]
+USERS = ("exporting", "proving", "check", "network", "lab", "explorer", "coq")
+"""Folders of tests that take networks as given."""
+BUILDERS = (
+    "algebra",
+    "automata",
+    "base",
+    "cascade",
+    "check",
+    "construct",
+    "depth",
+    "network",
+    "paper",
+    "proving",
+)
+"""Rooms whose code decides which network is built."""
+
+Build = Callable[[Request], CompiledNetwork]
+
+
+class KeptNetworks:
+    """The networks of one state of the sources, in a folder that all workers share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.on = folder, False
+        self._known: dict[str, dict[str, int]] = {}
+
+    def remember(self) -> None:
+        """Takes the builders as they are now for unpatched."""
+        names = [name for room in BUILDERS for name in _modules(f"krohn.{room}")]
+        self._known = {name: _members(import_module(name)) for name in [*names, "krohn.compilation"]}
+
+    def unpatched(self) -> bool:
+        """Whether every function, class and constant of the builders is what it was at the start."""
+        return all(_members(sys.modules[name]) == members for name, members in self._known.items())
+
+    def keeping(self, build: Build) -> Build:
+        """The same function, which looks first for a network that was built before."""
+
+        @wraps(build)
+        def kept(request: Request) -> CompiledNetwork:
+            if not self.on or not self.unpatched():
+                return build(request)
+            file = self.folder / f"{key_of(build.__name__, request)}.pickle"
+            try:
+                network: CompiledNetwork = pickle.loads(file.read_bytes())
+            except FileNotFoundError:
+                network = build(request)
+                self._keep(network, file)
+                return network
+            freeze(network)
+            return replace(network, automaton=request.automaton)
+
+        return kept
+
+    def _keep(self, network: CompiledNetwork, file: Path) -> None:
+        """Whole or not at all: other workers may look for it now."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_bytes(pickle.dumps(network))
+        part.replace(file)
+
+
+def key_of(name: str, request: Request) -> str:
+    """All that decides the network: the automaton with its names, and every option."""
+    automaton = request.automaton
+    options = {item.name: getattr(request, item.name) for item in fields(request) if item.name != "automaton"}
+    about = (automaton.digest, automaton.name, automaton.state_names, automaton.letter_names, automaton.start)
+    shown = (automaton.observe, automaton.target, sorted(options.items()))
+    return hashlib.sha256(repr((name, about, shown)).encode()).hexdigest()[:32]
+
+
+def freeze(network: CompiledNetwork) -> None:
+    """Matrices that were read back can be written to; those of a built network cannot."""
+    for array in _arrays(network.transformer):
+        array.flags.writeable = False
+
+
+def _arrays(value: Any) -> list[Any]:
+    if hasattr(value, "flags"):
+        return [value]
+    inside = value if isinstance(value, tuple) else getattr(value, "__dict__", {}).values()
+    return [array for part in inside for array in _arrays(part)]
+
+
+def _modules(package: str) -> list[str]:
+    """The package and all that is below it."""
+    below = pkgutil.walk_packages(import_module(package).__path__, f"{package}.")
+    return [package, *(one.name for one in below)]
+
+
+def _members(module: ModuleType) -> dict[str, int]:
+    """Everything in a module by identity, methods too; what is imported from elsewhere counts as well."""
+    members = {
+        name: id(value)
+        for name, value in vars(module).items()
+        if not name.startswith("__") and not isinstance(value, ModuleType)
+    }
+    for name, value in vars(module).items():
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            own = {key: id(item) for key, item in vars(value).items() if callable(item)}
+            members |= {f"{name}.{key}": item for key, item in own.items()}
+    return members
+
+
+def install() -> KeptNetworks:
+    """Keeps what is compiled from now on, where ``on`` says so."""
+    state = hashlib.sha256()
+    for path in sorted(Path(krohn.__file__).parent.rglob("*.py")):
+        state.update(path.read_bytes())
+    place = ROOT / ".pytest_cache" / "compiled"
+    folder = place / state.hexdigest()[:16]
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        for other in place.iterdir() if place.exists() else ():
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+    result = KeptNetworks(folder)
+    compilation.accepted = result.keeping(compilation.accepted)
+    compiling.build = compilation.build = result.keeping(compiling.build)
+    result.remember()
+    return result

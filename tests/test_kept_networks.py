@@ -1,0 +1,62 @@
+"""Networks that the suite keeps are those that the compiler builds, and none is kept from a patched one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import krohn
+from kept_networks import KeptNetworks, key_of
+from krohn import compilation
+from krohn.construct.compiling import requested
+from krohn.network.storage import tensors_of
+
+
+def keeping(folder: Path) -> KeptNetworks:
+    kept = KeptNetworks(folder)
+    kept.remember()
+    kept.on = True
+    return kept
+
+
+def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
+    kept, request = keeping(tmp_path), requested("S3", 8)
+    build = kept.keeping(compilation.accepted)
+    first, again = build(request), build(request)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert again is not first
+    assert again.automaton is request.automaton
+    assert (again.program, again.layout, again.proved) == (first.program, first.layout, "float32")
+    for name, matrix in tensors_of(first.transformer).items():
+        assert np.array_equal(tensors_of(again.transformer)[name], matrix)
+    with pytest.raises(ValueError, match="read-only"):
+        again.transformer.embedding[:] = 0.0
+
+
+def test_nothing_is_kept_while_something_is_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = keeping(tmp_path)
+    build = kept.keeping(compilation.accepted)
+    monkeypatch.setattr("krohn.construct.lowering.assembly.lower_linear", None)
+    build(requested("C2", 4))
+    monkeypatch.undo()
+    monkeypatch.setattr("krohn.network.program.Program.describe", lambda self: "", raising=False)
+    build(requested("C2", 4))
+    assert not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    build(requested("C2", 4))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_names_and_options_decide_the_key() -> None:
+    keys = [
+        key_of("accepted", requested(automaton, length, **options))  # type: ignore[arg-type]
+        for automaton, length, options in (
+            ("C2", 4, {}),
+            ("C2", 5, {}),
+            ("C2", 4, {"dtype": "float64"}),
+            (krohn.automaton({"a": {"x": "b"}, "b": {"x": "a"}}), 4, {}),
+            (krohn.automaton({"p": {"x": "q"}, "q": {"x": "p"}}), 4, {}),
+        )
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key_of("accepted", requested("C2", 4)) == keys[0] != key_of("build", requested("C2", 4))
