@@ -5,6 +5,7 @@ import json
 import house
 import pytest
 import reachable
+import ten_changes
 
 SOURCES = {
     "krohn.front": "from krohn.back import used\n\n\ndef enter():\n    return used()\n",
@@ -70,6 +71,16 @@ def test_what_is_written_has_every_aim_and_the_rooms_of_today() -> None:
     assert set(house.AIMS) <= set(page["numbers"])
     sources = {house.module_name(path): path.read_text() for path in house.PACKAGE.rglob("*.py")}
     assert set(page["rooms"]) == set(house.by_folder(sources))
+
+
+def test_ten_changes_can_be_made_and_each_touched_the_room_it_names() -> None:
+    kept = json.loads(ten_changes.PAGE.read_text())
+    assert [row["wanted"] for row in kept] == [change.wanted for change in ten_changes.CHANGES]
+    for row, change in zip(kept, ten_changes.CHANGES, strict=True):
+        assert row["rooms"] == [change.room]
+        assert row["files"] == sorted({name for name, _, _ in change.edits})
+        for name, old, _ in change.edits:
+            assert (house.PACKAGE / name).read_text().count(old) == 1, name
 
 
 def test_a_trace_counts_files_whose_functions_ran() -> None:
