@@ -59,12 +59,9 @@ def wrong_hints(good: Counting) -> dict[str, Counting]:
 
     share = HeadHint(1 << 40, 1 << 20, 1 << 20, (True,), head.channels)
     return {
-        "the margin": head_of(margin=head.margin * 21 // 20),
-        "a margin that is positive": head_of(margin=0),
         "all that write": head_of(writers=(False, False, True)),
         "only those that write": head_of(writers=(True, True, True)),
         "the unit of a mark": head_of(channels=(replace(channel, unit=2 * channel.unit),)),
-        "a slack that suffices": head_of(channels=(replace(channel, slack=0),)),
         "the marks": other(sets=((None, 1, 0),)),
         "no mark where nothing is written": other(sets=((0, 0, 1),)),
         "no steps": other(steps=((1, 0, 0),)),

@@ -48,6 +48,7 @@ PROOFS = (
         "Variables",
         "Copying",
         "Layers",
+        "Matching",
         "Counted",
         "Scan",
         "TransformerCertificate",

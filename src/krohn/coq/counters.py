@@ -1,13 +1,14 @@
-"""Hints for Coq on a Transformer whose heads count or copy; Coq checks every one of them.
+"""Hints for Coq on a Transformer whose heads count, copy or match; Coq checks every one of them.
 
 A head computes a counter: each letter adds a step to it, or sets it. The MLP reduces counts to residues.
 Before each layer a letter has one of finitely many classes: at first the letter itself with the residue of
-its position, after each layer a function of its class and the residues of the counts.
+its position, after each layer a function of its class and the residues of the counts. Padding after position
+0 is read as letters before every word.
 Everything is read off the weights in float64.
 """
 
-from dataclasses import replace
-from itertools import product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import lcm
 
 import numpy as np
@@ -16,11 +17,12 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.coq.counting_hints import Counting, Group, LayerHint, Residues
 from krohn.coq.cuts import TOLERANCE, best_cut
 from krohn.coq.heads import MOST_COUNTS, Before, NoCounters, Places, ReadHeads, read_heads
+from krohn.coq.matching import asks_differ, matching
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
-MOST_PAIRS = 3_000
+MOST_PAIRS = 8_000
 MOST_PLACES = 64
 MOST_SHORT = 16
 """Up to this length, words may have a class for each place."""
@@ -39,32 +41,60 @@ def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
     except Unsupported:
         if not short:
             raise
-    return _hints(network, automaton, network.max_length + 1)
+    return _hints(network, automaton, len(network.positions))
+
+
+@dataclass(frozen=True)
+class _Course:
+    """How words run: the period of places, how many letters there are, and which come before each word.
+
+    Where ``ends`` is given, words end at that place.
+    """
+
+    period: int
+    letters: int
+    before: tuple[int, ...]
+    ends: int | None
+
+    def advanced(
+        self, layers: list[LayerHint], residues: Residues, letter: int
+    ) -> tuple[Residues, list[int]]:
+        """The residues after one more letter, and its class before each layer."""
+        (place,), *others = residues
+        place = (place + 1) % self.period
+        after: list[tuple[int, ...]] = [(place,)]
+        classes = [letter + (self.letters + len(self.before)) * place]
+        for layer, old in zip(layers, others, strict=True):
+            after.append(layer.advanced(old, classes[-1]))
+            if layer.following:
+                classes.append(layer.following[classes[-1]][after[-1]])
+        return tuple(after), classes[: len(layers)]
 
 
 def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
-    length = network.max_length
+    length = len(network.positions) - 1
+    letters = np.concatenate([network.embedding, network.padding[1:]])
     of_residue = [network.positions[min(r or period, length)] for r in range(period)]
-    stream = np.concatenate([network.embedding + place for place in of_residue])
-    residues: Places = np.repeat(np.arange(period, dtype=np.int64), len(network.embedding))
+    stream = np.concatenate([letters + place for place in of_residue])
+    residues: Places = np.repeat(np.arange(period, dtype=np.int64), len(letters))
     places = network.positions.copy()
     places[0] += network.padding[0]
-    ends = length if period > length else None
+    padding = tuple(range(automaton.num_letters, len(letters)))
+    course = _Course(period, automaton.num_letters, padding, length if period > length else None)
     layers: list[LayerHint] = []
     with np.errstate(all="ignore"):
         for index, layer in enumerate(network.layers):
             last = index + 1 == len(network.layers)
             before = Before(index, stream, residues, places, period)
-            heads = read_heads(layer, before)
-            hint, effects = _layer_hint(layer, before, heads)
-            reached = _reached([*layers, hint], period, automaton.num_letters, ends)
-            mixed = stream * layer.keep_attention + heads.constant
-            hint, stream, residues = _followed(hint, reached, layer, mixed, effects, residues, last=last)
+            hint, added = _layer(layer, before)
+            reached = _reached([*layers, hint], course)
+            hint, stream, residues = _followed(hint, reached, layer, before, added, last=last)
             layers.append(hint)
             places = _places_after(layer, places)
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
-    known, right = _known(layers, period, states, automaton, ends)
-    return Counting(period, tuple(layers), tuple(states), known, right)
+    known, ends, right = _known(layers, course, states, automaton)
+    finals = (state if end in ends else automaton.num_states for end, state in enumerate(states))
+    return Counting(period, tuple(layers), tuple(finals), known, right)
 
 
 def _period_of_places(positions: Matrix) -> int:
@@ -91,8 +121,27 @@ def _places_after(layer: Layer, places: Matrix) -> Matrix:
     return np.asarray(after)
 
 
-def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, list[Matrix]]:
-    """The hint for a layer, without the classes after it; and what one count of each group adds."""
+Added = Callable[[int, tuple[int, ...]], Matrix]
+"""What heads add to the stream of a class, given the residues."""
+
+
+def _layer(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
+    """The hint for a layer, without the classes after it; and what its heads add."""
+    if layer.heads and asks_differ(layer, before):
+        found = matching(layer, before)
+        return found.hint, found.added
+    heads = read_heads(layer, before)
+    try:
+        return _in_parts(layer, before, heads)
+    except Unsupported:
+        if not heads.sets or not all(any(mark is not None for mark in row) for row in heads.sets):
+            raise
+    found = matching(layer, before)
+    return found.hint, found.added
+
+
+def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, Added]:
+    """The same where each hidden unit depends on the class or on one group of counters."""
     weights, sums = _grouped(heads)
     length = len(before.places) - 1
     spans, registers = [], []
@@ -124,7 +173,13 @@ def _layer_hint(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHi
         cut.owner,
         cut.channels,
     )
-    return hint, sums
+
+    def added(_: int, residues: tuple[int, ...]) -> Matrix:
+        whole = zip(residues[1:], spans, cut.moduli, sums, strict=True)
+        counts = ((s.start + (r - s.start) % m if m == len(s) else r) * effect for r, s, m, effect in whole)
+        return np.asarray(sum(counts, heads.constant + np.zeros(before.stream.shape[1])))
+
+    return hint, added
 
 
 def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
@@ -151,72 +206,66 @@ def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
 Pairs = list[tuple[int, tuple[int, ...]]]
 
 
-def _reached(layers: list[LayerHint], period: int, letters: int, ends: int | None) -> Pairs:
-    """The reachable pairs of a class before the last of these layers and the residues there.
-
-    Where ``ends`` is given, words end at that place.
-    """
+def _reached(layers: list[LayerHint], course: _Course) -> Pairs:
+    """The reachable pairs of a class before the last of these layers and the residues there."""
     pairs: dict[tuple[int, tuple[int, ...]], None] = {}
+
+    def after(residues: Residues, letter: int) -> Residues:
+        following, classes = course.advanced(layers, residues, letter)
+        pairs[classes[-1], following[-1]] = None
+        return following
+
     first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+    for letter in course.before:
+        first = after(first, letter)
     known = {first: None}
-    for state in (waiting := list(known)):
-        for letter in range(0 if state[0] == (ends,) else letters):
-            after, classes = _advanced(layers, period, letters, state, letter)
-            pairs[classes[-1], after[-1]] = None
-            if after not in known:
-                known[after] = None
-                waiting.append(after)
+    for residues in (waiting := list(known)):
+        for letter in range(0 if residues[0] == (course.ends,) else course.letters):
+            following = after(residues, letter)
+            if following not in known:
+                known[following] = None
+                waiting.append(following)
                 if len(known) > MOST_PAIRS:
                     raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} lists of residues")
     return list(pairs)
 
 
 def _followed(
-    hint: LayerHint,
-    reached: Pairs,
-    layer: Layer,
-    stream: Matrix,
-    effects: list[Matrix],
-    residues: Places,
-    *,
-    last: bool,
+    hint: LayerHint, reached: Pairs, layer: Layer, before: Before, added: Added, *, last: bool
 ) -> tuple[LayerHint, Matrix, Places]:
-    """The layer with the classes after it, their stream and the residues of their places.
-
-    ``stream`` is the stream before the MLP, without the counts.
-    """
+    """The layer with the classes after it, their stream and the residues of their places."""
     numbers: dict[tuple[int, ...], int] = {}
     kept: list[Matrix] = []
     where: list[int] = []
-    following: dict[tuple[int, tuple[int, ...]], int] = {}
+    following: list[dict[tuple[int, ...], int]] = [{} for _ in before.stream]
     for at, counts in reached:
-        mixed = stream[at]
-        for count, effect in zip(counts[1:], effects, strict=True):
-            mixed = mixed + count * effect
+        mixed = before.stream[at] * layer.keep_attention + added(at, counts)
         row = np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))
-        place = 0 if last else int(residues[at])
+        place = 0 if last else int(before.residues[at])
         key = (place, *np.rint(row * 16).astype(np.int64).tolist())
         if key not in numbers:
             numbers[key] = len(numbers)
             kept.append(row)
             where.append(place)
-        following[at, counts] = numbers[key]
-    every = list(product(*(range(group.modulus) for group in hint.groups)))
-    table = tuple(
-        tuple(following.get((at, counts), len(kept)) for counts in every) for at in range(len(stream))
-    )
-    return replace(hint, following=table, classes=len(kept)), np.stack(kept), np.array(where, np.int64)
+        following[at][counts] = numbers[key]
+    hint = replace(hint, following=tuple(following), classes=len(kept))
+    return hint, np.stack(kept), np.array(where, np.int64)
 
 
 def _known(
-    layers: list[LayerHint], period: int, states: list[int], automaton: Semiautomaton, ends: int | None
-) -> tuple[tuple[tuple[Residues, int], ...], bool]:
+    layers: list[LayerHint], course: _Course, states: list[int], automaton: Semiautomaton
+) -> tuple[tuple[tuple[Residues, int], ...], set[int], bool]:
+    """The reachable pairs of residues and state, the final classes of words, and whether all are right."""
     first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+    for letter in course.before:
+        first, _ = course.advanced(layers, first, letter)
+    ends: set[int] = set()
     known, right = {(first, automaton.start): None}, True
     for residues, state in (waiting := list(known)):
-        for letter in range(0 if residues[0] == (ends,) else automaton.num_letters):
-            after, classes = _advanced(layers, period, automaton.num_letters, residues, letter)
-            end = layers[-1].following[classes[-1]][layers[-1].place(after[-1])]
+        for letter in range(0 if residues[0] == (course.ends,) else course.letters):
+            after, classes = course.advanced(layers, residues, letter)
+            end = layers[-1].following[classes[-1]][after[-1]]
+            ends.add(end)
             target = int(automaton.table[state, letter])
             right &= states[end] == target
             if (after, target) not in known:
@@ -224,19 +273,4 @@ def _known(
                 waiting.append((after, target))
                 if len(known) > MOST_PAIRS:
                     raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} pairs of residues and state")
-    return tuple(known), right
-
-
-def _advanced(
-    layers: list[LayerHint], period: int, letters: int, residues: Residues, letter: int
-) -> tuple[Residues, list[int]]:
-    """The residues after one more letter, and its class before each layer."""
-    (place,), *others = residues
-    place = (place + 1) % period
-    after: list[tuple[int, ...]] = [(place,)]
-    classes = [letter + letters * place]
-    for layer, old in zip(layers, others, strict=True):
-        after.append(layer.advanced(old, classes[-1]))
-        if layer.following:
-            classes.append(layer.following[classes[-1]][layer.place(after[-1])])
-    return tuple(after), classes[: len(layers)]
+    return tuple(known), ends, right

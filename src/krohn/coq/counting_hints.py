@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ChannelHint:
-    """One value of a head: its counter, and the unit of its steps with a slack, on the grid."""
+    """One value of a head: its counter, the unit of its steps, and for counters a slack, on the grid."""
 
     counter: int
     unit: int
-    slack: int
+    slack: int = 0
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,17 @@ class HeadHint:
 
 @dataclass(frozen=True)
 class CopyHint:
-    """Which classes write, and on the grid how far the score of the latest one is above all others."""
+    """Which classes write, or, in a layer whose heads match, which classes of keys."""
 
-    margin: int
     writers: tuple[bool, ...]
     channels: tuple[ChannelHint, ...]
+
+
+@dataclass(frozen=True)
+class MatchHint:
+    """What the head copies for each class of queries."""
+
+    asks: tuple[CopyHint, ...]
 
 
 @dataclass(frozen=True)
@@ -59,12 +65,12 @@ class LayerHint:
         places: for each class, the residue of its position.
         groups: the first is the class itself; the others count.
         cut, owner, channels: as ``krohn.coq.cuts`` says.
-        following: for each class and each list of residues, the class after the layer; the number of
-            classes where the pair is unreachable.
+        following: for each class the reachable lists of residues, and the class after the layer for each.
         classes: how many there are after the layer.
+        keys, asks: where heads match, for each class those of its key and of its query.
     """
 
-    heads: tuple[HeadHint | CopyHint, ...]
+    heads: tuple[HeadHint | CopyHint | MatchHint, ...]
     steps: tuple[tuple[int, ...], ...]
     sets: tuple[tuple[int | None, ...], ...]
     places: tuple[int, ...]
@@ -72,8 +78,10 @@ class LayerHint:
     cut: int
     owner: tuple[int, ...]
     channels: tuple[int, ...]
-    following: tuple[tuple[int, ...], ...] = ()
+    following: tuple[dict[tuple[int, ...], int], ...] = ()
     classes: int = 0
+    keys: tuple[int, ...] = ()
+    asks: tuple[int, ...] = ()
 
     def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
         """The residues after one more letter of a class."""
@@ -85,13 +93,6 @@ class LayerHint:
             after.append(group.reduced(count))
         return tuple(after)
 
-    def place(self, residues: tuple[int, ...]) -> int:
-        """The index of a list of residues in ``following``."""
-        place = 0
-        for group, residue in zip(self.groups, residues, strict=True):
-            place = place * group.modulus + residue
-        return place
-
 
 Residues = tuple[tuple[int, ...], ...]
 """The residue of the position, and for each layer those of its groups."""
@@ -99,7 +100,10 @@ Residues = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Counting:
-    """All hints: ``states`` is the state of each final class, ``known`` the reachable (residues, state)."""
+    """All hints: ``states`` is the state of each final class, ``known`` the reachable (residues, state).
+
+    A final class that occurs at the padding only has the number of states.
+    """
 
     period: int
     layers: tuple[LayerHint, ...]

@@ -35,6 +35,7 @@ class Cut:
         channels: the group of each channel before the MLP.
         moduli: for each counting group, the period of its part, or the number of counts until it is constant.
         stops: for each counting group, whether it stops.
+        clamps: for each counting group, whether its part is constant near both ends.
         cost: about how many multiplications of boxes the proof takes.
     """
 
@@ -43,6 +44,7 @@ class Cut:
     channels: tuple[int, ...]
     moduli: tuple[int, ...]
     stops: tuple[bool, ...]
+    clamps: tuple[bool, ...]
     cost: int
 
 
@@ -69,14 +71,16 @@ def best_cut(
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
         registers: whether each group is copied; by default all count.
-        repeats: whether the part of each group that counts must repeat within its span.
+        repeats: whether the part of each group that counts must repeat within its span or be clamped.
     """
     copied = registers or [False] * len(spans)
     places = range(len(layer.mlp.weights))
     cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
     if repeats:
         most = [len(s) if r else max(1, len(s) - 1) for s, r in zip(spans, copied, strict=True)]
-        cuts = [c for c in cuts if all(m <= end for m, end in zip(c.moduli, most, strict=True))]
+        cuts = [
+            c for c in cuts if all(m <= end or k for m, end, k in zip(c.moduli, most, c.clamps, strict=True))
+        ]
     if not cuts:
         raise Unsupported(NO_CUT)
     return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost, -cut.place))
@@ -95,6 +99,7 @@ def _cut_at(
     channels = np.maximum(channels, 0)
     moduli: list[int] = []
     stops: list[bool] = []
+    clamps: list[bool] = []
     for group, (effect, span) in enumerate(zip(effects, spans, strict=True)):
         stream = rows[:1] + np.arange(span.start, span.stop)[:, None] * effect
         own, own_channels = owner == group + 1, kept & (channels == group + 1)
@@ -104,13 +109,15 @@ def _cut_at(
         stops.append(span.start == 0 and (end := _end(values)) < moduli[-1])
         if stops[-1]:
             moduli[-1] = end
+        clamps.append(all(_still(ends) for ends in (values[:2], values[-2:])))
     outcomes = len(rows) * int(np.prod(moduli, dtype=object)) if moduli else len(rows)
     if outcomes > MOST_OUTCOMES:
         return None
     sizes = [int(np.count_nonzero(weight)) for weight in mlp.weights]
     counts = len(rows) + sum(map(len, spans))
     cost = counts * sum(sizes[: place + 1]) + outcomes * sum(sizes[place + 1 :])
-    return Cut(place, tuple(owner.tolist()), tuple(channels.tolist()), tuple(moduli), tuple(stops), cost)
+    owners, groups = tuple(owner.tolist()), tuple(channels.tolist())
+    return Cut(place, owners, groups, tuple(moduli), tuple(stops), tuple(clamps), cost)
 
 
 def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
@@ -141,6 +148,10 @@ def _period(rows: Matrix) -> int:
         if np.abs(rows[period:] - rows[:-period]).max(initial=0.0) < TOLERANCE:
             return period
     return len(rows)
+
+
+def _still(rows: Matrix) -> bool:
+    return bool(np.abs(np.diff(rows, axis=0)).max(initial=0.0) < TOLERANCE)
 
 
 def _end(rows: Matrix) -> int:

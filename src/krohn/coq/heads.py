@@ -11,7 +11,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
-from krohn.coq.counting_hints import ChannelHint, CopyHint, HeadHint
+from krohn.coq.counting_hints import ChannelHint, CopyHint, HeadHint, MatchHint
 from krohn.coq.cuts import TOLERANCE
 from krohn.network.transformer import Head, Layer, Matrix
 
@@ -22,14 +22,14 @@ MOST_COUNTS = 20_000
 """Largest count: each one is a box through the MLP, and more would take Coq hours."""
 LATER = 2.0**-12
 """Bound on the error of a counted register after the first layer, in units."""
-LATER_COPY = 2.0**-10
-"""The same for a copied register: its error is added once, not with each letter."""
 UNSEEN = 20.0
 """Letters whose score is lower than the best by this much are not picked."""
 TIGHT = 0.97
 """The share of a margin that is claimed; the rest allows for rounded scores."""
 MOST_MARGIN = 64.0
 """Largest margin: exp(-64) is far below the grid."""
+MOST_PARTS = 16
+"""Most parts into which the least difference of values is cut, to find a unit."""
 
 Places = npt.NDArray[np.int64]
 """For each class the residue of its position."""
@@ -57,12 +57,17 @@ class Before:
     places: Matrix
     period: int
 
+    @property
+    def of_class(self) -> Matrix:
+        """The stream of each class without what its position adds."""
+        own = np.minimum(np.where(self.residues, self.residues, self.period), len(self.places) - 1)
+        return np.asarray(self.stream - self.places[own])
+
     def scores(self, head: Head) -> Matrix:
         """[position from 1 on, class]: scores minus that of position 0; NaN where the class cannot occur."""
         length = len(self.places) - 1
         query = self.places[length] @ head.query
-        own = np.minimum(np.where(self.residues, self.residues, self.period), length)
-        of_class = (self.stream - self.places[own]) @ head.key @ query
+        of_class = self.of_class @ head.key @ query
         of_place = (self.places - self.places[0]) @ head.key @ query
         stands = np.arange(1, length + 1)[:, None] % self.period == self.residues
         return np.where(stands, of_place[1:, None] + of_class, np.nan)
@@ -78,7 +83,7 @@ class ReadHeads:
         constant: what copying heads add when nothing was written.
     """
 
-    hints: list[HeadHint | CopyHint] = field(default_factory=list)
+    hints: list[HeadHint | CopyHint | MatchHint] = field(default_factory=list)
     steps: list[tuple[int, ...]] = field(default_factory=list)
     sets: list[tuple[int | None, ...]] = field(default_factory=list)
     effects: list[Matrix] = field(default_factory=list)
@@ -100,26 +105,28 @@ def read_heads(layer: Layer, before: Before) -> ReadHeads:
 
 
 def _copies(head: Head, before: Before, scores: Matrix, heads: ReadHeads) -> None:
-    writers = np.asarray((scores > 0).any(axis=0))
-    own = scores[:, writers]
-    best = np.maximum.accumulate([0.0, *np.nanmax(own, axis=1, initial=-np.inf)])
-    rises = (np.nanmin(own, axis=1, initial=np.inf) - best[:-1]).min()
-    gap = float(min(rises, -np.nanmax(scores[:, ~writers], initial=-np.inf)))
-    if not gap > 0 or not isfinite(gap):
-        raise NoCounters("the scores of a head that copies must rise from one writing position to the next")
+    writers = writers_of(scores)
     padding, channels = before.places[0] @ head.value, []
     for value, every, out in zip(padding, (before.stream @ head.value).T, head.output, strict=True):
         changes = np.where(writers, every - value, 0.0)
-        unit, marks, off = _units(changes)
-        slack = _slack(before, float(np.abs(every).max(initial=abs(value))), off, unit, LATER_COPY)
-        channels.append(ChannelHint(len(heads.steps), round(unit * GRID), slack))
+        unit, marks, _ = units_of(changes)
+        channels.append(ChannelHint(len(heads.steps), round(unit * GRID)))
         heads.steps.append((0,) * len(marks))
         heads.sets.append(tuple(m if w else None for m, w in zip(marks, writers.tolist(), strict=True)))
         heads.effects.append(unit * out)
         heads.constant = heads.constant + value * out
-    heads.hints.append(
-        CopyHint(int(TIGHT * min(gap, MOST_MARGIN) * GRID), tuple(writers.tolist()), tuple(channels))
-    )
+    heads.hints.append(CopyHint(tuple(writers.tolist()), tuple(channels)))
+
+
+def writers_of(scores: Matrix) -> npt.NDArray[np.bool_]:
+    """Which columns write; ``scores`` are relative to position 0, by position."""
+    writers = np.asarray((scores > 0).any(axis=0))
+    own = scores[:, writers]
+    best = np.maximum.accumulate([0.0, *np.nanmax(own, axis=1, initial=-np.inf)])
+    rises = (np.nanmin(own, axis=1, initial=np.inf) - best[:-1]).min()
+    if not min(rises, -np.nanmax(scores[:, ~writers], initial=-np.inf)) > 0:
+        raise NoCounters("the scores of a head that copies must rise from one writing position to the next")
+    return writers
 
 
 def _counts(head: Head, before: Before, heads: ReadHeads) -> None:
@@ -138,7 +145,7 @@ def _counts(head: Head, before: Before, heads: ReadHeads) -> None:
     channels = []
     for every, out in zip((before.stream @ head.value).T, head.output, strict=True):
         values = np.where(picks[before.residues], every, 0.0)
-        unit, counts, off = _units(values)
+        unit, counts, off = units_of(values)
         if length * max(map(abs, counts)) > MOST_COUNTS:
             raise NoCounters(f"a head counts to more than {MOST_COUNTS:,}")
         slack = _slack(before, float(np.abs(values).max()), off, unit)
@@ -158,15 +165,17 @@ def _counts(head: Head, before: Before, heads: ReadHeads) -> None:
     )
 
 
-def _units(values: Matrix) -> tuple[float, tuple[int, ...], float]:
-    """A unit (the least nonzero size), the values as multiples of it, and the largest deviation."""
+def units_of(values: Matrix) -> tuple[float, tuple[int, ...], float]:
+    """A unit (the least nonzero size or a part of it), the values as multiples, and the largest deviation."""
     size = np.abs(values)
-    unit = float(size[size > TOLERANCE].min(initial=np.inf))
-    unit = unit if isfinite(unit) else 1.0
-    counts = np.rint(values / unit)
-    return unit, tuple(int(count) for count in counts), float(np.abs(values - unit * counts).max())
+    least = float(size[size > TOLERANCE].min(initial=np.inf))
+    least = least if isfinite(least) else 1.0
+    units = [least / parts for parts in range(1, MOST_PARTS + 1)]
+    offs = [float(np.abs(values - unit * np.rint(values / unit)).max(initial=0.0)) for unit in units]
+    best = next((i for i, unit in enumerate(units) if offs[i] < TOLERANCE * unit), 0)
+    return units[best], tuple(int(count) for count in np.rint(values / units[best])), offs[best]
 
 
-def _slack(before: Before, size: float, off: float, unit: float, later: float = LATER) -> int:
+def _slack(before: Before, size: float, off: float, unit: float) -> int:
     rounded = 4 * before.stream.shape[1] * ROUNDING * size + off
-    return int(max(rounded, unit * later if before.index else 0.0) * GRID) + 17
+    return int(max(rounded, unit * LATER if before.index else 0.0) * GRID) + 17

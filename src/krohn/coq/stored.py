@@ -146,10 +146,11 @@ class StoredTransformer:
 
 
 NOT_COUNTING = (
-    "the kernel's proofs cover Transformers whose heads count letters or copy the latest that was written, "
-    "or all look back; this one has"
+    "the kernel's proofs cover Transformers whose heads count letters, copy the latest that was written or "
+    "match a key, or all look back; this one has"
 )
-COUNTING, SCANNING = {"PrefixSum", "PlaceSum", "LatestWrite"}, {"LookBack"}
+COUNTING = {"PrefixSum", "PlaceSum", "LatestWrite", "LatestMatch", "EndWrite"}
+SCANNING = {"LookBack"}
 
 
 def stored_transformer(folder: Path) -> StoredTransformer:
@@ -165,7 +166,7 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     if (
         weights.mask != "causal"
         or automaton.target != "state"
-        or len(weights.padding) != 1
+        or (scans and len(weights.padding) != 1)
         or weights.readout.shape[1] != automaton.num_states
     ):
         raise Unsupported(

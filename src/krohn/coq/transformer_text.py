@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from krohn.coq.certificate_text import MARK, THEOREM, comment, tensor_text
-from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint
+from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint, MatchHint
 from krohn.coq.scanning import ScanHint, Scanning
 from krohn.coq.stored import StoredTransformer
 
@@ -98,7 +98,7 @@ def _layer(layer: LayerHint) -> str:
     groups = _listed(
         f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; "
         f"Stops := {str(g.stops).lower()}; Coarse := {_listed(g.coarse)}%nat; "
-        f"Coarses := {max(g.coarse) + 1} |}}"
+        f"Coarses := {max(g.coarse, default=-1) + 1} |}}"
         for g in layer.groups
     )
     return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
@@ -106,9 +106,15 @@ Steps := {_listed(map(_listed, layer.steps))}; Sets := {_listed(map(_sets, layer
 PlaceOf := {_listed(layer.places)}%nat;
 Groups := {groups};
 Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
-NextClass := {_listed(map(_listed, layer.following))}%nat;
-NextClasses := {layer.classes} |}}
+NextClass := {_listed(map(_following, layer.following))};
+NextClasses := {layer.classes};
+Keys := {_listed(layer.keys)}%nat; KeyClasses := {max(layer.keys, default=-1) + 1};
+Asks := {_listed(layer.asks)}%nat; AskClasses := {max(layer.asks, default=-1) + 1} |}}
 """
+
+
+def _following(classes: dict[tuple[int, ...], int]) -> str:
+    return _listed(f"({_listed(residues)},{following}%nat)" for residues, following in classes.items())
 
 
 def _sets(values: tuple[int | None, ...]) -> str:
@@ -117,17 +123,21 @@ def _sets(values: tuple[int | None, ...]) -> str:
     return _listed("None" if value is None else f"Some ({value})" for value in values)
 
 
-def _head(head: HeadHint | CopyHint) -> str:
-    channels = _listed(map(_channel, head.channels))
+def _head(head: HeadHint | CopyHint | MatchHint) -> str:
+    if isinstance(head, MatchHint):
+        return f"Matches {_listed(map(_copy, head.asks))}"
     if isinstance(head, CopyHint):
-        return (
-            f"Copies {{| Margin := {head.margin}; Writers := {_truths(head.writers)}; "
-            f"Copied := {channels} |}}"
-        )
+        return f"Copies {_copy(head)}"
+    channels = _listed(map(_channel, head.channels))
     return (
         f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
         f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
     )
+
+
+def _copy(head: CopyHint) -> str:
+    channels = _listed(map(_channel, head.channels))
+    return f"{{| Writers := {_truths(head.writers)}; Copied := {channels} |}}"
 
 
 def _channel(channel: ChannelHint) -> str:

@@ -210,183 +210,175 @@ Qed.
 Section Layer.
 Variables (p T : nat) (P X : list (list box)) (h : layer_hint).
 Notation span := (span T h).
-(* what is known of a position and its class together *)
-Definition meet (A B : list box) : list box := map (fun q => (Z.max (fst (fst q)) (fst (snd q)),
-  Z.min (snd (fst q)) (snd (snd q)))) (combine A B).
+(* what is known of a position and its class together; where a class cannot be at a position, what
+   is known of the class *)
+Definition meet_box (a b : box) : box :=
+  let lo := Z.max (fst a) (fst b) in let hi := Z.min (snd a) (snd b) in
+  if lo <=? hi then (lo, hi) else b.
+Definition meet (A B : list box) : list box :=
+  map (fun q => meet_box (fst q) (snd q)) (combine A B).
 Lemma meet_sound A B x : inv A x -> inv B x -> inv (meet A B) x.
 Proof.
   intros H. revert B. unfold meet, inv. induction H as [|a y A xs [F [L U]] H IH]; intros B HB;
     inversion HB as [|b y' B' xs' [_ [L' U']] HB']; subst; cbn; constructor; auto.
-  split; [exact F|]. cbn [fst snd]. rewrite IZR_max, IZR_min. split; [apply Rmax_lub;
-    assumption|apply Rmin_glb; assumption].
+  unfold meet_box. destruct (Z.leb _ _); [|split; auto]. split; [exact F|]. cbn [fst snd].
+  rewrite IZR_max, IZR_min. split; [apply Rmax_lub; assumption|apply Rmin_glb; assumption].
 Qed.
 Definition writes (hh : copy_hint) (k : nat) : bool := nth k (Writers hh) false.
 Definition classes_at (i : nat) : list nat := filter (fun k => (nth k (PlaceOf h) O =? i mod
   p)%nat) (seq 0 (length X)).
-(* of the scores at a position: the least and the largest of classes that write, the largest of
-   the others *)
+(* of the scores at a position: the least and the largest of those that write, the largest of the
+   others *)
+Definition ends_of (l : list (bool * box)) : Z * Z * Z :=
+  (fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else m) (8 * far) l,
+   fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m else m)
+     (- (8 * far)) l,
+   fold_right (fun (e : bool * box) m => if fst e then m else Z.max (snd (snd e)) m)
+     (- (8 * far)) l).
+Definition lies_between (writer : bool) (e : Z * Z * Z) (s : f32) : Prop :=
+  let '(bot, top, non) := e in
+  if writer then (IZR bot <= at40 (B2R s) <= IZR top)%R else (at40 (B2R s) <= IZR non)%R.
+Lemma ends_of_sound l w b s : In (w, b) l -> inb b s -> lies_between w (ends_of l) s.
+Proof.
+  intros I [_ [Lb Ub]]. unfold ends_of, lies_between. destruct w.
+  - assert (Z1 : fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else m)
+      (8 * far) l <= fst b /\ snd b <= fold_right (fun (e : bool * box) m =>
+      if fst e then Z.max (snd (snd e)) m else m) (- (8 * far)) l).
+    { induction l as [|[w c] l IH]; [contradiction|]. cbn [fold_right fst snd].
+      destruct I as [[= -> ->]|I]; [lia|]. specialize (IH I). destruct w; lia. }
+    destruct Z1 as [A B]. apply IZR_le in A, B.
+    split; [eapply Rle_trans; [exact A|exact Lb]|eapply Rle_trans; [exact Ub|exact B]].
+  - assert (Z2 : snd b <= fold_right (fun (e : bool * box) m => if fst e then m else
+      Z.max (snd (snd e)) m) (- (8 * far)) l).
+    { induction l as [|[w c] l IH]; [contradiction|]. cbn [fold_right fst snd].
+      destruct I as [[= -> ->]|I]; [lia|]. specialize (IH I). destruct w; lia. }
+    apply IZR_le in Z2. eapply Rle_trans; [exact Ub|exact Z2].
+Qed.
+Definition score_of (q : list box) (writer : bool) (key : list box) : option (bool * box) :=
+  match sum_box (combine q key) with
+  | Some s => if sub s (- far, far) then Some (writer, s) else None | None => None end.
 Definition ends_at (bh : bhead) (hh : copy_hint) (q : list box) (i : nat) : option (Z * Z * Z) :=
-  match mapM (fun k => match times_box (meet (nth i P []) (nth k X [])) (BK bh) with None =>
-    None | Some key =>
-                       match sum_box (combine q key) with Some s => if sub s (- far, far) then
-                         Some (writes hh k, s) else None | None => None end end) (classes_at i)
-                         with
-  | None => None
-  | Some l => Some (fold_right (fun (e : bool * box) m => if fst e then Z.min (fst (snd e)) m else
-    m) (8 * far) l,
-                    fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m else
-                      m) (- (8 * far)) l,
-                    fold_right (fun (e : bool * box) m => if fst e then m else Z.max (snd (snd e))
-                      m) (- (8 * far)) l)
-  end.
+  option_map ends_of (mapM (fun k =>
+    match times_box (meet (nth i P []) (nth k X [])) (BK bh) with None => None | Some key =>
+    score_of q (writes hh k) key end) (classes_at i)).
+(* each position that writes is above all before it, and above all that do not write *)
+Fixpoint rising (M top : Z) (ends : list (Z * Z * Z)) : bool :=
+  match ends with [] => true
+  | (bot, t, _) :: ends => (top + M <=? bot) && rising M (Z.max top t) ends end.
 Definition in_order (M : Z) (ends : list (Z * Z * Z)) : bool :=
-  forallb (fun i => let '(_, top, non) := nth i ends (0, 0, 0) in
-    forallb (fun j => let '(bot, _, _) := nth j ends (0, 0, 0) in (non + M <=? bot) &&
-      ((j <=? i)%nat || (top + M <=? bot))) (seq 0 (S T))) (seq 0 (S T)).
+  let most := fold_right (fun e m => Z.max (snd e) m) (- (8 * far)) ends in
+  forallb (fun e => most + M <=? fst (fst e)) ends && rising M (- (16 * far)) ends.
+Notation end_at i ends := (nth i ends (0, 0, 0)).
+(* the largest margin for which they are in order, and no more than is of use *)
+Fixpoint room (top : Z) (ends : list (Z * Z * Z)) : Z :=
+  match ends with [] => 64 * grid
+  | (bot, t, _) :: ends => Z.min (bot - top) (room (Z.max top t) ends) end.
+Definition margin_of (ends : list (Z * Z * Z)) : Z :=
+  let most := fold_right (fun e m => Z.max (snd e) m) (- (8 * far)) ends in
+  fold_right (fun e m => Z.min (fst (fst e) - most) m) (room (- (16 * far)) ends) ends.
+Lemma rising_sound M ends : forall top, rising M top ends = true ->
+  (forall j, (j < length ends)%nat -> top + M <= fst (fst (end_at j ends))) /\
+  forall i j, (i < j < length ends)%nat ->
+  snd (fst (end_at i ends)) + M <= fst (fst (end_at j ends)).
+Proof.
+  induction ends as [|[[b t] n] ends IH]; intros top H; cbn [rising length] in *; [split; lia|].
+  apply andb_prop in H as [H1 H2]. apply Z.leb_le in H1. destruct (IH _ H2) as [A B].
+  split; [intros [|j] Hj; cbn [nth fst]; [exact H1|specialize (A j ltac:(lia)); lia]|].
+  intros i [|j] Hj; [lia|]. destruct i as [|i]; cbn [nth fst snd].
+  - specialize (A j ltac:(lia)). lia.
+  - apply B. lia.
+Qed.
+Lemma in_order_sound M ends : in_order M ends = true -> forall i j,
+  (i < length ends)%nat -> (j < length ends)%nat ->
+  snd (end_at i ends) + M <= fst (fst (end_at j ends)) /\
+  ((i < j)%nat -> snd (fst (end_at i ends)) + M <= fst (fst (end_at j ends))).
+Proof.
+  unfold in_order. cbv zeta. intros H i j Hi Hj. apply andb_prop in H as [H1 H2].
+  split; [|intros; apply (rising_sound _ _ _ H2); lia].
+  rewrite forallb_forall in H1. specialize (H1 _ (nth_In _ (0, 0, 0) Hj)). apply Z.leb_le in H1.
+  assert (G : snd (end_at i ends) <= fold_right (fun e m => Z.max (snd e) m) (- (8 * far)) ends).
+  { clear -Hi. revert i Hi. induction ends as [|e ends IH]; intros [|i] Hi; cbn in *; try lia.
+    specialize (IH i ltac:(lia)). lia. }
+  lia.
+Qed.
+(* The latest position that writes has the largest score, by the margin. *)
+Lemma latest_leads M ends (wr : nat -> bool) (s : nat -> f32) t : in_order M ends = true ->
+  (t < length ends)%nat -> (forall i, (i <= t)%nat ->
+    lies_between ((i =? 0)%nat || wr i) (end_at i ends) (s i)) ->
+  forall i, (i <= t)%nat -> i <> latest wr t -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\
+    (IZR (z + M) <= at40 (B2R (s (latest wr t))))%R.
+Proof.
+  intros HO Ht SC i Hi N. set (L := latest wr t) in *. pose proof (latest_le wr t) as LL.
+  fold L in LL. pose proof (SC i Hi) as Ci. pose proof (SC L LL) as CL.
+  destruct (in_order_sound M ends HO i L ltac:(lia) ltac:(lia)) as [B1 B2].
+  assert (WL : ((L =? 0)%nat || wr L) = true) by (destruct (latest_writes wr t) as [E|E];
+    fold L in E; [rewrite E; reflexivity|rewrite E; apply orb_true_r]).
+  rewrite WL in CL. unfold lies_between in *. destruct (end_at i ends) as [[boti topi] noni].
+  destruct (end_at L ends) as [[botL topL] nonL]. cbn [fst snd] in *.
+  destruct ((i =? 0)%nat || wr i) eqn:Wi.
+  - exists topi. split; [apply Ci|]. assert (Hl : (i < L)%nat).
+    { destruct (Nat.lt_ge_cases i L) as [|G]; [assumption|exfalso].
+      apply orb_prop in Wi as [Wi|Wi]; [apply Nat.eqb_eq in Wi; lia|].
+      rewrite (after_latest wr t i) in Wi by (fold L; lia). discriminate. }
+    specialize (B2 Hl). apply IZR_le in B2. eapply Rle_trans; [exact B2|apply CL].
+  - exists noni. split; [exact Ci|]. apply IZR_le in B1. eapply Rle_trans; [exact B1|apply CL].
+Qed.
 (* the counter is set by the classes that write, to marks: value = that of the padding + unit *
    mark, give or take *)
-Definition copied_fits (hh : copy_hint) (v0 : list box) (vx : list (list box)) (c : nat) (ch :
+Definition base_of (v0 : list box) (c : nat) : Z :=
+  let b := nth c v0 zero_box in (fst b + snd b) / 2.
+Definition off_by (b : box) (g : Z) : Z := Z.max (g - fst b) (snd b - g).
+Definition copy_slack (v0 : list box) (vx : list (list box)) (c : nat) (ch : channel) : Z :=
+  fold_right (fun k m => match set_of h (Number ch) k with
+    | Some mark => let g := base_of v0 c + UnitOf ch * mark in
+                   Z.max (off_by (nth c (nth k vx []) zero_box) g) m
+    | None => m end) (off_by (nth c v0 zero_box) (base_of v0 c)) (seq 0 (length X)).
+Definition copied_fits (wr : nat -> bool) (v0 : list box) (vx : list (list box)) (c : nat) (ch :
   channel) : bool :=
-  let base := fst (nth c v0 zero_box) in sub (nth c v0 zero_box) (base - UnitSlack ch,
-    base + UnitSlack ch) &&
+  let base := base_of v0 c in let dl := copy_slack v0 vx c ch in
+  sub (nth c v0 zero_box) (base - dl, base + dl) &&
   forallb (fun k => match set_of h (Number ch) k with
-    | Some m => writes hh k && let g := base + UnitOf ch * m in sub (nth c (nth k vx []) zero_box)
-      (g - UnitSlack ch, g + UnitSlack ch)
-    | None => negb (writes hh k) && (step_of h (Number ch) k =? 0) end) (seq 0 (length X)).
+    | Some m => wr k && let g := base + UnitOf ch * m in
+                        sub (nth c (nth k vx []) zero_box) (g - dl, g + dl)
+    | None => negb (wr k) && (step_of h (Number ch) k =? 0) end) (seq 0 (length X)).
 Definition copied_form (w : box) (f : Z) (v0 : list box) (vx : list (list box)) (c : nat) (ch :
   channel) : option form :=
   let e := Z.max (snd w - grid) (grid - fst w) in let V := Z.max (size_of_box (nth c v0 zero_box))
     (largest c vx) in
   if (0 <=? e) && (0 <=? f) && has_bound (Z.of_nat (S T)) (copy_size T e f V) then
-    Some (copy_form (Number ch) (UnitOf ch) (fst (nth c v0 zero_box)) (copy_off T e f V (UnitSlack
+    Some (copy_form (Number ch) (UnitOf ch) (base_of v0 c) (copy_off T e f V (copy_slack v0 vx c
       ch) + rounding (Z.of_nat (S T)) (copy_size T e f V)))
   else None.
-Definition copy_forms (bh : bhead) (hh : copy_hint) : option (list form) :=
-  let Q := hull_of (map (fun i => nth i P []) (seq 0 (S T))) in
-  match times_box Q (BQ bh), times_box (nth 0 P []) (BK bh), times_box (nth 0 P []) (BV bh),
-    mapM (fun B => times_box B (BV bh)) X, copy_shares T (Margin hh) with
-  | Some q, Some k0, Some v0, Some vx, Some (w, f) =>
-      match sum_box (combine q k0), mapM (ends_at bh hh q) (seq 1 T) with
-      | Some s0, Some es =>
-          if forallb (fun i => subs (nth i P []) Q) (seq 0 (S T)) && sub s0 (- far, far) &&
-            (0 <? Margin hh) &&
-             in_order (Margin hh) ((fst s0, snd s0, - (8 * far)) :: es) &&
-             forallb (fun c => copied_fits hh v0 vx c (nth c (Copied hh) no_channel)) (seq 0
-               (length (BV bh)))
-          then match mapM (fun c => copied_form w f v0 vx c (nth c (Copied hh) no_channel)) (seq 0
-            (length (BV bh))) with
-               | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
-          else None
-      | _, _ => None end
-  | _, _, _, _, _ => None end.
-
-Lemma ends_at_sound bh hh q i e k key s : ends_at bh hh q i = Some e -> (k < length X)%nat ->
-  nth k (PlaceOf h) O = (i mod p)%nat ->
-  (forall B, times_box (meet (nth i P []) (nth k X [])) (BK bh) = Some B -> inv B key) ->
-    (forall B b, inv B key -> sum_box (combine q B) = Some b -> inb b s) ->
-  inb (- far, far) s /\ let '(bot, top, non) := e in
-  if writes hh k then (IZR bot <= at40 (B2R s) <= IZR top)%R else (at40 (B2R s) <= IZR non)%R.
+Definition copied_out (bh : bhead) (hh : copy_hint) (M : Z) (wr : nat -> bool) (v0 : list box)
+  (vx : list (list box)) : option (list form) :=
+  match copy_shares T M with None => None | Some (w, f) =>
+  if (0 <? M) && forallb (fun c => copied_fits wr v0 vx c (nth c (Copied hh) no_channel))
+       (seq 0 (length (BV bh)))
+  then match mapM (fun c => copied_form w f v0 vx c (nth c (Copied hh) no_channel))
+         (seq 0 (length (BV bh))) with
+       | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
+  else None end.
+Lemma copied_out_sound ex n t bh th hh M wr v0 vx Fs cls (v : stream) s w y z : is_exp ex ->
+  (t < n <= S T)%nat -> inh bh th -> copied_out bh hh M wr v0 vx = Some Fs ->
+  length vx = length X -> inv v0 (v O) ->
+  (forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)) ->
+  (forall i, (i <= t)%nat -> inb (- far, far) (s i)) ->
+  (forall i, (i <= t)%nat -> i <> latest (fun i => wr (cls i)) t ->
+    exists a, (at40 (B2R (s i)) <= IZR a)%R /\
+    (IZR (a + M) <= at40 (B2R (s (latest (fun i => wr (cls i)) t))))%R) ->
+  softmax ex n t s w ->
+  each_sum (fun c => map (fun i => (w i, at_channel c (v i))) (seq 0 n)) (seq 0 (length (WV th))) y
+  -> times y (WC th) z -> infs Fs (counts h cls t) z.
 Proof.
-  unfold ends_at. destruct (mapM _ (classes_at i)) as [l|] eqn:E; [|discriminate].
-  intros He Hk HP HK HS. apply some_inj in He. subst e.
-  assert (I : In k (classes_at i)) by (apply filter_In; split; [apply in_seq;
-    lia|now apply Nat.eqb_eq]).
-  assert (G : exists b, In (writes hh k, b) l /\ inb b s /\ inb (- far, far) s).
-  { apply mapM_some in E. induction E as [|y a l0 l1 Ea E IH]; [contradiction|].
-    destruct I as [->|I]; [|destruct (IH I) as [b [B1 B2]]; exists b; split; [now right|exact B2]].
-    destruct (times_box _ _) as [B|]; [|discriminate]. destruct (sum_box _) as [b|] eqn:ES;
-      [|discriminate]. destruct (sub b _) eqn:EB; [|discriminate]. apply some_inj in Ea. subst y.
-    pose proof (HS _ _ (HK _ eq_refl) ES) as IB. exists b. split; [now left|]. split; [exact IB|].
-    eapply sub_sound; eauto. }
-  clear E. destruct G as [b [Ib [Sb Sf]]]. split; [exact Sf|]. destruct Sb as [_ [Lb Ub]].
-  clear -Ib Lb Ub.
-  assert (Z1 : writes hh k = true -> fold_right (fun (e : bool * box) m => if fst e then
-    Z.min (fst (snd e)) m else m) (8 * far) l <= fst b /\
-                snd b <= fold_right (fun (e : bool * box) m => if fst e then Z.max (snd (snd e)) m
-                  else m) (- (8 * far)) l).
-  { intros W. rewrite W in Ib. clear W. induction l as [|[w c] l IH]; [contradiction|].
-    cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib).
-    destruct w; lia. }
-  assert (Z2 : writes hh k = false -> snd b <= fold_right (fun (e : bool * box) m => if fst e then
-    m else Z.max (snd (snd e)) m) (- (8 * far)) l).
-  { intros W. rewrite W in Ib. clear W Z1. induction l as [|[w c] l IH]; [contradiction|].
-    cbn [fold_right fst snd]. destruct Ib as [[= -> ->]|Ib]; [lia|]. specialize (IH Ib).
-    destruct w; lia. }
-  destruct (writes hh k).
-  - destruct (Z1 eq_refl) as [A B]. apply IZR_le in A, B. split; (eapply Rle_trans;
-      [|eassumption]) || (eapply Rle_trans; [eassumption|]); assumption.
-  - specialize (Z2 eq_refl). apply IZR_le in Z2. eapply Rle_trans; eassumption.
-Qed.
-Lemma copy_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
-  copy_forms bh hh = Some Fs ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
-    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
-Proof.
-  intros HX Hn [IQ [IK [IV IC]]] HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht.
-  unfold copy_forms in HP. cbv zeta in HP. set (Q := hull_of _) in *.
-  destruct (times_box Q (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
-  destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
-  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
-  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
-  destruct (copy_shares T (Margin hh)) as [[w1 f1]|] eqn:EW; [|discriminate].
-  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
-  destruct (mapM (ends_at bh hh qb) (seq 1 T)) as [es|] eqn:EE; [|discriminate].
-  destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A5]. apply andb_prop in A as [A A4]. apply andb_prop in A as [A A3].
-  apply andb_prop in A as [A1 A2]. apply Z.ltb_lt in A3. rewrite forallb_forall in A1, A5.
+  intros HX Hn [_ [_ [IV IC]]] HP LV V0 VL SB HS Hw Hy HC. unfold copied_out in HP.
+  destruct (copy_shares T M) as [[w1 f1]|] eqn:EW; [|discriminate].
+  destruct andb eqn:A; [|discriminate]. apply andb_prop in A as [A3 A5]. apply Z.ltb_lt in A3.
+  rewrite forallb_forall in A5.
   destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
-  destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
-  assert (IQt : inv qb (q t)) by (eapply times_sound; [eapply subs_sound; [apply (A1 t), in_seq;
-    lia|apply (HA t Ht)]|exact IQ|exact EQ|apply Hqkv; lia]).
-  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IK|exact
-    EK0|apply Hqkv; lia]).
-  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact
-    EV0|apply Hqkv; lia]).
-  assert (LV : length vx = length X) by (apply mapM_some in EVX; apply (Forall2_len _ _ _ EVX)).
-  assert (VL : forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v
-    i)).
-  { intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|].
-    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
-    eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
-  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt
-    K0)|exact ES0|apply Hs; lia]).
-  set (wr := fun i => writes hh (cls i)). set (L := latest wr t).
-  pose proof (latest_le wr t) as LL. fold L in LL.
-  set (ends := (fst s0, snd s0, - (8 * far)) :: es) in *.
-  (* each score lies between the ends of its position *)
-  assert (SC : forall i, (i <= t)%nat -> inb (- far, far) (s i) /\ let '(bot, top, non) :=
-    nth i ends (0, 0, 0) in
-     if (i =? 0)%nat || wr i then (IZR bot <= at40 (B2R (s i)) <= IZR top)%R else (at40 (B2R (s
-       i)) <= IZR non)%R).
-  { intros [|i] Hi.
-    - split; [eapply sub_sound; eauto|]. cbn [ends nth Nat.eqb orb]. exact (proj2 S0).
-    - unfold ends. cbn [nth Nat.eqb orb]. destruct (HB (S i) ltac:(lia)) as [C1 C2].
-      pose proof (mapM_nth _ _ _ i O (0, 0, 0) EE ltac:(rewrite seq_length; lia)) as E.
-      rewrite seq_nth in E by lia. cbn [Nat.add] in E.
-      apply (ends_at_sound bh hh qb (S i) _ (cls (S i)) (k (S i)) (s (S i)) E C1 (HPL (S i)
-        ltac:(lia))).
-      + intros B EB. eapply times_sound; [apply meet_sound; [apply (HA (S i));
-          lia|exact C2]|exact IK|exact EB|apply Hqkv; lia].
-      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
-          Eb|apply Hs; lia]. }
-  assert (WL : ((L =? 0)%nat || wr L) = true) by (destruct (latest_writes wr t) as [E|E];
-    fold L in E; [rewrite E; reflexivity|rewrite E; apply orb_true_r]).
-  assert (HS : forall i, (i <= t)%nat -> i <> L -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\
-    (IZR (z + Margin hh) <= at40 (B2R (s L)))%R).
-  { intros i Hi N. destruct (SC i Hi) as [_ Ci]. destruct (SC L LL) as [_ CL]. rewrite WL in CL.
-    unfold in_order in A4. rewrite forallb_forall in A4. specialize (A4 i ltac:(apply in_seq;
-      lia)). destruct (nth i ends (0, 0, 0)) as [[boti topi] noni].
-    rewrite forallb_forall in A4. specialize (A4 L ltac:(apply in_seq; lia)).
-    destruct (nth L ends (0, 0, 0)) as [[botL topL] nonL].
-    apply andb_prop in A4 as [B1 B2]. apply Z.leb_le, IZR_le in B1.
-    destruct ((i =? 0)%nat || wr i) eqn:Wi.
-    - exists topi. split; [apply Ci|]. apply orb_prop in B2 as [B2|B2]; [|apply Z.leb_le,
-        IZR_le in B2; eapply Rle_trans; [exact B2|apply CL]].
-      exfalso. apply Nat.leb_le in B2. apply orb_prop in Wi as [Wi|Wi]; [apply Nat.eqb_eq in Wi;
-        lia|]. rewrite (after_latest wr t i) in Wi by (fold L; lia). discriminate.
-    - exists noni. split; [exact Ci|]. eapply Rle_trans; [exact B1|apply CL]. }
-  destruct (copy_shares_sound ex T n t L (Margin hh) s w w1 f1 HX A3 ltac:(lia) Hn EW (fun i Hi =>
-    proj1 (SC i Hi)) HS Hw) as [W1 WO].
+  set (wri := fun i => wr (cls i)) in *. set (L := latest wri t) in *.
+  pose proof (latest_le wri t) as LL. fold L in LL.
+  destruct (copy_shares_sound ex T n t L M s w w1 f1 HX A3 ltac:(lia) ltac:(lia) EW SB
+    HS Hw) as [W1 WO].
   assert (IY : infs yf (counts h cls t) y).
   { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV).
     rewrite LB in EY, A5. apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
@@ -401,26 +393,27 @@ Proof.
     2: { eapply IH; eauto. intros; apply HI; now right. }
     specialize (A5 c ltac:(apply HI; now left)). clear IH H1 H2 H1' H2' HI.
     set (ch := nth c (Copied hh) no_channel) in *.
-    unfold copied_fits in A5. cbv zeta in A5. set (base := fst (nth c v0 zero_box)) in
-      *. apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX.
-    unfold copied_form in EF. cbv zeta in EF. fold base in EF.
+    unfold copied_fits in A5. cbv zeta in A5. set (base := base_of v0 c) in *.
+    set (dl := copy_slack v0 vx c ch) in *.
+    apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX.
+    unfold copied_form in EF. cbv zeta in EF. fold base dl in EF.
     set (e := Z.max (snd w1 - grid) (grid - fst w1)) in *. set (V := Z.max (size_of_box (nth c v0
       zero_box)) (largest c vx)) in *.
     destruct ((0 <=? e) && (0 <=? f1) && has_bound (Z.of_nat (S T)) (copy_size T e f1 V)) eqn:CC;
       [|discriminate]. apply some_inj in EF. subst F.
     apply andb_prop in CC as [CC HBd]. apply andb_prop in CC as [e_ f_]. apply Z.leb_le in e_, f_.
-    assert (CF : forall i, (1 <= i <= t)%nat -> if wr i then set_of h (Number ch) (cls i) <> None
+    assert (CF : forall i, (1 <= i <= t)%nat -> if wri i then set_of h (Number ch) (cls i) <> None
       else set_of h (Number ch) (cls i) = None /\ step_of h (Number ch) (cls i) = 0).
     { intros i Hi. destruct (VL i ltac:(lia)) as [C1 _].
-      specialize (BX (cls i) ltac:(apply in_seq; lia)). unfold wr.
+      specialize (BX (cls i) ltac:(apply in_seq; lia)). unfold wri.
       destruct (set_of h (Number ch) (cls i)).
       - apply andb_prop in BX as [-> _]. discriminate.
       - apply andb_prop in BX as [Bw Bs]. apply negb_true_iff in Bw. rewrite Bw.
         split; [reflexivity|now apply Z.eqb_eq]. }
     assert (VG : (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base + UnitOf ch * counts h cls t
-      (Number ch))) <= IZR (UnitSlack ch))%R).
-    { rewrite (counts_latest h cls (Number ch) wr t CF). fold L.
-      pose proof (latest_writes wr t) as LW. fold L in LW. destruct (Nat.eq_dec L 0) as [E0|N0].
+      (Number ch))) <= IZR dl)%R).
+    { rewrite (counts_latest h cls (Number ch) wri t CF). fold L.
+      pose proof (latest_writes wri t) as LW. fold L in LW. destruct (Nat.eq_dec L 0) as [E0|N0].
       - rewrite E0. rewrite Z.mul_0_r, Z.add_0_r. eapply near; [exact B0|apply inv_at; exact V0].
       - destruct LW as [|LW]; [contradiction|]. destruct (VL L ltac:(lia)) as [C1 IL].
         specialize (BX (cls L) ltac:(apply in_seq; lia)). pose proof (CF L ltac:(lia)) as CL.
@@ -429,7 +422,7 @@ Proof.
           [mk|]; [|congruence]. apply andb_prop in BX as [_ BX].
         eapply near; [exact BX|apply inv_at; exact IL]. }
     apply copy_form_sound with (n := counts h cls t); [|];
-    destruct (copy_sound T n L e f1 V (UnitSlack ch) (base + UnitOf ch * counts h cls t (Number
+    destruct (copy_sound T n L e f1 V dl (base + UnitOf ch * counts h cls t (Number
       ch)) w (fun i => at_channel c (v i)) r ltac:(lia) e_ f_) as [Fy Ey]; try assumption.
     all: try (unfold V, size_of_box; lia).
     all: try (intros i Hi N; now apply WO).
@@ -445,14 +438,101 @@ Proof.
       (apply largest_sound, nth_In; lia); unfold V; lia. }
   eapply (out_sound T h); [|exact IY|exact IC|exact HP|exact HC]. lia.
 Qed.
+Definition copy_forms (bh : bhead) (hh : copy_hint) : option (list form) :=
+  let Q := hull_of (map (fun i => nth i P []) (seq 0 (S T))) in
+  match times_box Q (BQ bh), times_box (nth 0 P []) (BK bh), times_box (nth 0 P []) (BV bh),
+    mapM (fun B => times_box B (BV bh)) X with
+  | Some q, Some k0, Some v0, Some vx =>
+      match sum_box (combine q k0), mapM (ends_at bh hh q) (seq 1 T) with
+      | Some s0, Some es =>
+          let ends := (fst s0, snd s0, - (8 * far)) :: es in let M := margin_of ends in
+          if forallb (fun i => subs (nth i P []) Q) (seq 0 (S T)) && sub s0 (- far, far) &&
+             in_order M ends
+          then copied_out bh hh M (writes hh) v0 vx else None
+      | _, _ => None end
+  | _, _, _, _ => None end.
 
-(* a head of either kind *)
+Lemma ends_at_sound bh hh q i e k key s : ends_at bh hh q i = Some e -> (k < length X)%nat ->
+  nth k (PlaceOf h) O = (i mod p)%nat ->
+  (forall B, times_box (meet (nth i P []) (nth k X [])) (BK bh) = Some B -> inv B key) ->
+    (forall B b, inv B key -> sum_box (combine q B) = Some b -> inb b s) ->
+  inb (- far, far) s /\ lies_between (writes hh k) e s.
+Proof.
+  unfold ends_at. destruct (mapM _ (classes_at i)) as [l|] eqn:E; [|discriminate].
+  intros He Hk HP HK HS. apply some_inj in He. subst e.
+  assert (I : In k (classes_at i)) by (apply filter_In; split; [apply in_seq;
+    lia|now apply Nat.eqb_eq]).
+  assert (G : exists b, In (writes hh k, b) l /\ inb b s /\ inb (- far, far) s).
+  { apply mapM_some in E. induction E as [|y a l0 l1 Ea E IH]; [contradiction|].
+    destruct I as [->|I]; [|destruct (IH I) as [b [B1 B2]]; exists b; split; [now right|exact B2]].
+    destruct (times_box _ _) as [B|]; [|discriminate]. unfold score_of in Ea.
+    destruct (sum_box _) as [b|] eqn:ES; [|discriminate].
+    destruct (sub b _) eqn:EB; [|discriminate]. apply some_inj in Ea. subst y.
+    pose proof (HS _ _ (HK _ eq_refl) ES) as IB. exists b. split; [now left|]. split; [exact IB|].
+    eapply sub_sound; eauto. }
+  destruct G as [b [Ib [Sb Sf]]]. split; [exact Sf|]. now apply ends_of_sound with (b := b).
+Qed.
+Lemma copy_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  copy_forms bh hh = Some Fs ->
+  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
+    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Proof.
+  intros HX Hn IH HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht. pose proof IH as [IQ [IK [IV IC]]].
+  unfold copy_forms in HP. cbv zeta in HP. set (Q := hull_of _) in *.
+  destruct (times_box Q (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
+  destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
+  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
+  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
+  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
+  destruct (mapM (ends_at bh hh qb) (seq 1 T)) as [es|] eqn:EE; [|discriminate]. cbv zeta in HP.
+  destruct andb eqn:A; [|discriminate].
+  apply andb_prop in A as [A A4]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1.
+  destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
+  assert (IQt : inv qb (q t)) by (eapply times_sound; [eapply subs_sound; [apply (A1 t), in_seq;
+    lia|apply (HA t Ht)]|exact IQ|exact EQ|apply Hqkv; lia]).
+  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IK|exact
+    EK0|apply Hqkv; lia]).
+  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact
+    EV0|apply Hqkv; lia]).
+  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt
+    K0)|exact ES0|apply Hs; lia]).
+  set (ends := (fst s0, snd s0, - (8 * far)) :: es) in *.
+  assert (LE : length ends = S T) by (apply mapM_some in EE; cbn; rewrite (Forall2_len _ _ _ EE),
+    seq_length; reflexivity).
+  (* each score lies between the ends of its position *)
+  assert (SC : forall i, (i <= t)%nat -> inb (- far, far) (s i) /\
+    lies_between ((i =? 0)%nat || writes hh (cls i)) (end_at i ends) (s i)).
+  { intros [|i] Hi.
+    - split; [eapply sub_sound; eauto|]. exact (proj2 S0).
+    - unfold ends. cbn [nth Nat.eqb orb]. destruct (HB (S i) ltac:(lia)) as [C1 C2].
+      pose proof (mapM_nth _ _ _ i O (0, 0, 0) EE ltac:(rewrite seq_length; lia)) as E.
+      rewrite seq_nth in E by lia. cbn [Nat.add] in E.
+      apply (ends_at_sound bh hh qb (S i) _ (cls (S i)) (k (S i)) (s (S i)) E C1 (HPL (S i)
+        ltac:(lia))).
+      + intros B EB. eapply times_sound; [apply meet_sound; [apply (HA (S i));
+          lia|exact C2]|exact IK|exact EB|apply Hqkv; lia].
+      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
+          Eb|apply Hs; lia]. }
+  eapply copied_out_sound with (wr := writes hh) (v := v) (n := n); eauto.
+  - apply mapM_some in EVX. apply (Forall2_len _ _ _ EVX).
+  - intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|].
+    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
+    eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia].
+  - intros i Hi. now apply SC.
+  - apply (latest_leads _ ends (fun i => writes hh (cls i))); [exact A4|lia|].
+    intros i Hi. now apply SC.
+Qed.
+
+(* a head whose queries do not depend on the class *)
 Definition any_forms (bh : bhead) (hh : any_hint) : option (list form) :=
-  match hh with Counts c => head_forms p T P X h bh c | Copies c => copy_forms bh c end.
+  match hh with Counts c => head_forms p T P X h bh c | Copies c => copy_forms bh c
+  | Matches _ => None end.
 Lemma any_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
   any_forms bh hh = Some Fs ->
   at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
     forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
-Proof. destruct hh; cbn [any_forms]; intros; [eapply head_sound|eapply copy_head_sound]; eauto.
+Proof.
+  destruct hh; cbn [any_forms]; intros; [eapply head_sound|eapply copy_head_sound|discriminate];
+    eauto.
 Qed.
 End Layer.

@@ -1,8 +1,8 @@
 (* The whole check of a counting Transformer, and the theorem that it is enough. *)
-From Coq Require Import ZArith List Bool Lia Reals Lra.
+From Coq Require Import ZArith List Bool Lia Reals Lra FMapPositive.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
-  Counting Copying Layers.
+  Counting Copying Layers Matching.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -289,8 +289,10 @@ Proof.
   eapply leads_by_sound; [exact H3|exact HB|exact Q1|exact Q2|exact J1|exact J2| |];
     apply (Forall2_nth _ _ _ ([], zero) zero HY); lia.
 Qed.
+(* a class whose final state is none occurs at the padding only *)
 Definition read_fits (X : list (list box)) : bool := forallb (fun k =>
-  class_reads (nth k X []) (nth k finals O)) (seq 0 (length X)).
+  (states <=? nth k finals O)%nat || class_reads (nth k X []) (nth k finals O))
+  (seq 0 (length X)).
 (* the classes of the next layer know their places if those of this one do *)
 Definition places_fit (X : list (list box)) (h : layer_hint) (hs : list layer_hint) : bool :=
   match hs with [] => true | h2 :: _ =>
@@ -301,16 +303,13 @@ Fixpoint layers_fit (ls : list tlayer) (hs : list layer_hint) (P X : list (list 
   | [], [] => read_fits X
   | l :: ls, h :: hs =>
       match box_layer l with None => false | Some b =>
-      match all_heads p T P X h b with None => false | Some Hs =>
-      sizes_fit X h b && places_fit X h hs &&
-      match tables T X h b Hs with None => false | Some tb =>
-      match outcomes X h b tb with None => false | Some os =>
-      let X' := gathered h os in lies_in X' os &&
+      match results p T P X h b with None => false | Some (os, Hs) =>
+      let X' := gathered h os in places_fit X h hs && lies_in X' os &&
       match ls with
       | [] => layers_fit ls hs [] X'
       | _ => match places_after T P h b Hs with None => false | Some P' =>
         (length P' =? S T)%nat && layers_fit ls hs P' X' end
-      end end end end end
+      end end end
   | _, _ => false
   end.
 Definition final_class (hs : list layer_hint) (cls : nat -> nat) : nat -> nat :=
@@ -321,54 +320,80 @@ Definition first_placed (hs : list layer_hint) (n : nat) (cls : nat -> nat) : Pr
 Fixpoint all_allowed (hs : list layer_hint) (cls : nat -> nat) (t : nat) : Prop :=
   match hs with [] => True | h :: hs => (next_classes h cls t < NextClasses h)%nat /\
     all_allowed hs (next_classes h cls) t end.
-Lemma places_fit_sound X h hs b n cls xs : sizes_fit X h b = true -> places_fit X h hs = true ->
+Lemma places_fit_sound X h hs n cls xs : places_fit X h hs = true ->
   by_class X n cls xs -> placed p h n cls ->
   (forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) ->
     first_placed hs n (next_classes h cls).
 Proof.
-  intros SF H HB HP HN. destruct hs as [|h2 hs]; [exact I|]. intros i Hi.
+  intros H HB HP HN. destruct hs as [|h2 hs]; [exact I|]. intros i Hi.
   destruct (HB i Hi) as [C _]. rewrite <- (HP i Hi). unfold places_fit in H.
   rewrite forallb_forall in H.
   specialize (H (cls i) ltac:(apply in_seq; lia)). rewrite forallb_forall in H.
-  apply Nat.eqb_eq, H. eapply residues_in; eauto.
+  apply Nat.eqb_eq, H, residues_in, HN, Hi.
 Qed.
 Lemma layers_sound ex n ys : is_exp ex -> (n <= S T)%nat -> forall ls hs P X cls xs, layers_fit ls
   hs P X = true ->
   (ls <> [] -> at_places P n xs /\ length P = S T) -> first_placed hs n cls ->
     (forall t, (1 <= t < n)%nat -> all_allowed hs cls t) ->
   by_class X n cls xs -> layers_on ex n ls xs ys -> forall t, (1 <= t < n)%nat ->
-    forall y, with_bias (ys t) u y -> length y = states /\ strictly_largest y (nth (final_class hs
-    cls t) finals O).
+    (nth (final_class hs cls t) finals O < states)%nat -> forall y, with_bias (ys t) u y ->
+    length y = states /\ strictly_largest y (nth (final_class hs cls t) finals O).
 Proof.
   intros HX Hn ls. induction ls as [|l ls IH]; intros [|h hs] P X cls xs HF HP HFP HAA HB HL t Ht
-    y Hy; try discriminate; cbn [layers_fit layers_on] in *.
+    HQ y Hy; try discriminate; cbn [layers_fit layers_on] in *.
   - subst ys. destruct (HB t Ht) as [C1 C2]. unfold read_fits in HF. rewrite forallb_forall in HF.
-    specialize (HF (cls t) ltac:(apply in_seq; lia)).
-    cbn. eapply class_reads_sound; eauto.
+    specialize (HF (cls t) ltac:(apply in_seq; lia)). cbn in HQ |- *.
+    apply orb_prop in HF as [HF|HF]; [apply Nat.leb_le in HF; lia|].
+    eapply class_reads_sound; eauto.
   - destruct HL as [zs [HL1 HL2]]. destruct (HP ltac:(discriminate)) as [HA HPL].
     destruct (box_layer l) as [b|] eqn:EB; [|discriminate]. apply box_layer_sound in EB.
-    destruct (all_heads p T P X h b) as [Hs|] eqn:ER; [|discriminate].
-    apply andb_prop in HF as [HF0 HF]. apply andb_prop in HF0 as [SF PF].
-    destruct (tables T X h b Hs) as [tb|] eqn:ETB; [|discriminate].
-    destruct (outcomes X h b tb) as [os|] eqn:EO; [|discriminate]. cbv zeta in HF.
-    apply andb_prop in HF as [HF1 HF3]. set (X' := gathered h os) in *. cbn [first_placed] in HFP.
+    destruct (results p T P X h b) as [[os Hs]|] eqn:ER; [|discriminate]. cbv zeta in HF.
+    apply andb_prop in HF as [HF HF3]. apply andb_prop in HF as [PF HF1].
+    set (X' := gathered h os) in *. cbn [first_placed] in HFP.
     assert (HN : forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) by
       (intros i Hi; apply (HAA i Hi)).
     assert (HA2 : forall t, (1 <= t < n)%nat -> all_allowed hs (next_classes h cls) t) by (intros
       i Hi; apply (HAA i Hi)).
-    assert (BX : by_class X' n (next_classes h cls) zs) by (eapply classes_sound; eauto).
-    pose proof (places_fit_sound X h hs b n cls xs SF PF HB HFP HN) as NP.
-    change (final_class (h :: hs) cls) with (final_class hs (next_classes h cls)).
+    destruct (results_sound p T P X h b l EB ex n cls xs zs os Hs X' HX Hn ER HF1 HA HB HFP HN HL1)
+      as [BX FH].
+    pose proof (places_fit_sound X h hs n cls xs PF HB HFP HN) as NP.
+    change (final_class (h :: hs) cls) with (final_class hs (next_classes h cls)) in *.
     destruct ls as [|l2 ls]; [eapply IH; eauto; congruence|].
     destruct (places_after T P h b Hs) as [P'|] eqn:EP; [|discriminate].
     apply andb_prop in HF3 as [L3 HF3]. apply Nat.eqb_eq in L3. eapply IH; eauto. intros _.
-    split; [|exact L3].
-    eapply places_sound with (P := P); [exact EB|exact HX|exact Hn|rewrite HPL;
-      exact Hn|exact ER|exact EP|exact HA|exact HB|exact HFP|exact HL1].
+    split; [|exact L3]. eapply places_sound with (P := P); eauto. lia.
 Qed.
 End Check.
 
-(* ---------- the start ---------- *)
+(* ---------- the start: padding after position 0 as letters before each word ---------- *)
+Definition as_letters (tr : transformer) : transformer :=
+  {| Tokens := Tokens tr ++ tl (Padding tr); Padding := firstn 1 (Padding tr);
+     Places := Places tr; TLayers := TLayers tr; Unembed := Unembed tr |}.
+Definition pads (tr : transformer) : list nat :=
+  seq (length (Tokens tr)) (length (Padding tr) - 1).
+Lemma same_symbol tr w i : Forall (fun a => (a < length (Tokens tr))%nat) w ->
+  (0 < length (Padding tr))%nat -> (i < length (Padding tr) + length w)%nat ->
+  symbol (as_letters tr) (pads tr ++ w) i = symbol tr w i.
+Proof.
+  intros HW HP Hi. unfold symbol, as_letters, pads. cbn [Padding Tokens].
+  destruct (Padding tr) as [|x l] eqn:E; [cbn in HP; lia|]. cbn [firstn tl length] in *.
+  rewrite Nat.sub_succ, Nat.sub_0_r.
+  destruct i as [|i]; [reflexivity|]. change (S i <? 1)%nat with false. cbv iota.
+  change (S i <? S (length l))%nat with (i <? length l)%nat. rewrite !Nat.sub_succ, Nat.sub_0_r.
+  destruct (Nat.ltb_spec i (length l)) as [C|C]; cbn [nth].
+  - assert (E1 : nth i (seq (length (Tokens tr)) (length l) ++ w) O = (length (Tokens tr) + i)%nat)
+      by (rewrite app_nth1 by (rewrite seq_length; exact C); now rewrite seq_nth by exact C).
+    rewrite E1, app_nth2 by lia.
+    replace (length (Tokens tr) + i - length (Tokens tr))%nat with i by lia. reflexivity.
+  - assert (E1 : nth i (seq (length (Tokens tr)) (length l) ++ w) O = nth (i - length l) w O)
+      by (rewrite app_nth2 by (rewrite seq_length; exact C); now rewrite seq_length).
+    rewrite E1.
+    rewrite app_nth1; [reflexivity|]. rewrite Forall_forall in HW. apply HW, nth_In. lia.
+Qed.
+Lemma same_embedding tr w i x : Forall (fun a => (a < length (Tokens tr))%nat) w ->
+  (0 < length (Padding tr))%nat -> (i < length (Padding tr) + length w)%nat ->
+  embedded tr w i x -> embedded (as_letters tr) (pads tr ++ w) i x.
+Proof. intros. unfold embedded. rewrite same_symbol by assumption. assumption. Qed.
 Definition sum_of_two (a p : list box) : option (list box) :=
   mapM (fun c => sum_box [(nth c a zero_box, one_box); (nth c p zero_box, one_box)]) (seq 0
     (length p)).
@@ -520,59 +545,138 @@ Lemma all_res_start hs : forall c1 c2, all_res hs c1 O = all_res hs c2 O.
 Proof. induction hs as [|h hs IH]; intros; cbn [all_res]; [reflexivity|]. f_equal. apply IH. Qed.
 Definition known_eq (a b : list (list Z) * nat) : {a = b} + {a <> b}.
 Proof. decide equality; [apply Nat.eq_dec|]. apply list_eq_dec, list_eq_dec, Z.eq_dec. Defined.
-Definition member (a : list (list Z) * nat) (l : list (list (list Z) * nat)) : bool :=
-  existsb (fun b => if known_eq a b then true else false) l.
-Lemma member_in a l : member a l = true -> In a l.
-Proof. unfold member. intros H. apply existsb_exists in H as [b [I E]]. destruct (known_eq a b);
-  [now subst|discriminate]. Qed.
+(* a set as a map from codes *)
+Notation entry := (list (list Z) * nat)%type.
+Definition code (e : entry) : positive := Z.to_pos (fold_left (fun c r => fold_left (fun c z =>
+  (c * 263 + z) mod 1048573) r c) (fst e) (Z.of_nat (snd e))).
+Definition bucket (c : positive) (m : PositiveMap.t (list entry)) : list entry :=
+  match PositiveMap.find c m with Some l => l | None => [] end.
+Definition indexed (l : list entry) : PositiveMap.t (list entry) := fold_left (fun m e =>
+  PositiveMap.add (code e) (e :: bucket (code e) m) m) l (PositiveMap.empty _).
+Definition member (a : entry) (m : PositiveMap.t (list entry)) : bool :=
+  existsb (fun b => if known_eq a b then true else false) (bucket (code a) m).
+Lemma bucket_add c d e m b : In b (bucket c (PositiveMap.add d (e :: bucket d m) m)) ->
+  b = e \/ In b (bucket c m).
+Proof.
+  unfold bucket at 1. destruct (Pos.eq_dec c d) as [->|N].
+  - rewrite PositiveMap.gss. intros [->|I]; auto.
+  - rewrite PositiveMap.gso by exact N. auto.
+Qed.
+Lemma indexed_in c b l : In b (bucket c (indexed l)) -> In b l.
+Proof.
+  assert (G : forall l m, In b (bucket c (fold_left (fun m e => PositiveMap.add (code e)
+    (e :: bucket (code e) m) m) l m)) -> In b l \/ In b (bucket c m)).
+  { clear l. induction l as [|e l IH]; intros m H; cbn [fold_left] in H; [now right|].
+    apply IH in H as [H|H]; [left; now right|]. apply bucket_add in H as [->|H];
+      [left; now left|now right]. }
+  intros H. apply G in H as [H|H]; [exact H|]. unfold bucket in H.
+  rewrite PositiveMap.gempty in H. contradiction.
+Qed.
+Lemma member_in a l : member a (indexed l) = true -> In a l.
+Proof.
+  unfold member. intros H. apply existsb_exists in H as [b [I E]].
+  destruct (known_eq a b) as [->|]; [eapply indexed_in; eauto|discriminate].
+Qed.
+(* over the padding: the residue of the position, and those of the layers *)
+Fixpoint over_pads (p L : nat) (hs : list layer_hint) (r : nat) (rho : list (list Z))
+  (l : list nat) : option (nat * list (list Z)) :=
+  match l with [] => Some (r, rho) | a :: l =>
+    let r := (S r mod p)%nat in let k := (a + L * r)%nat in
+    if advance_allowed hs rho k then over_pads p L hs r (fst (advance hs rho k)) l else None end.
 (* known: the residue of the position and of each group of each layer, and the state; where no
    place repeats, words end after T letters *)
-Definition follows (T p : nat) (d : automaton) (hs : list layer_hint) (finals : list nat) (known :
-  list (list (list Z) * nat)) : bool :=
-  (0 <? p)%nat && forallb rises hs && member ([0%Z] :: all_res hs (fun _ => O) O, First d) known &&
-  forallb (fun e => (T <? p)%nat && (T <=? Z.to_nat (hd 0%Z (hd [] (fst e))))%nat ||
-                    forallb (fun a => let r := (S (Z.to_nat (hd 0%Z (hd [] (fst e)))) mod p)%nat in
-                       let '(rho, kf) := advance hs (tl (fst e)) (a + Letters d * r) in let q :=
-                         follow d (snd e) a in
-                       advance_allowed hs (tl (fst e)) (a + Letters d * r) &&
-                         (nth kf finals O =? q)%nat && member ([Z.of_nat r] :: rho, q) known) (seq
-                         0 (Letters d))) known.
+Definition follows (T p L : nat) (before : list nat) (d : automaton) (hs : list layer_hint)
+  (finals : list nat) (known : list entry) : bool :=
+  let m := indexed known in (0 <? p)%nat && forallb rises hs &&
+  match over_pads p L hs O (all_res hs (fun _ => O) O) before with
+  | Some (r, rho) => member ([Z.of_nat r] :: rho, First d) m | None => false end &&
+  forallb (fun e => let t := Z.to_nat (hd 0%Z (hd [] (fst e))) in
+    (T <? p)%nat && (T <=? t)%nat ||
+    forallb (fun a => let r := (S t mod p)%nat in let k := (a + L * r)%nat in
+      let '(rho, kf) := advance hs (tl (fst e)) k in let q := follow d (snd e) a in
+      advance_allowed hs (tl (fst e)) k && (nth kf finals O =? q)%nat &&
+      (q <? length (Table d))%nat && member ([Z.of_nat r] :: rho, q) m) (seq 0 (Letters d))) known.
 Lemma firstn_next (w : list nat) t : (t < length w)%nat -> firstn (S t) w = firstn t w ++ [nth t w
   O].
 Proof. revert t. induction w as [|a w IH]; intros [|t] H; cbn in *; try lia; [reflexivity|].
 f_equal. apply IH. lia. Qed.
-Lemma follows_sound T p d hs finals known w : follows T p d hs finals known = true ->
-  (length w <= T)%nat -> Forall (fun a => (a < Letters d)%nat) w -> forall t, (t <= length w)%nat
-  ->
-  In ([Z.of_nat (t mod p)] :: all_res hs (class_at (Letters d) p w) t, run d (firstn t w)) known /\
-  (1 <= t -> nth (final_class hs (class_at (Letters d) p w) t) finals O = run d (firstn t w) /\
-    all_allowed hs (class_at (Letters d) p w) t)%nat.
+Lemma next_residue p t : (0 < p)%nat -> (S (t mod p) mod p = S t mod p)%nat.
 Proof.
-  intros H HT HF. unfold follows in H. apply andb_prop in H as [H H2].
+  intros H. rewrite <- (Nat.add_1_r (t mod p)), Nat.add_mod_idemp_l, Nat.add_1_r by lia.
+  reflexivity.
+Qed.
+Lemma over_pads_sound p L hs w : (0 < p)%nat -> forallb rises hs = true -> forall v u r rho,
+  over_pads p L hs (length u mod p) (all_res hs (class_at L p (u ++ v ++ w)) (length u)) v =
+    Some (r, rho) ->
+  r = (length (u ++ v) mod p)%nat /\
+  rho = all_res hs (class_at L p (u ++ v ++ w)) (length (u ++ v)) /\
+  forall t, (length u < t <= length (u ++ v))%nat ->
+    all_allowed hs (class_at L p (u ++ v ++ w)) t.
+Proof.
+  intros P0 HR. induction v as [|a v IH]; intros u r rho E; cbn [over_pads] in E.
+  - rewrite app_nil_r. injection E as <- <-. split; [reflexivity|]. split; [reflexivity|]. lia.
+  - cbv zeta in E. rewrite next_residue in E by exact P0.
+    set (cls := class_at L p (u ++ (a :: v) ++ w)) in *.
+    assert (CA : cls (S (length u)) = (a + L * (S (length u) mod p))%nat).
+    { unfold cls, class_at, letter_at. rewrite Nat.sub_succ, Nat.sub_0_r.
+      rewrite app_nth2, Nat.sub_diag by lia. reflexivity. }
+    rewrite <- CA, advance_is in E by exact HR.
+    destruct (advance_allowed _ _ _) eqn:A; [|discriminate].
+    apply (advance_allowed_is hs HR) in A. cbn [fst] in E.
+    assert (EW : u ++ (a :: v) ++ w = (u ++ [a]) ++ v ++ w) by (rewrite <- app_assoc; reflexivity).
+    assert (LU : length (u ++ [a]) = S (length u)) by (rewrite app_length; cbn; lia).
+    specialize (IH (u ++ [a]) r rho). rewrite <- EW, LU in IH. fold cls in IH.
+    destruct (IH E) as [I1 [I2 I3]]. rewrite <- app_assoc in I1, I2, I3. cbn [app] in I1, I2, I3.
+    split; [exact I1|]. split; [exact I2|]. intros t Ht.
+    destruct (Nat.eq_dec t (S (length u))) as [->|]; [exact A|]. apply I3. lia.
+Qed.
+Lemma follows_sound T p L before d hs finals known w :
+  follows T p L before d hs finals known = true -> (length (before ++ w) <= T)%nat ->
+  Forall (fun a => (a < Letters d)%nat) w ->
+  let cls := class_at L p (before ++ w) in
+  (forall t, (1 <= t <= length (before ++ w))%nat -> all_allowed hs cls t) /\
+  forall t, (1 <= t <= length w)%nat ->
+    nth (final_class hs cls (length before + t)) finals O = run d (firstn t w) /\
+    (run d (firstn t w) < length (Table d))%nat.
+Proof.
+  intros H HT HF cls. unfold follows in H. cbv zeta in H. apply andb_prop in H as [H H2].
   apply andb_prop in H as [H H1]. apply andb_prop in H as [H0 HR]. apply Nat.ltb_lt in H0.
-  apply member_in in H1. rewrite forallb_forall in H2.
-  set (cls := class_at (Letters d) p w). induction t as [|t IH]; intros Ht.
-  - split; [rewrite (all_res_start hs _ (fun _ => O)), Nat.mod_0_l by lia; exact H1|lia].
-  - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2.
-    rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
-    { exfalso. apply andb_prop in H2 as [H2 H3]. apply Nat.ltb_lt in H2. apply Nat.leb_le in H3.
-      rewrite Nat.mod_small in H3; lia. }
-    rewrite forallb_forall in H2.
-    assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In;
-      lia).
-    specialize (H2 (nth t w O) ltac:(apply in_seq; lia)).
-    assert (LA : letter_at w (S t) = nth t w O) by (unfold letter_at; f_equal; lia).
-    cbv zeta in H2.
-    assert (R : (S (t mod p) mod p = S t mod p)%nat) by (rewrite <- (Nat.add_1_r (t mod p)),
-      Nat.add_mod_idemp_l, Nat.add_1_r by lia; reflexivity). rewrite R in H2.
-    assert (CA : cls (S t) = (nth t w O + Letters d * (S t mod p))%nat) by (unfold cls, class_at;
-      now rewrite LA).
-    rewrite <- CA, advance_is in H2 by exact HR. apply andb_prop in H2 as [H2 H3].
-    apply andb_prop in H2 as [H4 H2]. apply (advance_allowed_is hs HR) in H4.
-    apply Nat.eqb_eq in H2. apply member_in in H3.
-    assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold
-      run; rewrite firstn_next, fold_left_app by lia; reflexivity).
-    rewrite RN. auto.
+  destruct (over_pads _ _ _ _ _ _) as [[r rho]|] eqn:EO; [|discriminate].
+  assert (EO' : over_pads p L hs (length (@nil nat) mod p)
+    (all_res hs (class_at L p ([] ++ before ++ w)) (length (@nil nat))) before = Some (r, rho)).
+  { cbn [length app]. rewrite Nat.mod_0_l, (all_res_start hs _ (fun _ => O)) by lia. exact EO. }
+  destruct (over_pads_sound p L hs w H0 HR before [] r rho EO') as [-> [-> HB]].
+  cbn [app length] in HB, H1. fold cls in HB, H1. apply member_in in H1.
+  rewrite forallb_forall in H2.
+  set (b := length before) in *. rewrite app_length in HT. fold b in HT.
+  assert (Main : forall t, (t <= length w)%nat ->
+    In ([Z.of_nat ((b + t) mod p)] :: all_res hs cls (b + t), run d (firstn t w)) known /\
+    ((1 <= t)%nat -> (nth (final_class hs cls (b + t)) finals O = run d (firstn t w) /\
+      (run d (firstn t w) < length (Table d))%nat) /\ all_allowed hs cls (b + t))).
+  { induction t as [|t IH]; intros Ht.
+    - split; [rewrite Nat.add_0_r; exact H1|lia].
+    - destruct (IH ltac:(lia)) as [I _]. specialize (H2 _ I). cbn [fst snd hd tl] in H2.
+      rewrite Nat2Z.id in H2. apply orb_prop in H2 as [H2|H2].
+      { exfalso. apply andb_prop in H2 as [H2 H3]. apply Nat.ltb_lt in H2. apply Nat.leb_le in H3.
+        rewrite Nat.mod_small in H3; lia. }
+      rewrite forallb_forall in H2.
+      assert (HA : (nth t w O < Letters d)%nat) by (rewrite Forall_forall in HF; apply HF, nth_In;
+        lia).
+      specialize (H2 (nth t w O) ltac:(apply in_seq; lia)). cbv zeta in H2.
+      rewrite next_residue in H2 by exact H0.
+      assert (CA : cls (S (b + t)) = (nth t w O + L * (S (b + t) mod p))%nat).
+      { unfold cls, class_at, letter_at. rewrite Nat.sub_succ, Nat.sub_0_r.
+        rewrite app_nth2 by (fold b; lia). fold b. do 2 f_equal. lia. }
+      rewrite <- CA, advance_is in H2 by exact HR. apply andb_prop in H2 as [H2 H3].
+      apply andb_prop in H2 as [H2 H5]. apply Nat.ltb_lt in H5.
+      apply andb_prop in H2 as [H4 H2]. apply (advance_allowed_is hs HR) in H4.
+      apply Nat.eqb_eq in H2. apply member_in in H3. rewrite Nat.add_succ_r.
+      assert (RN : run d (firstn (S t) w) = follow d (run d (firstn t w)) (nth t w O)) by (unfold
+        run; rewrite firstn_next, fold_left_app by lia; reflexivity).
+      rewrite RN. auto. }
+  split; [|intros t Ht; apply (Main t); lia].
+  rewrite app_length. fold b. intros t Ht. destruct (le_lt_dec t b) as [C|C]; [apply HB; lia|].
+  replace t with (b + (t - b))%nat by lia. apply (Main (t - b)%nat); lia.
 Qed.
 
 (* ---------- the theorem ---------- *)
@@ -583,37 +687,52 @@ Definition starts_fit (p L : nat) (hs : list layer_hint) : bool :=
     0 (L * p)) end.
 Definition counts_right (T : nat) (tr : transformer) (d : automaton) (g : transformer_hints) :
   bool :=
-  is_complete d && (length (Tokens tr) =? Letters d)%nat && follows T (Period g) d (LayerHints g)
-    (Finals g) (Known g) &&
-  negb (length (TLayers tr) =? 0)%nat && starts_fit (Period g) (Letters d) (LayerHints g) &&
-  match box_affine (Unembed tr), begin_with (Period g) T tr with
-  | Some U, Some (P, X) => layers_fit (Period g) T (length (Table d)) U (Finals g) (TLayers tr)
+  let U := as_letters tr in let L := length (Tokens U) in
+  let n := (length (Padding tr) - 1 + T)%nat in
+  is_complete d && (length (Tokens tr) =? Letters d)%nat && (0 <? length (Padding tr))%nat &&
+  follows n (Period g) L (pads tr) d (LayerHints g) (Finals g) (Known g) &&
+  negb (length (TLayers tr) =? 0)%nat && starts_fit (Period g) L (LayerHints g) &&
+  match box_affine (Unembed tr), begin_with (Period g) n U with
+  | Some u, Some (P, X) => layers_fit (Period g) n (length (Table d)) u (Finals g) (TLayers tr)
     (LayerHints g) P X
   | _, _ => false end.
 Theorem counts_right_sound T tr d g : counts_right T tr d g = true -> right_up_to T tr d.
 Proof.
-  unfold counts_right. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H5].
-  apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
-  apply Nat.eqb_eq in H1. destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate].
-  destruct (begin_with (Period g) T tr) as [[P X]|] eqn:EB; [|discriminate].
+  unfold counts_right. cbv zeta. intros H. set (n := (length (Padding tr) - 1 + T)%nat) in *.
+  apply andb_prop in H as [H H4]. apply andb_prop in H as [H H5].
+  apply andb_prop in H as [H H3]. apply andb_prop in H as [H H2]. apply andb_prop in H as [H H6].
+  apply andb_prop in H as [H0 H1]. apply Nat.eqb_eq in H1. apply Nat.ltb_lt in H6.
+  destruct (box_affine (Unembed tr)) as [U|] eqn:EU; [|discriminate].
+  destruct (begin_with (Period g) n (as_letters tr)) as [[P X]|] eqn:EB; [|discriminate].
   split; [exact H0|]. intros ex HX w Hw HF. split; [now apply forward_exists|].
   intros ys [xs [zs [HE [HL HR]]]] t Ht.
-  pose proof (begin_padding _ _ _ _ _ EB) as LP.
-  rewrite LP in *. destruct (begin_sound (Period g) T tr P X w xs EB Hw ltac:(rewrite H1;
-    exact HF) HE) as [_ [LL [HA [HB P0]]]]. rewrite H1 in HB.
-  unfold answers. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF (S t) ltac:(lia)) as [_
-    K]. destruct (K ltac:(lia)) as [K1 _]. rewrite <- K1.
-  eapply layers_sound with (p := Period g) (T := T) (n := (1 + length w)%nat) (ys := zs);
-    [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split;
-      [exact HA|exact LL]| | |exact HB|exact HL|lia|exact (HR t Ht)].
-  2: { intros i Hi. destruct (follows_sound T (Period g) d _ _ _ w H2 Hw HF i ltac:(lia)) as [_
-    K2]. apply K2. lia. }
+  assert (LA : length (pads tr ++ w) = (length (Padding tr) - 1 + length w)%nat) by
+    (unfold pads; rewrite app_length, seq_length; reflexivity).
+  assert (N : (length (Padding tr) + length w = 1 + length (pads tr ++ w))%nat) by lia.
+  assert (LP : length (pads tr) = (length (Padding tr) - 1)%nat) by apply seq_length.
+  assert (HT : Forall (fun a => (a < length (Tokens tr))%nat) w) by (rewrite H1; exact HF).
+  assert (HW : Forall (fun a => (a < length (Tokens (as_letters tr)))%nat) (pads tr ++ w)).
+  { cbn [as_letters Tokens]. rewrite app_length. apply Forall_app. split.
+    - apply Forall_forall. intros a I. apply in_seq in I. destruct (Padding tr); cbn in *; lia.
+    - eapply Forall_impl; [|exact HT]. cbn beta. intros; lia. }
+  set (L := length (Tokens (as_letters tr))) in *.
+  destruct (begin_sound (Period g) n (as_letters tr) P X (pads tr ++ w) xs EB ltac:(lia) HW)
+    as [_ [LL [HA [HB P0]]]].
+  { intros i Hi. apply same_embedding; auto; [lia|]. apply HE. lia. }
+  destruct (follows_sound n (Period g) L (pads tr) d _ _ _ w H2 ltac:(lia) HF) as [FA FR].
+  unfold answers. destruct (FR (S t) ltac:(lia)) as [FE FL]. rewrite <- FE in FL |- *.
+  replace (length (pads tr) + S t)%nat with (length (Padding tr) + t)%nat in * by lia.
+  rewrite N in HL.
+  eapply layers_sound with (p := Period g) (T := n) (n := (1 + length (pads tr ++ w))%nat)
+    (ys := zs); [apply box_affine_sound; exact EU|exact HX|lia|exact H4|intros _; split;
+      [exact HA|exact LL]| | |exact HB|exact HL|lia|exact FL|exact (HR t Ht)].
+  2: { intros i Hi. apply FA. lia. }
   unfold starts_fit in H5. destruct (LayerHints g) as [|h hs]; [exact I|]. intros i Hi.
   rewrite forallb_forall in H5. unfold class_at.
-  assert (HA' : (letter_at w i < Letters d)%nat) by (unfold letter_at; unfold is_word_of in HF;
-    rewrite Forall_forall in HF; apply HF, nth_In; lia).
+  assert (HA' : (letter_at (pads tr ++ w) i < L)%nat) by (unfold letter_at;
+    rewrite Forall_forall in HW; apply HW, nth_In; lia).
   pose proof (Nat.mod_upper_bound i (Period g) ltac:(lia)) as M.
-  set (r := (i mod Period g)%nat) in *. set (a := letter_at w i) in *.
-  specialize (H5 (a + Letters d * r)%nat ltac:(apply in_seq; nia)). apply Nat.eqb_eq in H5.
+  set (r := (i mod Period g)%nat) in *. set (a := letter_at _ i) in *.
+  specialize (H5 (a + L * r)%nat ltac:(apply in_seq; nia)). apply Nat.eqb_eq in H5.
   rewrite H5. rewrite Nat.mul_comm, Nat.div_add, Nat.div_small by lia. reflexivity.
 Qed.

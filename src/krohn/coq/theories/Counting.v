@@ -187,20 +187,26 @@ Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
    at most the share Rest *)
 Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool;
   Channels : list channel }.
-(* Writers: the classes that a copying head looks at, the latest of them; Margin: how far its
-   score is above all others *)
-Record copy_hint := { Margin : Z; Writers : list bool; Copied : list channel }.
-Inductive any_hint := Counts (c : head_hint) | Copies (c : copy_hint).
+(* Writers: the classes that a copying head looks at, the latest of them *)
+Record copy_hint := { Writers : list bool; Copied : list channel }.
+Definition no_copy : copy_hint := {| Writers := []; Copied := [] |}.
+(* Matches: the head copies from other classes for each class of queries. *)
+Inductive any_hint := Counts (c : head_hint) | Copies (c : copy_hint)
+  | Matches (cs : list copy_hint).
 (* a combination of counters, its modulus, or where it stops counting; classes of letters in which
    it is looked at one by one *)
 Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
 (* Steps, Sets: for each counter, for each class, what it adds, or what it sets the counter to.
    PlaceOf: for each class the residue of its position.
    Owner, OwnerY: the group on which each hidden unit after Cut matrices, and each channel before
-     the MLP, depends. *)
-Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z); Sets : list (list (option
-  Z)); PlaceOf : list nat; Groups : list group;
-  Cut : nat; Owner : list nat; OwnerY : list nat; NextClass : list (list nat); NextClasses : nat }.
+     the MLP, depends.
+   NextClass: for each class, and the residues that occur with it, the class after the layer.
+   Keys, Asks: for heads that match, the class of each key and of each query; 0 KeyClasses where
+     no head does. *)
+Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z);
+  Sets : list (list (option Z)); PlaceOf : list nat; Groups : list group; Cut : nat;
+  Owner : list nat; OwnerY : list nat; NextClass : list (list (list Z * nat)); NextClasses : nat;
+  Keys : list nat; KeyClasses : nat; Asks : list nat; AskClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
 Definition set_of (h : layer_hint) (j k : nat) : option Z := nth k (nth j (Sets h) []) None.
 Definition moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v =>
@@ -274,10 +280,24 @@ Proof.
   - rewrite unset_none in U by (intros; now apply set_of_beyond). discriminate.
   - specialize (H k ltac:(apply in_seq; lia)). rewrite U, A in H. discriminate.
 Qed.
-Definition index (ms rs : list Z) : nat := Z.to_nat (fold_left (fun s p =>
-  s * fst p + snd p) (combine ms rs) 0).
+Fixpoint same_residues (a b : list Z) : bool :=
+  match a, b with [], [] => true | x :: a, y :: b => (x =? y) && same_residues a b | _, _ => false
+  end.
+Fixpoint found (rs : list Z) (l : list (list Z * nat)) (otherwise : nat) : nat :=
+  match l with [] => otherwise
+  | (r, k) :: l => if same_residues r rs then k else found rs l otherwise end.
 Definition next_class (h : layer_hint) (k : nat) (rs : list Z) : nat :=
-  nth (index (map Modulus (Groups h)) rs) (nth k (NextClass h) []) O.
+  found rs (nth k (NextClass h) []) (NextClasses h).
+Lemma same_residues_eq a : forall b, same_residues a b = true -> a = b.
+Proof.
+  induction a as [|x a IH]; intros [|y b] H; cbn in H; try discriminate; [reflexivity|].
+  apply andb_prop in H as [H1 H2]. apply Z.eqb_eq in H1. f_equal; auto.
+Qed.
+Lemma found_in rs l m : (found rs l m < m)%nat -> In rs (map fst l).
+Proof.
+  induction l as [|[r k] l IH]; cbn; [lia|]. destruct (same_residues r rs) eqn:E; [|auto].
+  apply same_residues_eq in E. auto.
+Qed.
 (* whether words lead there, if the hints are right *)
 Definition allowed (h : layer_hint) (k : nat) (rs : list Z) : bool :=
   (next_class h k rs <? NextClasses h)%nat.
@@ -364,9 +384,11 @@ Proof. unfold sets_from. induction l as [|o l IH]; intros []; cbn [fold_right]; 
   lia|]. specialize (IH H). destruct o; cbn [fst snd]; lia. Qed.
 Lemma sets_from_zero l : fst (sets_from l) <= 0 <= snd (sets_from l).
 Proof. unfold sets_from. induction l as [|[v|] l IH]; cbn [fold_right fst snd]; lia. Qed.
-Definition span_to (t j : nat) : Z * Z := let s := nth j (Steps h) [] in let '(a, z) :=
+Definition span_after (t j : nat) : Z * Z := let s := nth j (Steps h) [] in let '(a, z) :=
   sets_from (nth j (Sets h) []) in
   (a + Z.of_nat t * fold_right Z.min 0 s, z + Z.of_nat t * fold_right Z.max 0 s).
+(* at position 0 nothing was counted *)
+Definition span_to (t j : nat) : Z * Z := match t with O => (0, 0) | S _ => span_after t j end.
 Definition span (j : nat) : Z * Z := span_to T j.
 Lemma step_range j k : fold_right Z.min 0 (nth j (Steps h) []) <= step_of h j k <= fold_right
   Z.max 0 (nth j (Steps h) []).
@@ -385,18 +407,24 @@ Proof.
   destruct (le_lt_dec (length (nth j (Sets h) [])) k) as [L|L]; [|exact L].
   rewrite nth_overflow in E by exact L. discriminate.
 Qed.
-Lemma counts_to cls t : within (span_to t) (counts h cls t).
+Lemma counts_after cls t : within (span_after t) (counts h cls t).
 Proof.
-  intros j. unfold span_to. cbv zeta. pose proof (range_signs j).
+  intros j. unfold span_after. cbv zeta. pose proof (range_signs j).
   pose proof (sets_from_zero (nth j (Sets h) [])) as S0. pose proof (set_range j) as SR.
   destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *. induction t as [|t IH];
     cbn [counts]; [lia|].
   unfold moved. pose proof (step_range j (cls (S t))). destruct (set_of h j (cls (S t))) as [v|]
     eqn:E; [specialize (SR _ _ E); nia|nia].
 Qed.
+Lemma counts_to cls t : within (span_to t) (counts h cls t).
+Proof. destruct t; [intros j; cbn; lia|apply counts_after]. Qed.
 Lemma counts_in cls t : (t <= T)%nat -> within span (counts h cls t).
-Proof. intros Ht j. pose proof (counts_to cls t j). pose proof (range_signs j).
-unfold span, span_to in *. cbv zeta in *. destruct (sets_from _). cbn [fst snd] in *. nia. Qed.
+Proof.
+  intros Ht j. revert Ht. unfold span. generalize T as m. intros [|m] Ht.
+  { replace t with O by lia. cbn. lia. }
+  pose proof (counts_after cls t j). pose proof (range_signs j). cbn [span_to].
+  unfold span_after in *. cbv zeta in *. destruct (sets_from _). cbn [fst snd] in *. nia.
+Qed.
 
 Definition picked (hh : head_hint) (r : nat) : bool := nth r (Picks hh) true.
 Definition picks (hh : head_hint) (i : nat) : bool := picked hh (i mod p).

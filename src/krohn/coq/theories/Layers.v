@@ -568,18 +568,8 @@ Proof.
   - rewrite size_app. cbn [Bounds.size fold_right fst snd]. rewrite R1, Rmult_1_r, Rplus_0_r.
     exact S2.
 Qed.
-Fixpoint all_residues (ms : list Z) : list (list Z) :=
-  match ms with [] => [[]] | m :: ms => flat_map (fun r => map (fun rs =>
-    Z.of_nat r :: rs) (all_residues ms)) (seq 0 (Z.to_nat m)) end.
-Lemma all_residues_in ms : forall rs, Forall2 (fun r m => 0 <= r < m) rs ms ->
-  In rs (all_residues ms).
-Proof.
-  induction ms as [|m ms IH]; intros rs H; inversion H; subst; cbn [all_residues]; [now left|].
-  apply in_flat_map. exists (Z.to_nat x).
-  split; [apply in_seq; lia|]. apply in_map_iff. exists l0. rewrite Z2Nat.id by lia. auto.
-Qed.
-Definition residues_at_class (k : nat) : list (list Z) := filter (allowed h k) (all_residues (map
-  Modulus (Groups h))).
+Definition residues_at_class (k : nat) : list (list Z) :=
+  filter (allowed h k) (map fst (nth k (NextClass h) [])).
 Definition outcomes (tb : list (list (list (option piece)))) : option (list (list (nat * list
   box))) :=
   mapM (fun q => let '(k, rs) := q in match mapM (entry tb k rs) (seq 0 (length (Groups h))) with
@@ -592,15 +582,10 @@ Definition gathered (os : list (list (nat * list box))) : list (list box) :=
     (fst o =? k)%nat) l))) (seq 0 (NextClasses h)).
 Definition lies_in (X' : list (list box)) (os : list (list (nat * list box))) : bool :=
   forallb (fun o => (fst o <? length X')%nat && subs (snd o) (nth (fst o) X' [])) (concat os).
-Lemma residues_in cls t : sizes_fit = true -> (next_classes h cls t < NextClasses h)%nat ->
+Lemma residues_in cls t : (next_classes h cls t < NextClasses h)%nat ->
   In (residues h cls t) (residues_at_class (cls t)).
 Proof.
-  intros H K. apply filter_In. split; [|now apply Nat.ltb_lt]. clear K. apply all_residues_in.
-  unfold sizes_fit in H. apply andb_prop in H as [H _]. apply andb_prop in H as [_ H].
-  assert (G : forall g, In g (Groups h) -> 0 <= reduced g (counted h cls g t) < Modulus g) by
-    (intros; now apply reduced_range).
-  unfold residues. clear H. induction (Groups h) as [|g gs IH]; cbn; constructor; [apply G;
-    now left|apply IH; intros; apply G; now right].
+  intros K. apply filter_In. split; [exact (found_in _ _ _ K)|now apply Nat.ltb_lt].
 Qed.
 Lemma mapM_exists {A B} (f : A -> option B) l0 : (forall a, In a l0 -> exists y, f a = Some y) ->
   exists r, mapM f l0 = Some r.
@@ -704,24 +689,27 @@ Proof.
   match goal with H : option_map _ _ = Some _ |- _ => injection H as <- end.
   eapply form_box_sound; [exact HW|]. eapply biased_sound; eauto.
 Qed.
-Definition places_after (hs : list (list form)) : option (list (list box)) :=
-  mapM (fun t => match mixed hs (nth t P []) with None => None | Some Ys => let Y := map (fun F =>
-    form_box F (span_to h t)) Ys in
+(* hs: the results of heads at each position as forms *)
+Definition places_after (hs : nat -> list (list form)) : option (list (list box)) :=
+  mapM (fun t => match mixed (hs t) (nth t P []) with None => None | Some Ys => let Y := map (fun F
+    => form_box F (span_to h t)) Ys in
                  match mlp_at t Y with Some z => kept Y z | None =>
                    None end end) (seq 0 (length P)).
-Lemma places_sound ex n cls xs ys Hs P' : is_exp ex -> (n <= S T)%nat -> (n <= length P)%nat ->
-  all_heads = Some Hs -> places_after Hs = Some P' ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> layer_on ex n l xs ys ->
-    at_places P' n ys.
+Definition forms_of_heads ex n (cls : nat -> nat) (xs : stream) (Hs : nat -> list (list form)) :=
+  forall hs, Forall2 (fun th => head_on ex n th xs) (Heads l) hs -> forall t, (t < n)%nat ->
+    Forall2 (fun H hd => infs H (counts h cls t) (hd t)) (Hs t) hs.
+Lemma places_sound ex n cls xs ys Hs P' : (n <= S T)%nat -> (n <= length P)%nat ->
+  forms_of_heads ex n cls xs Hs -> places_after Hs = Some P' ->
+  at_places P n xs -> layer_on ex n l xs ys -> at_places P' n ys.
 Proof.
-  intros HX Hn HnP HR HP HA HB HPL [hs [HH HL]] t Ht. destruct (HL t Ht) as [y [z [Hy [Hz Ho]]]].
+  intros Hn HnP HR HP HA [hs [HH HL]] t Ht. destruct (HL t Ht) as [y [z [Hy [Hz Ho]]]].
   unfold places_after in HP.
   pose proof (mapM_nth _ _ _ t O [] HP ltac:(rewrite seq_length; lia)) as E.
   rewrite seq_nth in E by lia. cbn [Nat.add] in E. cbv zeta in E.
-  destruct (mixed Hs (nth t P [])) as [Ys|] eqn:EM; [|discriminate].
+  destruct (mixed (Hs t) (nth t P [])) as [Ys|] eqn:EM; [|discriminate].
   destruct (mlp_at _ _) as [zb|] eqn:EZ; [|discriminate].
-  pose proof (heads_sound ex n cls xs hs Hs HX Hn HR HA HB HPL HH t Ht) as HF.
-  pose proof (mixed_sound cls xs hs Hs t _ Ys y ltac:(lia) HF (HA t Ht) EM Hy) as IY.
+  pose proof (mixed_sound cls xs hs (Hs t) t _ Ys y ltac:(lia) (HR hs HH t Ht) (HA t Ht) EM Hy)
+    as IY.
   assert (IV : inv (map (fun F => form_box F (span_to h t)) Ys) y).
   { clear -IY. unfold infs in IY. unfold inv. induction IY; cbn; constructor; auto.
     eapply form_box_sound; [apply counts_to|eassumption]. }
