@@ -265,12 +265,7 @@ def _sizes(network: CompiledNetwork) -> dict[str, Any]:
     return {
         "theorem": paper.source,
         "rows": [
-            {
-                "name": key,
-                "built": _plain(built[key]),
-                "recipe": getattr(paper, key, None),
-                "bound": None,
-            }
+            {"name": key, "built": _plain(built[key]), "recipe": getattr(paper, key, None)}
             for key in QUANTITIES
         ],
     }
