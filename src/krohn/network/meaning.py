@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.plain_words import head_words, register_words
 from krohn.network.program import Program, Register, Source
 from krohn.network.storage import operation_to_json
 
@@ -38,7 +37,7 @@ def _registers(network: CompiledNetwork) -> Iterator[Json]:
             {"name": name, "kind": None, "low": None, "high": None, "stored": True} for name in stored
         )
         return
-    writers, words = dict(_writers(program)), register_words(network)
+    writers = dict(_writers(program))
     for register in program.registers:
         layer, by, text = writers[register.name]
         yield {
@@ -49,7 +48,6 @@ def _registers(network: CompiledNetwork) -> Iterator[Json]:
             "layer": layer,
             "written_by": by,
             "text": text,
-            "words": words[register.name],
             "stored": register.name in stored,
             **_codes(network, program, register),
         }
@@ -92,14 +90,13 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
 def _heads(network: CompiledNetwork) -> Iterator[Json]:
     program = network.program
     own = "up to its own" if network.mask == "causal" else "before its own"
-    for index, (heads, words) in enumerate(zip(network.layout.heads, head_words(network), strict=True)):
+    for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):
             result = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
             yield {
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "words": words[number - 1],
                 "attends": "; ".join(dict.fromkeys(each.attends(own) for each in result)) or head.text,
                 "operations": [operation_to_json(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),

@@ -16,6 +16,7 @@ from krohn.errors import InvalidInput, MissingDependency, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Array, Explanation, word_picture
 from krohn.network.meaning import Json, meaning
+from krohn.network.plain_words import head_words, register_words
 from krohn.network.program import interpret_registers
 
 WIDTH, NAME, ROWS = 98, 40, 12
@@ -107,7 +108,18 @@ def view(network: CompiledNetwork, word: str = "", name: str = "") -> MeaningVie
     """What the parts of a network mean, or their values on a word; ``name`` is for one without a name."""
     if word:
         return view_word(network, word)
-    return MeaningView(f"{network.automaton.name or name} by method {network.method}", meaning(network))
+    return MeaningView(f"{network.automaton.name or name} by method {network.method}", in_words(network))
+
+
+def in_words(network: CompiledNetwork) -> Json:
+    """What all parts mean, and what the page says of registers and heads in plain words."""
+    about, words = meaning(network), register_words(network)
+    for entry in about["registers"]:
+        entry["words"] = words.get(entry["name"], entry["name"])
+    plain = (text for layer in head_words(network) for text in layer)
+    for head, text in zip(about["heads"], plain, strict=True):
+        head["words"] = text
+    return about
 
 
 def view_word(network: CompiledNetwork, word: str | Sequence[int | str]) -> WordView:
@@ -119,7 +131,7 @@ def view_word(network: CompiledNetwork, word: str | Sequence[int | str]) -> Word
             f"got {len(letters)}"
         )
     explained = network.explain(letters)
-    about = meaning(network)
+    about = in_words(network)
     return WordView(about, explained, tuple(_registers(network, about, letters, explained)))
 
 
@@ -250,7 +262,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     counts = ", ".join(counted(number, noun) for number, noun in numbers)
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
     yield "registers that tokens and positions bring"
-    words = {entry["name"]: entry.get("words", entry["name"]) for entry in about["registers"]}
+    words = {entry["name"]: entry["words"] for entry in about["registers"]}
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
             yield from item_lines(entry["name"], _values(entry))
