@@ -16,7 +16,7 @@ from every import every
 from krohn.check.arithmetic.format import FORMATS, whole
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.files.reader import Automaton, Network
-from krohn.check.transformer import mlp
+from krohn.check.transformer import supposed
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.layer_norm import normed, spread
 from krohn.check.transformer.strands import untouched
@@ -177,14 +177,14 @@ def test_what_is_supposed_of_the_stream_between_blocks_is_shown(
     network, table, witness, length = proved("C5")
     blocks = [step["blocks"] for step in witness["steps"] if step["kind"] == "mlp"]
     assert max(blocks) > 1
-    supposed = mlp.supposed_after
+    guess = supposed.after
 
     def scaled(block: Any, layers: Any, norms: Any) -> Real:
-        result, quiet = supposed(block, layers, norms), untouched(layers)
+        result, quiet = guess(block, layers, norms), untouched(layers)
         middle, far = (result.lo + result.hi) / 2, (result.hi - result.lo) / 2 * share
         return result.where(quiet, Real(middle - far, middle + far))
 
-    monkeypatch.setattr(mlp, "supposed_after", scaled)
+    monkeypatch.setattr(supposed, "after", scaled)
     verdict = check(network, table, "float32", length, witness)
     assert verdict.certified == (share > 1)
     assert share > 1 or "leaves what LayerNorm was bounded for" in verdict.reason

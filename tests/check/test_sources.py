@@ -140,7 +140,7 @@ PARTS = {
         "transformer/witness"
     ),
     "scans, races and exports": (
-        "transformer/scan transformer/race arithmetic/supposed transformer/gpt2 "
+        "transformer/scan transformer/race transformer/supposed transformer/gpt2 "
         "transformer/words transformer/near transformer/running_error"
     ),
     "recurrent networks": (

@@ -1,6 +1,7 @@
 """Networks that krohn did not write: proved on all short words, or refuted by one; mutants; callables."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from transformers import GPT2LMHeadModel
 
 import krohn
 from krohn.check.certificate import read_certificate
+from krohn.check.files.net import Net
 from krohn.check.rules import check_certificate
+from krohn.check.transformer.near import MOST_TERMS
 from krohn.cli.app import run
 from krohn.construct.compiling import compile
-from krohn.errors import InvalidFile, InvalidInput
+from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.disguise import disguise
 from krohn.network.gpt2.decoder import write_files
@@ -159,3 +162,64 @@ def test_no_mutant_is_certified_that_is_wrong(network: GPT2LMHeadModel) -> None:
         seen[verdict.certified] += 1
         assert not (verdict.certified and wrong_words(mutant))
     assert min(seen.values()) >= 5, "both answers must occur"
+
+
+Lacking = Callable[[dict[str, np.ndarray]], object]
+BLOCK = "transformer.h.0"
+ONE_LESS: dict[str, tuple[Lacking, str]] = {
+    "LayerNorm reads a vector that is constant": (
+        lambda held: [held[f"transformer.{name}.weight"].fill(0.5) for name in ("wte", "wpe")],
+        "constant up to its error",
+    ),
+    "scores are not known up to 1/2": (
+        lambda held: held[f"{BLOCK}.attn.c_attn.weight"].__imul__(2.0**9),
+        "block 1",
+    ),
+    "a unit overflows": (lambda held: held[f"{BLOCK}.mlp.c_fc.weight"].__imul__(1e12), "GELU can overflow"),
+    "a number that is not finite": (lambda held: held[f"{BLOCK}.ln_1.weight"].fill(np.inf), "must be finite"),
+    "biases of another size": (
+        lambda held: held.update({f"{BLOCK}.attn.c_proj.bias": np.zeros(3, np.float32)}),
+        "must be",
+    ),
+    "whole numbers": (
+        lambda held: held.update({f"{BLOCK}.ln_1.bias": held[f"{BLOCK}.ln_1.bias"].astype(np.int64)}),
+        "must be of floats",
+    ),
+    "a tensor that nothing reads": (lambda held: held.update(more=np.zeros(1, np.float32)), "unknown tensor"),
+    "a tensor less": (lambda held: held.pop(f"{BLOCK}.mlp.c_fc.bias"), "must be there"),
+    "a head of its own": (
+        lambda held: held.update({"lm_head.weight": -held["transformer.wte.weight"]}),
+        "as tie_word_embeddings says",
+    ),
+    "a sum of too many terms": (
+        lambda held: held.update(
+            {
+                f"{BLOCK}.mlp.c_fc.weight": np.zeros(
+                    (len(held[f"{BLOCK}.ln_1.bias"]), 1 + MOST_TERMS), "<f4"
+                ),
+                f"{BLOCK}.mlp.c_fc.bias": np.zeros(1 + MOST_TERMS, "<f4"),
+                f"{BLOCK}.mlp.c_proj.weight": np.zeros(
+                    (1 + MOST_TERMS, len(held[f"{BLOCK}.ln_1.bias"])), "<f4"
+                ),
+            }
+        ),
+        "a sum may have",
+    ),
+}
+
+
+@pytest.mark.parametrize("idea", ONE_LESS)
+def test_a_gpt2_that_lacks_one_hypothesis_is_refused(network: GPT2LMHeadModel, idea: str) -> None:
+    automaton, (change, reason) = krohn.zoo("C5"), ONE_LESS[idea]
+    net = net_of_module(network, tokens_for(automaton, None))
+    held = {name: tensor.copy() for name, tensor in net.tensors.items()}
+    change(held)
+    units = len(held.get(f"{BLOCK}.mlp.c_fc.bias", ()))
+    other = Net(net.kind, {**net.configuration, "n_inner": units or None}, held)
+    try:
+        verdict = check_certificate(other, certificate_for(other, automaton, LENGTH, "float32"))
+        said = verdict.reason
+        assert not verdict.certified
+    except KrohnError as error:
+        said = str(error)
+    assert reason in said

@@ -273,10 +273,6 @@ class Format:
         require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return size + off
 
-    def finite_scores(self, queries: Array, keys: Array) -> None:
-        """Refuses unless all scores, also of keys that are not visible, and their differences are finite."""
-        self.inner.error(2 * np.asarray(queries @ keys), len(queries) + 2.0, float(len(queries)))
-
     def finite_average(self, values: Array, count: float) -> Array:
         """The size of stored averages of values of these sizes, over up to ``count`` positions.
 
@@ -366,15 +362,6 @@ class Format:
         grown = size + stores * (first + self.rounding(size + first))
         off = self.inner.error(ample(grown), terms, terms)
         return np.where(self.outer.holds(unit, size), 0.0, off + stores * self.rounding(grown))
-
-    def passed_on(self, size: Array, off: Array, matrix: Array) -> Array:
-        """Error of y @ matrix where y is computed up to ``off`` from a number of this size, and stored."""
-        off = off + self.rounding(size + off)
-        ways = (matrix != 0).sum(axis=0).astype(np.float64)
-        after = (size + off) @ np.abs(matrix)
-        last = np.where(ways > 0, self.inner.error(after, ways + 2, ways), 0.0)
-        made = ample(off @ np.abs(matrix)) + last
-        return np.where(ways > 0, made + self.rounding(after + made), 0.0)
 
     def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:
         """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored."""

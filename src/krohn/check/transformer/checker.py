@@ -7,16 +7,16 @@ included, is a refusal. Attention is in this module too: the residual stream, an
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
 from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
-from krohn.check.files.reader import Automaton, Head, Layer, Network, stored
-from krohn.check.transformer.enclosures import Anywhere, Intervals, Rows
+from krohn.check.files.reader import Automaton, Layer, Network, stored
+from krohn.check.transformer.enclosures import padded
 from krohn.check.transformer.forward import after_heads
-from krohn.check.transformer.head_rules import Look, Part, add_up, look_back, remember
-from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.head_rules import Letters, Look, Part, Sources, add_up, look_back, remember
 from krohn.check.transformer.machine import (
     Lifted,
     Machine,
@@ -35,7 +35,6 @@ from krohn.check.transformer.witness import (
     Back,
     Layered,
     Merge,
-    Rule,
     Scan,
     Silent,
     Step,
@@ -217,54 +216,51 @@ def _rhythm(column: Array) -> tuple[int, int] | None:
     return best
 
 
+class ByRules(Letters):
+    """Heads for which the witness names rules."""
+
+    def __init__(self, setting: Setting, moment: Moment, step: Attention) -> None:
+        super().__init__(setting, moment)
+        self.new, self.rules, self.races = lifted(moment, step.lift), iter(step.heads), step.races
+
+    def written(self, read: Sources, output: Array) -> Any:
+        """What the head adds to letters: nothing, per class, or per state and letter."""
+        rule = next(self.rules)
+        if isinstance(rule, Silent):
+            require(not output.any(), "witness: a head that adds something is called silent")
+            return None
+        look = Look(self, read, rule.query_of, rule.key_of)
+        if isinstance(rule, Sum):
+            return rule, add_up(look, rule, output)
+        copy: Any = look_back if isinstance(rule, Back) else remember
+        return copy(look, rule, self.new, output)
+
+    def total(self, parts: list[Any]) -> Moment:
+        """The claim after ``x ← keep x + Σ heads``, but for padding."""
+        moment, new, (keep, *written) = self.moment, self.new, parts
+        copies = {head: part for head, part in enumerate(written) if isinstance(part, Part)}
+        sums = [part for part in written if part is not None and not isinstance(part, Part)]
+        if self.races:
+            from krohn.check.transformer.race import raced  # lazy import: only needed to compare positions
+
+            copies = raced(self.setting, new, copies, self.races)
+        (rows, labels), boxes = _distinct(new, list(copies.values())), [box for _, box in sums]
+        total, wide = _assembled(self.setting, moment, keep, rows, list(copies.values()), boxes)
+        return replace(
+            moment,
+            machine=new.machine(*(rule.steps[new.own] for rule, _ in sums)),
+            box=hull(total, labels),
+            wide=np.concatenate([wide, *(rule.wide for rule, _ in sums)], axis=1),
+            places=moment.places * keep,
+        )
+
+
 def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> Moment:
-    """The claim after ``x ← keep x + Σ heads``."""
+    """The claim after a block of heads."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
-    new, keep = lifted(moment, step.lift), layer.keep_attention
-    sums, copies, stream = [], dict[int, Part](), moment.anywhere
-    everything = Anywhere(setting, stream, moment.positions)
-    after_heads(everything, layer, everything.row)  # nothing overflows
-    padding = after_heads(Intervals(setting, stream), layer, Rows(whole(moment.pads)))
-    norm = normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)
-    for number, (head, rule) in enumerate(zip(layer.heads, step.heads, strict=True), 1):
-        with inside(f"head {number}"):
-            made = one_head(setting, moment, head, rule, new, norm)
-            if isinstance(made, Part):
-                copies[number - 1] = made
-            elif made is not None:
-                sums.append((made, rule))
-    for each in step.races:
-        from krohn.check.transformer.race import race  # lazy import: only needed where positions are compared
-
-        require({each.first, each.second} <= copies.keys(), "witness: a race of heads that do not remember")
-        both = race(setting, new, (copies[each.first], copies[each.second]))
-        copies[each.first], copies[each.second] = (replace(part, memory=None) for part in both)
-    parts = list(copies.values())
-    rows, labels = _distinct(new, parts)
-    total, wide = _assembled(setting, moment, keep, rows, parts, [box for box, _ in sums])
-    added = [rule for _, rule in sums if isinstance(rule, Sum)]
-    after = replace(
-        moment,
-        machine=new.machine(*(rule.steps[new.own] for rule in added)),
-        box=hull(total, labels),
-        wide=np.concatenate([wide, *(rule.wide for rule in added)], axis=1),
-        places=moment.places * keep,
-        pads=padding.box.part,
-    )
-    return counted_anew(after, setting.budget)
-
-
-def one_head(
-    setting: Setting, moment: Moment, head: Head, rule: Rule, new: Lifted, norm: Norm
-) -> Part | Box | None:
-    """What the head adds to letters: nothing, per class, or per state and letter."""
-    if isinstance(rule, Silent):
-        require(not head.output.any(), "witness: a head that adds something is called silent")
-        return None
-    look = Look(setting, moment, head, rule.query_of, rule.key_of, norm)
-    if isinstance(rule, Sum):
-        return add_up(look, rule)[0]
-    return look_back(look, rule, new) if isinstance(rule, Back) else remember(look, rule, new)
+    letters: Any = ByRules(setting, moment, step)
+    pads = padded(setting, moment, layer)
+    return counted_anew(replace(after_heads(letters, layer, moment), pads=pads), setting.budget)
 
 
 def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:

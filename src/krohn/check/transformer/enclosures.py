@@ -14,10 +14,10 @@ import numpy as np
 from krohn.check.arithmetic.format import Box, whole
 from krohn.check.arithmetic.real import Array, Flags, Real, joined
 from krohn.check.files.reader import Layer
-from krohn.check.transformer.forward import after_mlp
+from krohn.check.transformer.forward import after_heads, after_mlp
 from krohn.check.transformer.head_rules import visible
 from krohn.check.transformer.layer_norm import Norm, normed
-from krohn.check.transformer.machine import Setting
+from krohn.check.transformer.machine import Moment, Setting
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ class Anywhere(Intervals):
 
     def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
         """Whatever is seen, and with what weights."""
-        self.fmt.finite_scores(query.box.size[0], key.box.size[0])
+        # All scores, also of keys that are not visible, and their differences are finite.
+        size, width = np.asarray(query.box.size[0] @ key.box.size[0]), float(len(query.box.size[0]))
+        self.fmt.inner.error(2 * size, width + 2, width)
         most = self.fmt.finite_average(value.box.size[0], self.positions)
         return Rows(whole(Real(-most, most).shaped(1, -1)))
 
@@ -89,6 +91,13 @@ class Anywhere(Intervals):
         if len(parts) > 2:
             self.fmt.finite(np.sum([part.box.size[0] for part in parts], axis=0), len(parts) - 1.0)
         return super().total(parts)
+
+
+def padded(setting: Setting, moment: Moment, layer: Layer) -> Real:
+    """Padding after a block of heads; refuses unless all that they compute is finite, at each position."""
+    everything = Anywhere(setting, moment.anywhere, moment.positions)
+    after_heads(everything, layer, everything.row)
+    return after_heads(Intervals(setting, everything.stream), layer, Rows(whole(moment.pads))).box.part
 
 
 def finite_mlp(setting: Setting, stream: Real, layer: Layer) -> Real:

@@ -1,7 +1,12 @@
-"""One attention head on one moment: its scores, and the rules by which it adds, looks back or remembers."""
+"""One attention head on one moment: its scores, and the rules by which it adds, looks back or remembers.
 
-from collections.abc import Iterator
+The forward pass says what is multiplied by what; a rule decides which keys can win, and with what weight.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +16,7 @@ from krohn.check.arithmetic.real import (
     Flags,
     Integers,
     Real,
+    ample,
     between,
     hull,
     joined,
@@ -18,8 +24,7 @@ from krohn.check.arithmetic.real import (
     point,
     rivals,
 )
-from krohn.check.files.reader import Head
-from krohn.check.transformer.layer_norm import Norm
+from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Lifted, Moment, Setting
 from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.verdict import require
@@ -49,24 +54,54 @@ class Part:
     memory: "Memory | None" = None
 
 
+Sources = tuple[tuple[Norm, Array], ...]
+"""Of queries, keys and values: a LayerNorm of the stream, and the matrix that reads it."""
+
+
+class Letters:
+    """The arithmetic of heads at the letters of all words.
+
+    Queries, keys and values are what matrices read of the stream at a moment: rows are computed where a rule
+    needs them. An average is a function of the matrix that it is multiplied by, as its rule says.
+    """
+
+    written: Callable[[Sources, Array], Any]
+    """What a head adds: its average times a matrix, stored."""
+
+    def __init__(self, setting: Setting, moment: Moment) -> None:
+        self.setting, self.moment = setting, moment
+
+    def normed(self, x: Moment, gain: Array | None, shift: None = None) -> Norm:
+        """LayerNorm, bounded for all positions."""
+        return normed(self.setting.fmt, x.anywhere, gain, self.setting.epsilon)
+
+    def attended(self, *read: tuple[Norm, Array]) -> Callable[[Array], Any]:
+        """What a head averages."""
+        return partial(self.written, read)
+
+    def linear(self, x: Any, weight: Array, bias: None = None) -> Any:
+        """A product with a matrix, stored."""
+        return (x, weight) if isinstance(x, Norm) else x(weight)
+
+    def kept(self, x: Moment, flags: Array) -> Array:
+        """The product of the stream with 0 or 1."""
+        return flags
+
+
 class Look:
     """Queries, keys and values of one head, for classes grouped as the witness says."""
 
-    def __init__(
-        self, setting: Setting, moment: Moment, head: Head, query_of: Integers, key_of: Integers, norm: Norm
-    ) -> None:
-        self.setting, self.moment, self.head, self.fmt, self.norm = setting, moment, head, setting.fmt, norm
+    def __init__(self, on: Letters, read: Sources, query_of: Integers, key_of: Integers) -> None:
+        self.setting, self.moment, self.fmt, (query, key, value) = on.setting, on.moment, on.setting.fmt, read
+        self.value, moment = value, on.moment
         self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
         self.tau, self.length = len(moment.pads), moment.length
-        self.seen = visible(self.length, self.tau, strict=setting.strict)
-        self.queries, self.keys = (
-            self._projected(self.query_of, head.query),
-            self._projected(self.key_of, head.key),
-        )
+        self.seen = visible(self.length, self.tau, strict=self.setting.strict)
+        self.queries, self.keys = self._projected(self.query_of, *query), self._projected(self.key_of, *key)
         pads = whole(moment.pads)
-        self.pad_keys, self.pad_values = (norm.linear(pads, part).part for part in (head.key, head.value))
+        self.pad_keys, self.pad_values = (norm.linear(pads, weight).part for norm, weight in (key, value))
         # Values without their counters, which are worth ``value_wide`` in them.
-        exact = (point(moment.wide.T) * point(norm.scale)) @ head.value
+        exact = (point(moment.wide.T) * point(value[0].scale)) @ value[1]
         self.value_wide = exact.lo.T
         self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
         self.values = self.valued(moment.box + moment.codes)
@@ -75,10 +110,10 @@ class Look:
     def valued(self, rows: Real) -> Box:
         """The values of rows that are given without their counters."""
         beyond = np.broadcast_to(self.moment.counted, rows.lo.shape)
-        made = self.norm.linear(Box(rows, beyond), self.head.value)
+        made = self.value[0].linear(Box(rows, beyond), self.value[1])
         return Box(made.part + self.left, made.beyond)
 
-    def _projected(self, groups: Integers, weight: Array) -> Real:
+    def _projected(self, groups: Integers, norm: Norm, weight: Array) -> Real:
         """[group, t, k]: only the channels that the matrix reads matter."""
         moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
@@ -87,7 +122,7 @@ class Look:
         )
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
         flat = whole(rows.shaped(len(grouped) * self.length, len(used)))
-        made = self.norm[used].linear(flat, weight[used]).part
+        made = norm[used].linear(flat, weight[used]).part
         return made.shaped(len(grouped), self.length, weight.shape[1])
 
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
@@ -104,8 +139,8 @@ class Look:
             scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
             yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
 
-    def passed(self, rows: Real, lead: "Lead") -> Box:
-        """What a head that copies these values adds, leaked attention included, after W_C."""
+    def passed(self, rows: Real, lead: "Lead", output: Array) -> Box:
+        """What a head that copies these values adds, leaked attention included."""
         leak = leak_of(lead.least, lead.size)
         require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
         moment, fmt = self.moment, self.fmt
@@ -114,13 +149,13 @@ class Look:
         if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
             rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
-        return fmt.linear(Box(rows, beyond), self.head.output)
+        return fmt.linear(Box(rows, beyond), output)
 
-    def delivered(self, value_of: Integers, lead: "Lead") -> tuple[Box, Array, Real]:
+    def delivered(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
         """What a copying head adds for each value, and the worth of the counters copied with it."""
         moment = self.moment
-        out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead)
-        exact = point(self.value_wide.T) @ self.head.output
+        out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead, output)
+        exact = point(self.value_wide.T) @ output
         return out, exact.lo.T, moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
 
 
@@ -166,8 +201,8 @@ def counted_by(look: Look) -> Counted:
 # Why: softmax gives equal scores equal weights, so the head writes Σ w·v·W_C with w in one interval. Less
 # wide · Z that is at most as many terms as letters count, each in the hull over classes of w·v·W_C − wide ·
 # steps. Padding and letters that do not count add weight times value; then comes rounding.
-def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
-    """Counted letters have equal weights: what class c adds beyond its steps, and the worth of counters."""
+def add_up(look: Look, rule: Sum, output: Array) -> Box:
+    """Counted letters have equal weights: what class c adds beyond its steps."""
     moment, fmt, tau = look.moment, look.fmt, look.tau
     fits = (
         rule.steps.shape == (moment.classes, rule.wide.shape[1]) and len(rule.wide) == moment.box.lo.shape[1]
@@ -182,7 +217,7 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
     v = moment.over_counters(look.values.part, look.value_wide)
     w, p = weights[:, tau], weights[:, :tau]
     look.setting.budget.spend(look.length * moment.classes * len(rule.wide), "sums")
-    worth, added = point(rule.steps) @ rule.wide.T, v @ look.head.output
+    worth, added = point(rule.steps) @ rule.wide.T, v @ output
     total = point(np.zeros((look.length, len(rule.wide))))
     for which, weight, number in (
         (chosen.classes, w, count),
@@ -192,7 +227,7 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
             shape = (1, int(which.sum()), len(rule.wide))
             each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
             total = total + each.over(1) * point(number).shaped(-1, 1)
-    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ look.head.output).shaped(1, tau, len(rule.wide))
+    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ output).shaped(1, tau, len(rule.wide))
     # Rounding of the sum over positions, and of W_C.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
     size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size
@@ -203,12 +238,14 @@ def add_up(look: Look, rule: Sum) -> tuple[Box, Array]:
         (count + others)[:, None],
         float(tau + look.length),
     )
-    box = (total + padded.total(1)).widened(fmt.passed_on(size, off, look.head.output)).over(0)
+    off = off + fmt.rounding(size + off)  # the average is stored
+    lost = fmt.measured(whole(Real(-size - off, size + off)), output, np.zeros(len(rule.wide)))[1]
+    box = (total + padded.total(1)).widened(ample(off @ np.abs(output)) + lost).over(0)
     out = box.spread(*worth.lo.shape)
     if look.setting.strict:  # the current letter is hidden
         out = out - worth
     beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
-    return Box(out, np.broadcast_to(beyond, out.lo.shape)), rule.wide
+    return Box(out, np.broadcast_to(beyond, out.lo.shape))
 
 
 def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Real:
@@ -249,11 +286,12 @@ class Lead:
 
 @dataclass(frozen=True)
 class Memory:
-    """How a head selects what it copies, and which cells each letter fills."""
+    """How a head selects what it copies, what that is multiplied by, and which cells each letter fills."""
 
     look: Look
     rule: Cells
     lead: Lead
+    output: Array
     filled: Flags  # (state, letter, cell)
 
 
@@ -278,7 +316,7 @@ def lead_back(look: Look, distance: int) -> Lead:
 # and adds its steps to their offsets.
 # Conclusion: at (state, letter) the head writes the value at the end of the line, less its counters' offset.
 # Why: the line holds what stands there, by induction over letters; the lead says that it is copied.
-def look_back(look: Look, rule: Back, new: Lifted) -> Part:
+def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     """The head copies from ``distance`` back: every state holds the values of the last positions."""
     k, value_of = rule.distance, _grouping(rule.value_of, look.moment.classes + look.tau)
     counters = new.steps.shape[2]
@@ -298,7 +336,7 @@ def look_back(look: Look, rule: Back, new: Lifted) -> Part:
     counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
     require((shifted & counted)[new.moves], "witness: the delay line does not move along")
     lead = lead_back(look, k)
-    values, carried, rest = look.delivered(value_of, lead)
+    values, carried, rest = look.delivered(value_of, lead, output)
     return Part(values, now[..., k], far[:, :, k], carried, rest)
 
 
@@ -309,7 +347,7 @@ def look_back(look: Look, rule: Back, new: Lifted) -> Part:
 # Conclusion: at (state, letter) the head writes the value that the first cell with a member holds.
 # Why: cells hold what was read, by induction; while no better cell has a member, only members of this cell
 # and of worse ones compete, and the lead is over all of them together.
-def remember(look: Look, rule: Cells, new: Lifted) -> Part:
+def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
     """The head copies from the latest member of the best cell that has one."""
     value_of, groups = _grouping(rule.value_of, look.moment.classes + look.tau), len(look.keys)
     counters, own, follow = new.steps.shape[2], new.own, new.step.follow
@@ -342,8 +380,8 @@ def remember(look: Look, rule: Cells, new: Lifted) -> Part:
         for _, scores, seen in look.blocks(query):
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
-    values, carried, rest = look.delivered(value_of, lead)
-    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, hit))
+    values, carried, rest = look.delivered(value_of, lead, output)
+    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, output, hit))
 
 
 def _contents(

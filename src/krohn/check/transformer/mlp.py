@@ -85,21 +85,13 @@ def norms_between(block: "Block", layers: tuple[Layer, ...]) -> tuple[list[Norm]
         streams.append(None)
         if layer.gain_mlp is not None or layer.gain_attention is not None:
             require(layers[count - 1].keep_mlp == 1, "witness: blocks without residual are run as one")
-            after = streams[-1] = supposed_after(block, layers[:count], norms)
+            from krohn.check.transformer import supposed  # lazy import: only needed between LayerNorms
+
+            after = streams[-1] = supposed.after(block, layers[:count], norms)
             normed(setting.fmt, after, layer.gain_attention, setting.epsilon)  # its heads see only zeros
         norms.append(normed(setting.fmt, after, layer.gain_mlp, setting.epsilon))
         after = finite_mlp(setting, after, layer)
     return norms, streams
-
-
-def supposed_after(block: "Block", layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
-    """A guess of the bounds on the stream after some blocks; it is checked afterwards."""
-    from krohn.check.arithmetic.supposed import supposed  # lazy import: only needed between LayerNorms
-
-    quiet = untouched(layers)
-    found = block.gathered(strands(chain_of(layers, norms), quiet))
-    given = ((strand, box) for strand in found for box in block.some_rows(strand))
-    return supposed(block.moment.anywhere, quiet, given)
 
 
 class Block:

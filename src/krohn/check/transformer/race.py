@@ -14,6 +14,7 @@ from krohn.check.arithmetic.format import Box
 from krohn.check.arithmetic.real import Flags, Integers, Real, hull, joined, point
 from krohn.check.transformer.head_rules import Memory, Part
 from krohn.check.transformer.machine import Lifted, Setting
+from krohn.check.transformer.witness import Race
 from krohn.check.verdict import Refused, require
 
 STATUS = tuple(product(range(-2, 3), (0, 1), (0, 1)))
@@ -54,6 +55,17 @@ def race(setting: Setting, new: Lifted, parts: tuple[Part, Part]) -> tuple[Part,
         replace(parts[0], values=Box(box, sizes[0]), number=numbers),
         replace(parts[1], values=Box(nothing, sizes[1]), number=numbers),
     )
+
+
+def raced(setting: Setting, new: Lifted, copies: dict[int, Part], races: tuple[Race, ...]) -> dict[int, Part]:
+    """What all heads add; two that are compared are bounded together, and each is compared once."""
+    made = dict(copies)
+    for each in races:
+        known = {each.first, each.second} <= made.keys()
+        require(known, "witness: a race of heads that do not remember")
+        both = race(setting, new, (made[each.first], made[each.second]))
+        made[each.first], made[each.second] = (replace(part, memory=None) for part in both)
+    return made
 
 
 def _memory(part: Part) -> Memory:
@@ -127,9 +139,7 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     """By value: what the head adds if it copies padding, which stands at 0, or letter 1, 2, …"""
     look, moment = memory.look, memory.look.moment
     d, length = moment.box.lo.shape[1], look.length
-    setting.budget.spend(
-        moment.classes * length * d * (1 + look.head.value.shape[1]), "values along positions"
-    )
+    setting.budget.spend(moment.classes * length * d * (1 + look.value[1].shape[1]), "values along positions")
     rows = moment.box.shaped(moment.classes, 1, d) + point(moment.places).shaped(1, length, d)
     values = joined([look.pad_values, look.valued(rows.shaped(-1, d)).part])
     place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]
@@ -139,5 +149,8 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     for number in np.unique(value_of).tolist():
         mine = value == number
         first = int(place[mine].min())
-        found[number] = first, look.passed(hull(values[mine], place[mine] - first), memory.lead).part
+        found[number] = (
+            first,
+            look.passed(hull(values[mine], place[mine] - first), memory.lead, memory.output).part,
+        )
     return found

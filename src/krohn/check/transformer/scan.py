@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.format import Box, whole
+from krohn.check.arithmetic.format import Box
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.enclosures import Anywhere, Intervals, Rows, finite_mlp
+from krohn.check.transformer.enclosures import finite_mlp, padded
 from krohn.check.transformer.forward import after_heads
-from krohn.check.transformer.head_rules import Look, lead_back
+from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.mlp import run_block, run_strand
@@ -106,6 +106,42 @@ def _by_value(box: Real, scan: Scan) -> Real:
     return Real(lo, hi)
 
 
+class Fetching(Letters):
+    """The heads of a scan: each that writes fetches the map of its own or of an earlier window."""
+
+    def __init__(self, setting: Setting, moment: Moment, scan: Scan, channels: Integers, window: int) -> None:
+        super().__init__(setting, moment)
+        self.scan, self.channels, self.window, self.held = scan, channels, window, Held()
+
+    def kept(self, x: Moment, flags: Array) -> Array:
+        """Channels that are kept hold their own window."""
+        self.held = {int(c): (0, p) for p, c in enumerate(self.channels) if flags[c]}
+        return flags
+
+    def written(self, read: Sources, output: Array) -> Box | None:
+        """What a head adds, by the value of the map that it fetches."""
+        if not output.any():
+            return None
+        points, held, one = (
+            len(self.scan.padding),
+            self.held,
+            np.zeros(len(self.scan.padding), dtype=np.int64),
+        )
+        look, found = Look(self, read, one, one), _copied(read[2][1], output, self.channels)
+        require(not set(found) & set(held), "two maps are added into one channel")
+        back = _windows_back(look, self.window, {w for w, p in held.values() if p in found.values()})
+        lead = lead_back(look, back * self.window)
+        out, _, _ = look.delivered(np.arange(points + look.tau), lead, output)
+        held.update({channel: (back, p) for channel, p in found.items()})
+        return _with_padding(out, found, self.scan) if back else out[:points]
+
+    def total(self, parts: list[Any]) -> Moment:
+        """keep x + Σ heads, but for padding."""
+        moment, (keep, *written) = self.moment, parts
+        boxes = [moment.computed(moment.box).kept(keep), *(box for box in written if box is not None)]
+        return replace(moment, box=self.setting.fmt.gathered(boxes).part, places=moment.places * keep)
+
+
 # Rule: a layer of a scan.
 # Hypotheses: each head that writes looks a whole number of windows back, and its position leads whatever is
 # there; it takes one point to a channel, and no channel gets two maps; every number is finite, read or not.
@@ -115,35 +151,11 @@ def compose(
     setting: Setting, moment: Moment, layer: Layer, scan: Scan, number: int, window: int, known: "Known"
 ) -> tuple[Moment, int]:
     """One layer: heads fetch their own or earlier windows, the MLP composes them; and how many they are."""
-    points, tau, keep = len(scan.padding), len(moment.pads), layer.keep_attention
-    channels = scan.channels[number - 1]
-    boxes, stream = [moment.computed(moment.box).kept(keep)], moment.anywhere
-    everything = Anywhere(setting, stream, moment.positions)
-    after_heads(everything, layer, everything.row)  # nothing overflows
-    padding = after_heads(Intervals(setting, stream), layer, Rows(whole(moment.pads)))
-    norm = normed(setting.fmt, stream, layer.gain_attention, setting.epsilon)
-    held: Held = {int(c): (0, p) for p, c in enumerate(channels) if keep[c]}
-    for place, head in enumerate(layer.heads, 1):
-        with inside(f"head {place}"):
-            if not head.output.any():
-                continue
-            one = np.zeros(points, dtype=np.int64)
-            look = Look(setting, moment, head, one, one, norm)
-            found = _copied(head.value, head.output, channels)
-            require(not set(found) & set(held), "two maps are added into one channel")
-            back = _windows_back(look, window, {held[c][0] for c in held if held[c][1] in found.values()})
-            lead = lead_back(look, back * window)
-            out, _, _ = look.delivered(np.arange(points + tau), lead)
-            held.update({channel: (back, p) for channel, p in found.items()})
-            boxes.append(_with_padding(out, found, scan) if back else out[:points])
-    there = replace(
-        moment,
-        box=setting.fmt.gathered(boxes).part,
-        places=moment.places * keep,
-        pads=padding.box.part,
-    )
-    windows = 1 + max((back for back, _ in held.values()), default=0)
-    mixed = Holding(there.box, there.places, there.pads, held, window, windows)
+    heads: Any = Fetching(setting, moment, scan, scan.channels[number - 1], window)
+    pads = padded(setting, moment, layer)
+    there = replace(after_heads(heads, layer, moment), pads=pads)
+    windows = 1 + max((back for back, _ in heads.held.values()), default=0)
+    mixed = Holding(there.box, there.places, there.pads, heads.held, window, windows)
     setting.note(f"layer.{number - 1}.mixed", mixed)
     return _in_rounds(setting, there, layer, mixed, scan, number, known), windows
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Flags, Integers, Real
-from krohn.check.arithmetic.supposed import middles_of
 from krohn.check.files.reader import Head, Layer, Network, stored
 from krohn.check.transformer.checker import embed, follow_step, readings_of
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import MachineRows, Moment, Setting
 from krohn.check.transformer.mlp import Block, tabulate
 from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
+from krohn.check.transformer.supposed import middles_of
 from krohn.check.transformer.witness import (
     Cut,
     Layered,

@@ -3,27 +3,30 @@
 Any guess is sound: the rows are run afterwards, and the stream is checked against the guess.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from krohn.check.arithmetic.real import Array, Flags, Real
-from krohn.check.transformer.strands import Strand
+from krohn.check.arithmetic.real import Array, Real
+from krohn.check.files.reader import Layer
+from krohn.check.transformer.layer_norm import Norm
+from krohn.check.transformer.mlp import Block
+from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
 
 SLACK = 1 / 64
 """Slack of the guess, relative to one plus the size."""
 
 
-def supposed(stream: Real, quiet: Flags, given: Iterable[tuple[Strand, Real]]) -> Real:
+def after(block: Block, layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
     """[channel]: a guess of what any position can hold after some blocks, from the middles of their inputs.
 
     All channels that some block writes lie in a strand of the whole chain, since every block keeps what
     it holds; the others, which are ``quiet``, are as the claim says.
     """
+    quiet, stream = untouched(layers), block.moment.anywhere
     lo, hi = np.where(quiet, stream.lo, np.inf), np.where(quiet, stream.hi, -np.inf)
-    for strand, box in given:
-        made, own = middles_of(strand, (box.lo + box.hi) / 2), strand.outputs
-        lo[own], hi[own] = np.minimum(lo[own], made.min(axis=0)), np.maximum(hi[own], made.max(axis=0))
+    for strand in block.gathered(strands(chain_of(layers, norms), quiet)):
+        for box in block.some_rows(strand):
+            made, own = middles_of(strand, (box.lo + box.hi) / 2), strand.outputs
+            lo[own], hi[own] = np.minimum(lo[own], made.min(axis=0)), np.maximum(hi[own], made.max(axis=0))
     slack = np.where(quiet, 0.0, (1 + np.maximum(np.abs(lo), np.abs(hi))) * SLACK)
     return Real(lo - slack, hi + slack)
 
