@@ -3,20 +3,21 @@
 Any guess is sound: the rows are run afterwards, and the stream is checked against the guess.
 """
 
+from typing import Any
+
 import numpy as np
 
 from krohn.check.arithmetic.real import Array, Real
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.layer_norm import Norm
-from krohn.check.transformer.mlp import Block
 from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
 
 SLACK = 1 / 64
 """Slack of the guess, relative to one plus the size."""
 
 
-def after(block: Block, layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
-    """[channel]: a guess of what any position can hold after some blocks, from the middles of their inputs.
+def after(block: Any, layers: tuple[Layer, ...], norms: list[Norm]) -> Real:
+    """[channel]: a guess of what any position can hold after some MLPs, from the middles of their inputs.
 
     All channels that some block writes lie in a strand of the whole chain, since every block keeps what
     it holds; the others, which are ``quiet``, are as the claim says.
