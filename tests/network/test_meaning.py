@@ -31,7 +31,7 @@ def test_registers_heads_and_states_of_a_word_are_those_of_the_program(
     name: str, options: dict[str, str]
 ) -> None:
     automaton = krohn.zoo(name)
-    network = krohn.compile(automaton, length=9, **options)
+    network = krohn.compile(automaton, length=9, unproved=True, **options)
     word = np.random.default_rng(3).integers(automaton.num_letters, size=9)
     payload = view_word(network, word.tolist()).to_json()
     program, places = network.program, payload["positions"]
@@ -73,14 +73,14 @@ def test_meaning_has_codes_edges_and_words() -> None:
     assert (first["layer"], first["head"], first["operations"][0]["operation"]) == (1, 1, "PrefixSum")
     assert "every position up to its own" in first["attends"]
     assert about["readout"]["codes"]["1,2"] == [1, 2]
-    dyck = meaning(krohn.compile(krohn.zoo("Dyck4,2"), length=8))
+    dyck = meaning(krohn.compile(krohn.zoo("Dyck4,2"), length=8, unproved=True))
     assert any("where key = query +1 mod 5" in head["attends"] for head in dyck["heads"])
     where = {(edge["from"], edge["to"]) for edge in dyck["edges"] if edge["role"] == "where"}
     assert {("key", "removed"), ("query", "removed")} <= where
 
 
 def test_registers_written_by_positions_are_marked_so() -> None:
-    network = krohn.compile(krohn.zoo("abab"), length=8)
+    network = krohn.compile(krohn.zoo("abab"), length=8, unproved=True)
     assert network.program is not None
     assert network.program.places, "this network is the example of registers by position"
     registers = {entry["name"]: entry for entry in meaning(network)["registers"]}
@@ -91,7 +91,7 @@ def test_registers_written_by_positions_are_marked_so() -> None:
 
 
 def test_every_edge_goes_from_a_register_to_one_that_is_written_later() -> None:
-    about = meaning(krohn.compile(krohn.zoo("Dyck4,2"), length=8))
+    about = meaning(krohn.compile(krohn.zoo("Dyck4,2"), length=8, unproved=True))
     layer = {entry["name"]: entry["layer"] for entry in about["registers"]}
     for edge in about["edges"]:
         before, after = layer[edge["from"]], layer[edge["to"]]
@@ -102,8 +102,8 @@ def test_every_edge_goes_from_a_register_to_one_that_is_written_later() -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("nets")
-    save(krohn.compile(krohn.zoo("D6"), length=8), base / "d6")
-    save(krohn.compile(krohn.zoo("D6"), length=8, method="paper"), base / "paper")
+    save(krohn.compile(krohn.zoo("D6"), length=8, unproved=True), base / "d6")
+    save(krohn.compile(krohn.zoo("D6"), length=8, method="paper", unproved=True), base / "paper")
     return base
 
 
@@ -131,7 +131,7 @@ def test_the_table_lists_the_positions_that_a_sum_adds_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """For words of 500 letters each letter has the weight 1/512 and the prompt nearly all of it."""
-    save(krohn.compile("C3", length=500), tmp_path)
+    save(krohn.compile("C3", length=500, unproved=True), tmp_path)
     assert run(["explain", str(tmp_path), "1 0 1 1"]) == 0
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "head 1 looks at" in line]
     assert line.split()[-5:] == ["0", "0–1", "0–2", "0–3", "0–4"]
