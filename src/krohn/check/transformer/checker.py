@@ -16,7 +16,16 @@ from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, 
 from krohn.check.files.reader import Automaton, Layer, Network, stored
 from krohn.check.transformer.enclosures import padded
 from krohn.check.transformer.forward import after_heads
-from krohn.check.transformer.head_rules import Letters, Look, Part, Sources, add_up, look_back, remember
+from krohn.check.transformer.head_rules import (
+    Letters,
+    Look,
+    Part,
+    Sources,
+    add_up,
+    look_back,
+    remember,
+    scores_of,
+)
 from krohn.check.transformer.machine import (
     Lifted,
     Machine,
@@ -258,6 +267,8 @@ class ByRules(Letters):
 def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> Moment:
     """The claim after a block of heads."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
+    work = (scores_of(moment, rule, head) for head, rule in zip(layer.heads, step.heads, strict=True))
+    setting.budget.foresee(sum(work), "scores of all heads")
     letters: Any = ByRules(setting, moment, step)
     pads = padded(setting, moment, layer)
     return counted_anew(replace(after_heads(letters, layer, moment), pads=pads), setting.budget)

@@ -24,9 +24,10 @@ from krohn.check.arithmetic.real import (
     point,
     rivals,
 )
+from krohn.check.files.reader import Head
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Lifted, Moment, Setting
-from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
+from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Rule, Silent, Sum
 from krohn.check.verdict import require
 
 BLOCK = 1 << 18
@@ -35,11 +36,9 @@ UNSEEN = 30.0
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
 
 
-def visible(length: int, padding: int, *, strict: bool) -> Flags:
-    """[letter t, position i]: a strict head sees earlier positions only."""
-    last = padding + np.arange(length) - strict
-    out: Flags = np.arange(padding + length) <= np.maximum(last, 0)[:, None]
-    return out
+def last_seen(length: int, padding: int, *, strict: bool) -> Integers:
+    """The last position that each letter sees: a strict head sees earlier ones only, or the first."""
+    return np.maximum(padding + np.arange(length) - strict, 0)
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Look:
         self.value, moment = value, on.moment
         self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
         self.tau, self.length = len(moment.pads), moment.length
-        self.seen = visible(self.length, self.tau, strict=self.setting.strict)
+        self.last = last_seen(self.length, self.tau, strict=self.setting.strict)
         self.queries, self.keys = self._projected(self.query_of, *query), self._projected(self.key_of, *key)
         pads = whole(moment.pads)
         self.pad_keys, self.pad_values = (norm.linear(pads, weight).part for norm, weight in (key, value))
@@ -137,7 +136,8 @@ class Look:
             self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
             there = keys[:, :reach].shaped(groups * reach, width)
             scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
-            yield part, scores.shaped(part.stop - first, groups, reach), self.seen[part, :reach]
+            seen = np.arange(reach) <= self.last[part, None]
+            yield part, scores.shaped(part.stop - first, groups, reach), seen
 
     def passed(self, rows: Real, lead: "Lead", output: Array) -> Box:
         """What a head that copies these values adds, leaked attention included."""
@@ -157,6 +157,15 @@ class Look:
         out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead, output)
         exact = point(self.value_wide.T) @ output
         return out, exact.lo.T, moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+
+
+def scores_of(moment: Moment, rule: Rule, head: Head) -> int:
+    """What the scores of a head cost at least: every letter sees the padding and the letters up to it."""
+    if isinstance(rule, Silent):
+        return 0
+    queries, keys = (1 + int(labels.max(initial=-1)) for labels in (rule.query_of, rule.key_of))
+    seen = moment.length * (len(moment.pads) + (moment.length + 1) // 2)
+    return int(queries * keys * seen * (head.query.shape[1] + 8))
 
 
 def _grouping(labels: Integers, count: int) -> Integers:
@@ -209,10 +218,8 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     )
     require(fits, "witness: steps")
     chosen = counted_by(look)
-    letters = look.seen[:, tau:]
-    count, others = (
-        letters[:, which].sum(axis=1).astype(np.float64) for which in (chosen.positions, ~chosen.positions)
-    )
+    letters = np.maximum(look.last + 1 - tau, 0)
+    count, others = (np.r_[0.0, np.cumsum(which)][letters] for which in (chosen.positions, ~chosen.positions))
     weights = _sum_weights(look, chosen, count, others)
     v = moment.over_counters(look.values.part, look.value_wide)
     w, p = weights[:, tau], weights[:, :tau]
@@ -262,7 +269,7 @@ def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Re
                 ends[1].append(np.where(letters, scores.hi[:, :, tau:], -np.inf).max(axis=(1, 2))[:, None])
             lo[part] = np.minimum(lo[part], np.concatenate(ends[0], axis=1))
             hi[part] = np.maximum(hi[part], np.concatenate(ends[1], axis=1))
-    table = np.c_[look.seen[:, :tau], count > 0, others > 0]
+    table = np.c_[np.arange(tau) <= look.last[:, None], count > 0, others > 0]
     lo, hi = np.where(table, lo, 0.0), np.where(table, hi, 0.0)
     many = np.c_[np.ones((look.length, tau)), np.maximum(count, 1), np.maximum(others, 1)]
     return look.fmt.weights(between(lo, hi), table, many)

@@ -241,12 +241,35 @@ def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: t
     require(not chain[stage].weight[others].any(), "a unit that holds no map is read after a round")
 
 
+ANY, LEFT, OWN = -1, -2, -3
+"""What a column says in a case (x, y): nothing, x, or y; a point p: y where x = p, else nothing."""
+
+
 @dataclass(frozen=True)
 class Ways:
-    """Cases: ``values`` of the new map, and by (window, point) the row that a column is in; -1: any row."""
+    """Cases, with the value y of the new map in each, and by (window, point) what a column says in them."""
 
-    values: Integers
-    rows: dict[tuple[int, int], Integers]
+    points: int
+    paired: bool
+    says: dict[tuple[int, int], int]
+
+    @property
+    def values(self) -> Integers:
+        """The value of the new map, case by case."""
+        return self._cases[1]
+
+    @property
+    def _cases(self) -> tuple[Integers, Integers]:
+        x, y = np.divmod(np.arange(self.points ** (1 + self.paired)), self.points)
+        return x, y
+
+    def rows(self, said: Integers) -> Integers:
+        """[case, column]: the row that each column is in, −1 for any row."""
+        x, y = self._cases
+        out = np.where(x[:, None] == said, y[:, None], -1)
+        for what, row in ((ANY, np.full_like(y, -1)), (LEFT, x), (OWN, y)):
+            out[:, said == what] = row[:, None]
+        return out
 
 
 # Rule: cases for a point q of two windows, left and own.
@@ -256,15 +279,13 @@ def _pairs(held: Holding, own: int, q: int) -> Ways:
     """The cases when window ``own`` and the one before it are composed; without one before it, it stays."""
     points = len(held.box)
     if own + 1 == held.windows:
-        return Ways(np.arange(points), {(own, q): np.arange(points)})
-    x, y = np.divmod(np.arange(points * points), points)
-    return Ways(y, {**{(own, p): np.where(x == p, y, -1) for p in range(points)}, (own + 1, q): x})
+        return Ways(points, False, {(own, q): OWN})
+    return Ways(points, True, {**{(own, p): p for p in range(points)}, (own + 1, q): LEFT})
 
 
 def _one(held: Holding, source: tuple[int, int] | None) -> Ways:
     """The cases for a column that holds no map afterwards: by the value that it holds now, if it does."""
-    values = np.arange(len(held.box))
-    return Ways(values, {} if source is None else {source: values})
+    return Ways(len(held.box), False, {} if source is None else {source: OWN})
 
 
 Known = dict[bytes, Real]
@@ -287,15 +308,16 @@ def _numbers(strand: Strand) -> Iterator[npt.NDArray[Any]]:
 def _by_cases(setting: Setting, chain: Chain, unit: int, held: Holding, ways: Ways, known: Known) -> Real:
     """[value]: what one unit (or channel) holds after some stages."""
     strand = strand_to(chain, len(chain), np.array([unit]))
-    columns, any_row = strand.inputs, np.full(len(ways.values), -1)
-    setting.budget.spend(float(len(any_row)) * (1 + len(columns)), "cases")
+    columns, cases = strand.inputs, ways.points ** (1 + ways.paired)
+    setting.budget.spend(float(cases) * (1 + len(columns)), "cases")
     sources = (held.held.get(column) for column in columns.tolist())
-    rows = [any_row if source is None else ways.rows.get(source, any_row) for source in sources]
-    chosen, box = np.stack([any_row, *rows], axis=1)[:, 1:], held.box[:, columns]
-    grain = np.where(box.known, lowest_bit(box.lo), 0.0).min(axis=0)
-    parts = [*_numbers(strand), box.lo, box.hi, chosen, ways.values]
+    said = np.array([ANY if source is None else ways.says.get(source, ANY) for source in sources], dtype=int)
+    box, shape = held.box[:, columns], np.array([ways.points, ways.paired])
+    parts = [*_numbers(strand), box.lo, box.hi, said, shape]
     key = sha256(b"".join(f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in parts)).digest()
     if key not in known:
+        chosen = ways.rows(said)
+        grain = np.where(box.known, lowest_bit(box.lo), 0.0).min(axis=0)
         case = box[np.maximum(chosen, 0), np.arange(len(columns))]
         case = case.where(chosen >= 0, box.over(0).spread(*chosen.shape))
         known[key] = hull(run_strand(setting, strand, case, grain=grain)[:, 0], ways.values)

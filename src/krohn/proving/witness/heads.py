@@ -8,7 +8,7 @@ import numpy as np
 from krohn.base.nearest_float import few_bits
 from krohn.check.arithmetic.real import Array, Flags, Integers
 from krohn.check.files.reader import Head, Layer
-from krohn.check.transformer.head_rules import visible
+from krohn.check.transformer.head_rules import last_seen
 from krohn.check.transformer.machine import Moment, live_states
 from krohn.check.transformer.race import AFTER, AT_FIRST
 from krohn.check.transformer.witness import (
@@ -73,7 +73,7 @@ def sight(moment: Moment, head: Head, *, strict: bool) -> Sight:
         times,
         np.einsum("atk,bik->atbi", queries, keys),
         np.einsum("atk,jk->atj", queries, middle(moment.pads) @ head.key),
-        visible(moment.length, tau, strict=strict)[times],
+        np.arange(tau + moment.length) <= last_seen(moment.length, tau, strict=strict)[times, None],
     )
 
 
