@@ -17,6 +17,8 @@ from krohn.check.verdict import Budget
 from krohn.errors import LimitExceeded
 
 MAX_STATES = 100_000
+AT_ONCE = 1 << 20
+"""Array entries of next states that are computed at once."""
 DIGITS = 5
 """Numbers that agree to this many decimals (relative to their channel's size) count as equal."""
 WORTH = 6
@@ -59,23 +61,26 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
     result, frontier = [first[None]], first[None]
     follows: list[Integers] = []
     outputs: list[Integers] = []
+    many = 1
     for _ in range(depth):
         if not len(frontier):
             break
-        after, shown = expand(frontier)
-        flat = np.ascontiguousarray(after.reshape(-1, after.shape[2]))
-        different, where = distinct(flat)
-        known, fresh = np.empty(len(different), dtype=np.int64), []
-        for index, row in enumerate(different):
-            key = row.tobytes()
-            if key not in number:
-                number[key] = len(number)
-                fresh.append(row)
-            known[index] = number[key]
-        if len(number) > MAX_STATES:
-            raise LimitExceeded(f"the search may use at most {MAX_STATES:,} states; it needs more")
-        follows.append(known[where].reshape(after.shape[:2]))
-        outputs.append(shown)
+        fresh: list[Integers] = []
+        for part in np.split(frontier, range(many, len(frontier), many)):
+            after, shown = expand(part)
+            many = max(1, AT_ONCE // after[0].size)
+            different, where = distinct(np.ascontiguousarray(after.reshape(-1, after.shape[2])))
+            known = np.empty(len(different), dtype=np.int64)
+            for index, row in enumerate(different):
+                key = row.tobytes()
+                if key not in number:
+                    number[key] = len(number)
+                    fresh.append(row.copy())
+                known[index] = number[key]
+            if len(number) > MAX_STATES:
+                raise LimitExceeded(f"the search may use at most {MAX_STATES:,} states; it needs more")
+            follows.append(known[where].reshape(after.shape[:2]))
+            outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))
         result.append(frontier)
     if len(frontier):
