@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -128,6 +129,14 @@ def test_permuting_letters_give_the_verdict_where_the_image_sets_are_too_many() 
 def test_large_image_sets_count_against_the_limit_too() -> None:
     with pytest.raises(LimitExceeded, match="with 400 states together"):
         analyze(zoo("Grid100"), max_images=10)
+
+
+def test_states_cost_more_where_sets_are_not_packed() -> None:
+    """A random automaton of 200,000 states and two letters was searched for a hundred seconds."""
+    with pytest.raises(LimitExceeded, match="with 50 states together"):
+        analyze(zoo("Grid300"), max_images=10)
+    with pytest.raises(LimitExceeded, match="with 500 states together"):
+        analyze(Semiautomaton(np.random.default_rng(0).integers(40_000, size=(40_000, 2))), max_images=100)
 
 
 def test_many_states_count_against_the_limit_on_r_classes() -> None:

@@ -263,6 +263,8 @@ def _of_reached_states(automaton: Semiautomaton, whole: Analysis, inner: Analysi
 def _unsolvable_units(automaton: Semiautomaton, permuting: list[bool]) -> tuple[Subgroup, ...]:
     """The group of the letters that permute all states, if it settles the verdict alone."""
     letters = [letter for letter, permutes in zip(automaton.letters, permuting, strict=True) if permutes]
+    if not letters:
+        return ()
     units = PermutationGroup(letters, automaton.num_states)
     return () if units.is_solvable else (Subgroup(units, tuple(range(automaton.num_states)), None),)
 

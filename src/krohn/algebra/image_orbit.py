@@ -17,7 +17,8 @@ from krohn.algebra.transformation import Row, Rows, Table, rows_for
 from krohn.automata.quotients import word_along
 from krohn.errors import LimitExceeded
 
-_SET_SIZE = 40  # states per image set that the limit assumes: memory must stay bounded too
+_SET_SIZE = 40  # states per image set that the limit assumes: memory and time must stay bounded too
+_UNPACKED = 8  # what a state costs in a set that is not packed into bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class ImageOrbit:
                 origin.append((-1, letter))
         sets = list(number)
         successors: list[list[int]] = []
-        total = 0
+        total, cost = 0, len(tables) * (1 if isinstance(sets[0], bytes) else _UNPACKED)
         for index, members in enumerate(sets):
             images = [pack(sorted(set(send(members, table)))) for table in tables]
             # A dictionary's length numbers the next new set.
@@ -64,10 +65,11 @@ class ImageOrbit:
                 if target == len(sets):
                     sets.append(images[letter])
                     origin.append((index, letter))
-            total += len(members)
-            if index > self.limit or total > _SET_SIZE * self.limit:
+            total += len(members) * cost
+            if index > self.limit or total > 2 * _SET_SIZE * self.limit:
+                most = 2 * _SET_SIZE * self.limit // cost
                 raise LimitExceeded(
-                    f"at most {self.limit:,} image sets, with {_SET_SIZE * self.limit:,} states together, "
+                    f"at most {self.limit:,} image sets, with {most:,} states together, "
                     "are searched and this automaton has more: raise the limit (max_images, --max-images)"
                 )
         return sets, number, successors, origin

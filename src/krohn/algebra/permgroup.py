@@ -40,7 +40,7 @@ def semiregular_order(generators: Sequence[Permutation], degree: int) -> int | N
     place[orbit] = np.arange(len(orbit))
     steps = [place[action[orbit]] for action in actions]
     seen = place >= 0
-    bases = [int(action[0]) for action in actions]
+    bases, unseen = [int(action[0]) for action in actions], 0
     while True:
         for base in bases:
             copy = _transport(generators, tree, base)
@@ -49,10 +49,11 @@ def semiregular_order(generators: Sequence[Permutation], degree: int) -> int | N
             if len(np.unique(copy)) < len(orbit):
                 return None
             seen[copy] = True
-        rest = np.flatnonzero(~seen)
-        if not len(rest):
+        while unseen < degree and seen[unseen]:
+            unseen += 1
+        if unseen == degree:
             return len(orbit)
-        bases = [int(rest[0])]
+        bases = [unseen]
 
 
 def _breadth_first(generators: Sequence[Permutation], start: int) -> list[tuple[int, int, int]]:
