@@ -3,9 +3,9 @@
 A case passes if the exit status is 0, 1 or 2; 2 comes with one line `error: …` of at most 300 characters; 1
 only with a negative that was decided; with --json stdout is one object; no file changes but those that were
 asked for; and all of it within the limits of time and memory. Each case runs in a process forked from one
-that has everything loaded.
+that has everything loaded, torch too, which counts into the memory that is shown.
 
-Run: python research/fuzz.py --count 5000
+Run: python research/fuzz.py --count 5000 [--rows FILE]      # a line for each case; lines there are kept
 """
 
 import argparse
@@ -18,7 +18,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,13 +31,15 @@ from krohn.cli.process import run_as_process
 
 ROOT = Path(__file__).parents[1]
 SECONDS, BYTES = 20, 1 << 30
-LONG = ("train", "atlas")
-"""Commands that work for as long as they are asked to: steps of training, all automata of a size."""
+LONG = (["train"], ["atlas"], ["suite", "locks"])
+"""Commands that work for as long as they are asked to: steps of training, all automata of a size, locks."""
 NEGATIVE = re.compile(
     r"not certified|not written|differ|counterexample|: the file says|"
     r'"(certified|written|agrees)": false|"differences": \["',
     re.IGNORECASE,
 )
+MEMORY = re.compile(r"needs more memory than there is(?: \(([\d,.]+) GB)?")
+"""A refusal must not come after much has been taken: what was asked for at once must be beyond the limit."""
 ERROR = re.compile(r"error: .{1,293}")
 SETUP = (
     "compile C2 --length 4 --out net",
@@ -53,13 +54,18 @@ SETUP = (
 
 @dataclass
 class Outcome:
-    """The outcome of a command: exit status or signal, output, changed files."""
+    """The outcome of a command: exit status or signal, output, changed files, processor time, memory."""
 
     status: int
     out: str
     err: str
     changed: set[str]
     seconds: float
+    megabytes: int
+
+    @property
+    def slow(self) -> bool:
+        return self.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
 
 
 def templates(folder: Path, streams: Path) -> None:
@@ -97,15 +103,16 @@ def snapshot(folder: Path) -> dict[str, str]:
 def perform(case: Case, folder: Path, streams: Path) -> Outcome:
     """Runs the command line in a child of this process."""
     (streams / "in").write_bytes(case.stdin)
-    before, begin = snapshot(folder), time.monotonic()
+    before = snapshot(folder)
     child = os.fork()
     if child == 0:
         _become(case, folder, streams)
-    _, code = os.waitpid(child, 0)
+    _, code, used = os.wait4(child, 0)
     after = snapshot(folder)
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     texts = [(streams / name).read_bytes().decode(errors="replace") for name in ("out", "err")]
-    return Outcome(os.waitstatus_to_exitcode(code), *texts, changed, time.monotonic() - begin)
+    seconds, status = used.ru_utime + used.ru_stime, os.waitstatus_to_exitcode(code)
+    return Outcome(status, *texts, changed, seconds, used.ru_maxrss >> 10)
 
 
 def _become(case: Case, folder: Path, streams: Path) -> None:
@@ -135,12 +142,12 @@ def complaints(case: Case, done: Outcome) -> list[str]:
     """All violations in an outcome."""
     result = []
     if done.status not in (0, 1, 2):
-        slow = done.status in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
-        long_work = slow and case.words[0] in LONG
-        return [] if long_work else ["time" if slow else f"exit status {done.status}"]
+        long_work = done.slow and any(case.words[: len(words)] == words for words in LONG)
+        return [] if long_work else ["time" if done.slow else f"exit status {done.status}"]
     if "Traceback" in done.err or "internal error" in done.err:
         result.append("traceback")
-    if "needs more memory" in done.err:
+    need = MEMORY.search(done.err)
+    if need and float((need[1] or "0").replace(",", "")) * 1e9 < BYTES:
         result.append("memory")
     lines = [line for line in done.err.splitlines() if line.startswith("error: ")]
     helped = done.out.startswith("Usage: ")  # a group of commands without a command prints its help
@@ -185,39 +192,67 @@ def load_everything() -> None:
         import_module(module)
 
 
+def judged(seed: int, place: Path) -> dict[str, object]:
+    """The row of a seed: what was run, how it ended, what it took, and what is wrong with it."""
+    case = draw(seed, place / "templates", place / "case")
+    done = perform(case, place / "case", place / "streams")
+    shutil.rmtree(place / "case")
+    return {
+        "seed": seed,
+        "kind": case.kind,
+        "words": [word[:80] for word in case.words],
+        "status": done.status,
+        "seconds": round(done.seconds, 2),
+        "MB": done.megabytes,
+        "wrong": complaints(case, done),
+        "error": done.err.strip()[-400:],
+    }
+
+
+def summary(rows: list[dict[str, object]]) -> str:
+    """Counts, and of the cases that ended by themselves the slowest and the largest."""
+    kinds, statuses = (Counter(row[name] for row in rows) for name in ("kind", "status"))
+    ended = [row for row in rows if row["status"] in (0, 1, 2)] or rows
+    slowest, largest = (max(ended, key=lambda row: row[name]) for name in ("seconds", "MB"))  # type: ignore[arg-type,return-value]
+    return (
+        f"{len(rows)} inputs ({', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))})\n"
+        f"slowest: {slowest['seconds']} s (seed {slowest['seed']}); "
+        f"most memory: {largest['MB']} MB (seed {largest['seed']}); "
+        f"long work that was stopped: {len(rows) - sum(statuses[status] for status in (0, 1, 2))}\n"
+        f"exit status: {dict(sorted(statuses.items()))}; findings: {sum(bool(row['wrong']) for row in rows)}"
+    )
+
+
 def main() -> int:
     """Runs the cases of the seeds and prints violations; exit status 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--show", action="store_true", help="print every outcome")
+    parser.add_argument("--rows", type=Path, default=Path(os.devnull))
     options = parser.parse_args()
     load_everything()
     np.seterr(all="ignore")  # numbers beyond the range are what is wanted here
-    counts: Counter[str] = Counter()
-    statuses: Counter[int] = Counter()
-    wrong = 0
+    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
+    rows = {row["seed"]: row for row in map(json.loads, lines)}
+    seeds = range(options.seed, options.seed + options.count)
     with tempfile.TemporaryDirectory(prefix="krohn-fuzz-") as folder:
         place = Path(folder)
         (place / "templates").mkdir()
         (place / "streams").mkdir()
         templates(place / "templates", place / "streams")
-        for seed in range(options.seed, options.seed + options.count):
-            case = draw(seed, place / "templates", place / "case")
-            done = perform(case, place / "case", place / "streams")
-            result = complaints(case, done)
-            counts[case.kind] += 1
-            statuses[done.status] += 1
-            if result or options.show:
-                wrong += bool(result)
-                print(f"seed {seed}, {case.kind}: {'; '.join(result) or done.status}", flush=True)
-                print(f"  {[word[:80] for word in case.words]}\n  {done.err.strip()[-400:]}", flush=True)
-            shutil.rmtree(place / "case")
-            if (seed + 1 - options.seed) % 500 == 0:
-                print(f"{seed + 1 - options.seed} tried, {wrong} findings", file=sys.stderr, flush=True)
-    print(f"{options.count} inputs ({', '.join(f'{n} {kind}' for kind, n in sorted(counts.items()))})")
-    print(f"exit status: {dict(sorted(statuses.items()))}; findings: {wrong}")
-    return int(wrong > 0)
+        for seed in seeds:
+            if seed not in rows:
+                rows[seed] = judged(seed, place)
+                with options.rows.open("a") as file:
+                    file.write(json.dumps(rows[seed]) + "\n")
+            row = rows[seed]
+            if row["wrong"] or options.show:
+                print(f"seed {seed}, {row['kind']}: {'; '.join(row['wrong']) or row['status']}", flush=True)
+                print(f"  {row['words']}\n  {row['error']}", flush=True)
+    asked = [rows[seed] for seed in seeds]
+    print(summary(asked))
+    return int(any(row["wrong"] for row in asked))
 
 
 if __name__ == "__main__":

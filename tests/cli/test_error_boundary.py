@@ -52,7 +52,25 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
     [
         (InvalidInput("must be\n  even; got 3"), 2, "error: must be even; got 3"),
         (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
-        (MemoryError(), 2, "error: this needs more memory than there is: choose a smaller input"),
+        (
+            MemoryError(),
+            2,
+            "error: this needs more memory than there is: use a shorter --length, or a smaller input",
+        ),
+        (
+            MemoryError("Unable to allocate 18.6 GiB for an array with shape (50000, 50000)"),
+            2,
+            "error: this needs more memory than there is (20.0 GB at once): use a shorter --length, or a "
+            "smaller input",
+        ),
+        (
+            RuntimeError(
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate 5376005376 bytes"
+            ),
+            2,
+            "error: this needs more memory than there is (5.4 GB at once): use a shorter --length, or a "
+            "smaller input",
+        ),
         (
             AssertionError("an invariant"),
             2,

@@ -50,6 +50,9 @@ def fuzz(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         (["zoo"], (2, "", f"Traceback (most recent call last)\n{SAID}", set()), "traceback"),
         (["zoo"], (2, "", "error: internal error, please report it: KeyError(3)\n", set()), "traceback"),
         (["zoo"], (2, "", "error: this needs more memory than there is\n", set()), "memory"),
+        (["zoo"], (2, "", "error: this needs more memory than there is (0.9 GB at once)\n", set()), "memory"),
+        (["zoo"], (2, "", "error: this needs more memory than there is (5.4 GB at once)\n", set()), None),
+        (["suite", "locks"], (-signal.SIGXCPU, "", "", set()), None),
         (["zoo"], (2, "", "", set()), "no single error line"),
         (["zoo"], (2, "", SAID + SAID, set()), "no single error line"),
         (["zoo"], (2, "", f"error: {'x' * 294}\n", set()), "no single error line"),
@@ -64,7 +67,7 @@ def test_the_judge_sees_what_is_wrong(
     fuzz: ModuleType, words: list[str], outcome: tuple[Any, ...], complaint: str | None
 ) -> None:
     case = fuzz.Case("made up", words, allowed=["new"] if "new" in words else [])
-    complaints = fuzz.complaints(case, fuzz.Outcome(*outcome, seconds=0.0))
+    complaints = fuzz.complaints(case, fuzz.Outcome(*outcome, seconds=0.0, megabytes=0))
     if complaint is None:
         assert complaints == []
     else:

@@ -126,12 +126,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KrohnError, OSError, UnicodeDecodeError) as error:
         _show_traceback()
         return refuse(str(error) or type(error).__name__, as_json=as_json)
-    except MemoryError:
-        return refuse("this needs more memory than there is: choose a smaller input", as_json=as_json)
-    except (Exception, SystemExit) as error:  # fallback: an internal error is never exit status 1
+    except (Exception, SystemExit) as error:
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            return refuse(_too_large(str(error)), as_json=as_json)
+        # An internal error is never exit status 1.
         shown = _show_traceback()
         how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
         return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
+
+
+def _too_large(message: str) -> str:
+    """The line for memory that is not there, with what numpy or torch asked for last, if they say it."""
+    found = re.search(r"allocate ([\d.]+) ?(bytes|[KMGTP]iB)", message)
+    if found is None:
+        return "this needs more memory than there is: use a shorter --length, or a smaller input"
+    power = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(found[2])
+    need = f"{float(found[1]) * 1024**power / 1e9:,.1f} GB at once"
+    return f"this needs more memory than there is ({need}): use a shorter --length, or a smaller input"
 
 
 def _plainly(message: str) -> str:
