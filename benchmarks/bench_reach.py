@@ -1,28 +1,39 @@
 """What ``krohn compile`` proves by default, and how far: everyday patterns and longer words.
 
-    python benchmarks/bench_reach.py patterns [--length 64] [--every N]
+    python benchmarks/bench_reach.py patterns [--length 64]
     python benchmarks/bench_reach.py growth [--lengths 100 1000 4000] [NAME …]
     python benchmarks/bench_reach.py longest [--dtype float32] [--most 4096] [NAME …]
     python benchmarks/bench_reach.py middle [--length 64]
 
 ``patterns``: 100 patterns of everyday use, for both targets: how many are proved in float32, CPU seconds and
 blocks. ``growth``: for the paper's 19 automata and abab, depth, blocks, proof and CPU seconds at each length,
-and the slope of the seconds in log–log. ``longest``: by doubling and bisection the largest length at which
-what is compiled is proved in a format. ``middle``: random automata of 20 to 200 states, a planted word of 12
-letters over 8, and a lock, a planted word of 11 letters and a parity. Aim: everything proved in float32, at
-T = 64 within a minute, at 1,000 within 15 s and at 4,000 within 45 s for the zoo. ``tools/size_table.py``
-writes the sizes beside the paper's best. Each command replaces its own section of
-``results/tables/reach.md``; CPU seconds are those of the machine it ran on.
+and the slope of the seconds in log–log. ``longest``: the largest length at which what is compiled is proved
+in a format, ``--most`` first, then by doubling and bisection. ``middle``: random automata of 20 to 200
+states, a planted word of 12 letters over 8, and a lock, a planted word of 11 letters and a parity. Aim:
+everything proved in float32, at T = 64 within a minute, at 1,000 within 15 s and at 4,000 within 45 s for
+the zoo. ``tools/size_table.py`` writes the sizes beside the paper's best.
+
+Each network is compiled in a process of its own, ``--processes`` at a time, and is a line of ``--rows``;
+lines that are there already are not measured again. Each command replaces its own section of
+``results/tables/reach.md``.
 """
 
 import argparse
+import json
 import math
+import multiprocessing
+import os
+import platform
 import resource
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +41,17 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import KrohnError
 from krohn.lab.suite.locks import locked
-from krohn.network.compiled import CompiledNetwork
 
 AUTOMATA = (
     *(f"C{n}" for n in range(2, 9)),
     *("C2xC2", "C2xC2xC2", "D6", "D8", "Q8", "A4", "S4", "A5", "S5", "Grid4", "Grid9", "Dyck4,2", "abab"),
 )
-PAGE = Path(__file__).parents[1] / "results" / "tables" / "reach.md"
+TABLES = Path(__file__).parents[1] / "results" / "tables"
 HEAD = """# Reach
 
-What `krohn compile` proves by default, written by `python benchmarks/bench_reach.py`; the command in each
-section says what of it was run. Aims: float32 for all, within 15 s at T = 1,000, 45 s and 1 GB at 4,000.
+What `krohn compile` proves by default, written by `python benchmarks/bench_reach.py` from the measurements in
+`reach.jsonl`; the command in each section says what of it was run. Aims: float32 for all, at T = 64 within a
+minute, within 15 s at T = 1,000, 45 s and 1 GB at 4,000.
 """
 NUMBER, HEX, NAME = "[0-9]+", "[0-9a-f]+", "[a-z][a-z0-9_]*"
 PATTERNS = (
@@ -144,106 +155,179 @@ PATTERNS = (
 )
 
 
-def timed(spec: str, length: int, **options: str) -> tuple[float, CompiledNetwork | None]:
-    start = time.process_time()
+PLANTED = tuple(np.random.default_rng(0).integers(8, size=12).tolist())
+MIDDLE = (
+    *(f"random, {size}, seed {seed}" for size in ("20 × 3", "30 × 4") for seed in range(3)),
+    *("random, 50 × 8, seed 0", "random, 80 × 4, seed 0", "random, 100 × 2, seed 0"),
+    *("random, 120 × 4, seed 0", "random, 200 × 4, seed 0", "random, 200 × 8, seed 0"),
+    *("planted word, 12 letters over 8", "lock, 11 letters over 8"),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is compiled; ``verified``: proved once more by ``krohn.verify``, with its own seconds."""
+
+    name: str
+    length: int
+    target: str = "state"
+    dtype: str | None = None
+    verified: bool = False
+
+
+def automaton_of(name: str) -> str | Semiautomaton:
+    """A name of the zoo or a pattern as it is, and the automata of ``MIDDLE``."""
+    if name.startswith("random, "):
+        states, _, letters, _, seed = name.removeprefix("random, ").replace(",", "").split()
+        generator = np.random.default_rng(int(seed))
+        return Semiautomaton(generator.integers(int(states), size=(int(states), int(letters))))
+    if name.startswith("planted "):
+        return Semiautomaton(locked(PLANTED, ()).table[0::2] // 2)  # without the parity
+    if name.startswith("lock, "):
+        return with_target(locked(PLANTED[:11], (0, 3, 5)), "state")
+    return name
+
+
+def answered(question: Question) -> dict[str, Any]:
+    """The row of a question: the network, its proof, CPU seconds, and the most memory of this process."""
+    row: dict[str, Any] = {**vars(question)}
+    automaton, start = automaton_of(question.name), time.process_time()
     try:
-        network = krohn.compile(spec, length, **options)  # type: ignore[call-overload]
-    except KrohnError:
-        network = None
-    return time.process_time() - start, network
+        options = {"dtype": question.dtype} if question.dtype else {}
+        network = krohn.compile(automaton, question.length, target=question.target, **options)  # type: ignore[call-overload]
+        net = network.transformer
+        row |= {"method": network.method, "layers": net.depth, "blocks": net.num_blocks}
+        row |= {"proved": network.proved, "passed over": list(network.passed_over)}
+    except KrohnError as error:
+        row |= {"proved": None, "error": str(error)}
+    row["seconds"] = round(time.process_time() - start, 2)
+    if question.verified and row["proved"]:
+        start = time.process_time()
+        row["certified"] = krohn.verify(network, dtype=row["proved"]).certified
+        row["seconds to verify"] = round(time.process_time() - start, 2)
+    row["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    row["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
+    return row
 
 
-def patterns(length: int, every: int) -> Iterator[str]:
-    for target in ("state", "observation"):
-        spent, blocks, proved, listed = [], [], 0, PATTERNS[::every]
-        for pattern in listed:
-            seconds, network = timed(f"regex:{pattern}", length, target=target)
-            held = network is not None and network.proved == "float32"
-            proved += held
-            spent.append(seconds)
-            if network is not None:
-                blocks.append(network.transformer.num_blocks)
-            if not held:
-                yield f"- not proved in float32, {target}: `{pattern}`"
+class Answers:
+    """The rows of a file, and a pool of processes that adds those that are missing."""
+
+    def __init__(self, file: Path, processes: int):
+        self.file, self.writing, self.processes = file, Lock(), processes
+        context = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(processes, mp_context=context, max_tasks_per_child=1)
+        lines = file.read_text().splitlines() if file.exists() else []
+        self.rows = {self.key(row): row for row in map(json.loads, lines)}
+
+    @staticmethod
+    def key(row: dict[str, Any]) -> Question:
+        return Question(*(row[name] for name in Question.__dataclass_fields__))
+
+    def __getitem__(self, question: Question) -> dict[str, Any]:
+        if question not in self.rows:
+            row = self.pool.submit(answered, question).result()
+            with self.writing, self.file.open("a") as file:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self.rows[question] = row
+        return self.rows[question]
+
+    def each(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
+        """The rows of all questions, in their order."""
+        with ThreadPoolExecutor(self.processes) as threads:
+            return list(threads.map(self.__getitem__, questions))
+
+
+def patterns(answers: Answers, length: int) -> Iterator[str]:
+    targets = ("state", "observation")
+    questions = [Question(f"regex:{pattern}", length, target) for target in targets for pattern in PATTERNS]
+    answers.each(questions)
+    for target in targets:
+        rows = [answers[question] for question in questions if question.target == target]
+        spent, blocks = [row["seconds"] for row in rows], [row["blocks"] for row in rows if "blocks" in row]
+        held = sum(row["proved"] == "float32" for row in rows)
         shown = f"CPU s median {statistics.median(spent):.1f}, most {max(spent):.1f}"
         yield (
-            f"- {target}: {proved} of {len(listed)} proved in float32 at T = {length}; {shown}; "
-            f"blocks median {statistics.median(blocks):g}, most {max(blocks)}"
+            f"- {target}: {held} of {len(rows)} proved in float32 at T = {length}; {shown}; blocks median "
+            f"{statistics.median(blocks):g}, most {max(blocks)}; most memory {max(r['MB'] for r in rows)} MB"
         )
+        for row in rows:
+            if row["proved"] != "float32":
+                why = row.get("error") or row["proved"] or row["passed over"][-1]
+                yield f"  - not in float32: `{row['name']}`: {why}"
+            elif row["seconds"] > 60:
+                yield f"  - more than a minute: `{row['name']}`: {row['seconds']:.0f} s"
 
 
-def growth(names: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
-    yield f"| automaton | {' | '.join(f'T = {length:,}' for length in lengths)} | slope | most MB so far |"
+def growth(answers: Answers, names: Sequence[str], lengths: Sequence[int]) -> Iterator[str]:
+    yield "Layers, blocks, proof, CPU seconds of `compile` and of `verify`."
+    yield ""
+    yield f"| automaton | {' | '.join(f'T = {length:,}' for length in lengths)} | slope | most MB |"
     yield f"| --- |{' --- |' * (len(lengths) + 2)}"
-    for name in names:
-        cells, spent = [], []
-        for length in lengths:
-            seconds, network = timed(name, length)
-            spent.append(seconds)
-            if network is None:
-                cells.append("refused")
-                continue
-            net = network.transformer
-            proof = network.proved or "not proved"
-            cells.append(f"{net.depth} layers, {net.num_blocks} blocks, {proof}, {seconds:.1f} s")
-        slope = math.log(spent[-1] / spent[0]) / math.log(lengths[-1] / lengths[0]) if len(spent) > 1 else 0.0
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        yield f"| {name} | {' | '.join(cells)} | {slope:.2f} | {memory:,} |"
+    questions = {name: [Question(name, length, verified=True) for length in lengths] for name in names}
+    answers.each([question for own in questions.values() for question in own][::-1])  # the longest first
+    for name, own in questions.items():
+        rows = [answers[question] for question in own]
+        cells = [
+            f"{row['layers']}, {row['blocks']}, {row['proved'] or 'not proved'}, {row['seconds']:.1f} + "
+            f"{row.get('seconds to verify', 0):.1f} s"
+            if "layers" in row
+            else "refused"
+            for row in rows
+        ]
+        whole = [row["seconds"] for row in rows]
+        slope = math.log(whole[-1] / whole[0]) / math.log(lengths[-1] / lengths[0]) if len(rows) > 1 else 0.0
+        yield f"| {name} | {' | '.join(cells)} | {slope:.2f} | {max(row['MB'] for row in rows)} |"
 
 
-def longest(names: Sequence[str], dtype: str, most: int) -> Iterator[str]:
+def longest(answers: Answers, names: Sequence[str], dtype: str, most: int) -> Iterator[str]:
     def holds(name: str, length: int) -> bool:
-        network = timed(name, length, dtype=dtype)[1]
-        return network is not None and network.proved == dtype
+        return answers[Question(name, length, dtype=dtype)]["proved"] == dtype
 
-    for name in names:
-        low, high = 0, 64
-        while high <= most and holds(name, high):
+    def largest(name: str) -> int:
+        if holds(name, most):  # the network for these words is one for all shorter ones
+            return most
+        low, high = 0, 4
+        while high < most and holds(name, high):
             low, high = high, 2 * high
-        while high - low > max(1, low // 32) and low < most:
+        high = min(high, most)
+        while high - low > max(1, low // 32):
             middle = (low + high) // 2
             low, high = (middle, high) if holds(name, middle) else (low, middle)
-        yield f"- {name}: proved in {dtype} up to {'at least ' * (low >= most)}T = {low:,}"
+        return low
+
+    with ThreadPoolExecutor(answers.processes) as threads:
+        found = dict(zip(names, threads.map(largest, names), strict=True))
+    far = [name for name in names if found[name] >= most]
+    yield f"- at least T = {most:,}: {', '.join(far) or 'none'}"
+    for name in names:
+        if found[name] < most:
+            yield f"- {name}: T = {found[name]:,}, not proved at {found[name] + max(1, found[name] // 32):,}"
 
 
-def middle_sizes() -> Iterator[tuple[str, Semiautomaton]]:
-    for states, letters, seeds in ((20, 3, 3), (30, 4, 3), (200, 4, 1)):
-        for seed in range(seeds):
-            table = np.random.default_rng(seed).integers(states, size=(states, letters))
-            yield f"random, {states} × {letters}, seed {seed}", Semiautomaton(table)
-    word = tuple(np.random.default_rng(0).integers(8, size=12).tolist())
-    matched = locked(word, ()).table[0::2] // 2  # without the parity
-    yield "planted word, 12 letters over 8", Semiautomaton(matched)
-    yield "lock, 11 letters over 8", with_target(locked(word[:11], (0, 3, 5)), "state")
-
-
-def middle(length: int) -> Iterator[str]:
-    yield "| automaton | network | proved | CPU s | most MB so far |"
+def middle(answers: Answers, length: int) -> Iterator[str]:
+    yield "| automaton | network | proved | CPU s | most MB |"
     yield "| --- | --- | --- | --- | --- |"
-    for name, automaton in middle_sizes():
-        start = time.process_time()
-        try:
-            network = krohn.compile(automaton, length)
-            net = network.transformer
-            cells = (
-                f"{network.method}, {net.depth} layers, {net.num_blocks} blocks | {network.proved or 'no'}"
-            )
-        except KrohnError as error:
-            cells = f"none: {error} | no"
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        yield f"| {name} | {cells} | {time.process_time() - start:.1f} | {memory:,} |"
+    for row in answers.each([Question(name, length) for name in MIDDLE]):
+        network = (
+            f"{row['method']}, {row['layers']} layers, {row['blocks']} blocks"
+            if "layers" in row
+            else f"none: {row['error']}"
+        )
+        cells = (network, row["proved"] or "no", f"{row['seconds']:.1f}", f"{row['MB']:,}")
+        yield f"| {row['name']} | {' | '.join(cells)} |"
 
 
 def kept(title: str, lines: Iterator[str]) -> None:
     """Prints the lines, then puts them in place of the section of this title."""
     command = "python benchmarks/bench_reach.py " + " ".join(sys.argv[1:])
-    text = f"## {title}\n\n`{command}`\n\n"
+    text, page = f"## {title}\n\n`{command}`\n\n", TABLES / "reach.md"
     for line in lines:
         print(line, flush=True)
         text += line + "\n"
-    head, *sections = (PAGE.read_text() if PAGE.exists() else HEAD).split("\n## ")
+    _, *sections = (page.read_text() if page.exists() else HEAD).split("\n## ")
     others = [section for section in sections if not section.startswith(title + "\n")]
-    PAGE.write_text("\n## ".join([head.rstrip() + "\n", *[s.rstrip() + "\n" for s in others], text[3:]]))
+    page.write_text("\n## ".join([HEAD, *[s.rstrip() + "\n" for s in others], text[3:]]))
 
 
 def main() -> None:
@@ -252,19 +336,20 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--lengths", type=int, nargs="+", default=[100, 1000, 4000])
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th pattern")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--most", type=int, default=4096)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--rows", type=Path, default=TABLES / "reach.jsonl")
     given = parser.parse_args()
-    names = given.names or AUTOMATA
+    names, answers = given.names or AUTOMATA, Answers(given.rows, given.processes)
     if given.what == "patterns":
-        kept("Patterns", patterns(given.length, given.every))
+        kept("Patterns", patterns(answers, given.length))
     elif given.what == "growth":
-        kept("Growth with the length", growth(names, given.lengths))
+        kept("Growth with the length", growth(answers, names, given.lengths))
     elif given.what == "middle":
-        kept("Middle sizes", middle(given.length))
+        kept("Middle sizes", middle(answers, given.length))
     else:
-        kept(f"The longest words, {given.dtype}", longest(names, given.dtype, given.most))
+        kept(f"The longest words, {given.dtype}", longest(answers, names, given.dtype, given.most))
 
 
 if __name__ == "__main__":
