@@ -1,60 +1,102 @@
-"""What the taught networks of the suite hold, and what methods find there: the table of results/suite.md.
+"""What the taught networks of the suite hold, and what methods find there: the tables of results/suite.md.
 
-    python tools/taught_tier.py run --out results/understand/taught.jsonl [--steps 60]
+    python tools/taught_tier.py run --out results/understand/taught.jsonl [--only NAME] [--part blocks]
     python tools/taught_tier.py write results/understand/taught.jsonl results/suite.md
 
-``run`` builds each network in a temporary folder and appends one line for each block: how often swaps behave
-as the variable says, and DAS (``--steps 0`` leaves it out) and the directions of most variance in the same
-place and dimension.
+``run`` appends lines of two kinds for each network; lines that are there are kept. For each block: how often
+swaps behave as the variable says, DAS and the directions of most variance in the same place and dimension,
+and how much heads attend to the end of the half before. For the circuit: the edges that the search keeps, on
+how many of 2,048 other pairs of words an answer changes if all edges outside are patched, and the AUROC of
+every ranking of edges. ``write`` puts the tables into the page, and the circuits beside the weights.
 """
 
 import argparse
 import json
-import tempfile
+import statistics
+import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from krohn.lab.suite.building import build
+from krohn.base.atomic import write_json
+from krohn.lab.interpret.findings import Share
 from krohn.lab.suite.causal import TEST, TRAIN
-from krohn.lab.suite.methods import aligned, most_variance
-from krohn.lab.suite.scoring import Known
+from krohn.lab.suite.methods import CIRCUIT_METHODS, aligned, most_variance
+from krohn.lab.suite.patching import EdgeModel
+from krohn.lab.suite.scoring import SCORING_SEED, auroc
 from krohn.lab.suite.swaps import interchange_accuracy
-from krohn.lab.suite.taught import names
+from krohn.lab.suite.taught import BLOCKS, CIRCUITS, established, looks, names, seed_of, stored
+from krohn.lab.suite.truth import MORE_PAIRS, PruningTrial, search, word_pairs
 
-BEGIN, END = "<!-- suite-taught -->", "<!-- end -->"
-
-
-def measured(out: Path, steps: int) -> None:
-    done = {json.loads(line)["network"] for line in out.read_text().splitlines()} if out.exists() else set()
-    for name in names():
-        if name in done:
-            continue
-        with tempfile.TemporaryDirectory() as place:
-            build(place, [name])
-            known = Known(Path(place) / name)
-            rows = json.loads((known.folder / "truth.json").read_text())["interventions"]
-            train, test = (known.counterfactuals(split) for split in (TRAIN, TEST))
-            lines = []
-            for block, row in enumerate(rows, 1):
-                own, asked = ([one for one in side if one.variable == row["name"]] for side in (train, test))
-                where = known.model, row["place"], row["dimension"], own
-                found = {"most variance": most_variance(*where)}
-                found |= {"DAS": aligned(*where, steps=steps)} if steps else {}
-                scores = {
-                    method: round(interchange_accuracy(known.model, row["place"], basis, asked), 4)
-                    for method, basis in found.items()
-                }
-                lines.append(json.dumps({"network": name, "block": block, **row, **scores}))
-        with out.open("a") as file:
-            file.write("\n".join(lines) + "\n")
+PAIRS, RANKED, STEPS = 128, 48, 150
+Row = dict[str, object]
 
 
-def table(rows: list[dict]) -> str:
+def blocks(name: str) -> list[Row]:
+    """What each block holds."""
+    decoder, automaton = stored(name)
+    model, seed = EdgeModel(decoder), seed_of(name)
+    rows, pairs, _ = established(decoder, automaton, seed)
+    lines = []
+    for block, (row, shares) in enumerate(zip(rows, looks(decoder, automaton, seed), strict=True), 1):
+        own, asked = (
+            [one for one in pairs if one.variable == row["name"] and one.split == split]
+            for split in (TRAIN, TEST)
+        )
+        where = model, row["place"], row["dimension"], own
+        found = {"most variance": most_variance(*where), "DAS": aligned(*where, steps=STEPS)}
+        scores = {
+            method: round(interchange_accuracy(model, row["place"], basis, asked), 4)
+            for method, basis in found.items()
+        }
+        heads = [round(share, 4) for share in shares]
+        lines.append({"network": name, "block": block, **row, **scores, "heads": heads})
+    return lines
+
+
+def circuit(name: str) -> list[Row]:
+    """The circuit, and what rankings of edges say about it."""
+    decoder, automaton = stored(name)
+    model, seed, started = EdgeModel(decoder), seed_of(name), time.process_time()
+    found = search(decoder, automaton, seed=seed, pairs=PAIRS, rounds=1)
+    kept = np.array([edge in found.names for edge in model.graph.edges])
+    row = {
+        "network": name,
+        "edges": len(kept),
+        "in_graph": int(kept.sum()),
+        "kept": np.packbits(kept).tobytes().hex(),
+        "pairs": PAIRS,
+        "answers change": len(found.wrong),
+        "of": MORE_PAIRS,
+        "seconds": round(time.process_time() - started, 1),
+    }
+    places = tuple(np.array(list(model.graph.edges.values())).T)
+    trial = PruningTrial(model, *word_pairs(automaton, decoder.length, RANKED, seed + SCORING_SEED))
+    for method, rank in CIRCUIT_METHODS.items():
+        row[method] = round(auroc(rank(trial).ranking[places], kept), 4)
+    return [row]
+
+
+PARTS = {"blocks": blocks, "circuit": circuit}
+
+
+def measured(out: Path, only: str | None, part: str | None) -> None:
+    lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    done = {(row["network"], "blocks" if "block" in row else "circuit") for row in lines}
+    asked = [(name, kind) for name in names() for kind in PARTS]
+    for name, kind in asked:
+        if (name, kind) not in done and only in (None, name) and part in (None, kind):
+            rows = PARTS[kind](name)
+            with out.open("a") as file:
+                file.write("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def table_of_blocks(rows: list[dict]) -> str:
     lines = [
         "| network, block | dimension | whole position swapped [95%] | classes swapped | DAS | most variance "
-        "| random |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| random | heads on the half before |",
+        f"|{' --- |' * 8}",
     ]
     for row in rows:
         whole = row["whole position"]
@@ -63,12 +105,34 @@ def table(rows: list[dict]) -> str:
             str(row["dimension"]),
             f"{whole['value']:.0%} [{whole['low']:.0%}–{whole['high']:.0%}]",
             f"{row['classes']['value']:.0%}",
-            f"{row['DAS']:.0%}" if "DAS" in row else "not run",
+            f"{row['DAS']:.0%}",
             f"{row['most variance']:.0%}",
             f"{row['random']['value']:.0%}",
+            " ".join(f"{share:.2f}" for share in row["heads"]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def table_of_circuits(rows: list[dict]) -> str:
+    methods = [method for method in CIRCUIT_METHODS if method in rows[0]]
+    lines = [
+        f"| network | edges | in the circuit | other pairs without a change [95%] | {' | '.join(methods)} |",
+        f"|{' --- |' * (4 + len(methods))}",
+    ]
+    for row in rows:
+        share = Share.of(row["of"] - row["answers change"], row["of"])
+        cells = [row["network"], str(row["edges"]), str(row["in_graph"])]
+        cells.append(f"{share.value:.1%} [{share.low:.1%}–{share.high:.1%}]")
+        lines.append(f"| {' | '.join([*cells, *(f'{row[method]:.2f}' for method in methods)])} |")
+    means = (f"{statistics.mean(row[method] for row in rows):.2f}" for method in methods)
+    return "\n".join([*lines, f"| mean | | | | {' | '.join(means)} |"])
+
+
+def written(page: Path, mark: str, text: str) -> None:
+    before, _, rest = page.read_text().partition(f"<!-- {mark} -->")
+    _, _, after = rest.partition("<!-- end -->")
+    page.write_text(f"{before}<!-- {mark} -->\n{text}\n<!-- end -->{after}")
 
 
 def main() -> None:
@@ -77,19 +141,24 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run")
     run.add_argument("--out", type=Path, required=True)
-    run.add_argument("--steps", type=int, default=60)
+    run.add_argument("--only", metavar="NAME", choices=names())
+    run.add_argument("--part", choices=PARTS)
     write = commands.add_parser("write")
     write.add_argument("rows", type=Path)
     write.add_argument("page", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.command == "run":
-        measured(given.out, given.steps)
+        measured(given.out, given.only, given.part)
         return
+    order = list(names())
     rows = [json.loads(line) for line in given.rows.read_text().splitlines()]
-    before, _, rest = given.page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    given.page.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{after}")
+    rows.sort(key=lambda row: (order.index(row["network"]), row.get("block", BLOCKS + 1)))
+    circuits = [row for row in rows if "block" not in row]
+    written(given.page, "suite-taught", table_of_blocks([row for row in rows if "block" in row]))
+    written(given.page, "suite-taught-circuits", table_of_circuits(circuits))
+    kept = ("kept", "answers change", "of")
+    write_json(CIRCUITS, {row["network"]: {key: row[key] for key in kept} for row in circuits})
 
 
 if __name__ == "__main__":

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import krohn
 from krohn.automata.zoo import zoo
 from krohn.lab.suite.building import build
+from krohn.lab.suite.scoring import Known
 from krohn.lab.suite.taught import LENGTH, draw, names, predicted, products, stored
+from krohn.lab.suite.truth import unfaithful, word_pairs
 
 NAME = "s4-taught-0"
 
@@ -53,3 +56,22 @@ def test_the_network_behaves_as_its_variables_say(folder: Path) -> None:
         assert row["whole position"]["value"] > 0.95
         assert row["classes"]["value"] > 0.95
         assert row["random"]["value"] < 0.5
+
+
+def test_the_circuit_is_faithful_on_most_other_pairs_and_can_be_scored(folder: Path) -> None:
+    known = Known(folder)
+    said = json.loads((folder / "truth.json").read_text())
+    share = said["other pairs of words on which the circuit changes no answer"]
+    pairs = word_pairs(known.automaton, LENGTH, 64, 12345)
+    wrong = unfaithful(known.model, known.truth.kept, pairs)
+    assert share["value"] > 0.8
+    assert 1 - len(wrong) / 64 > share["value"] - 0.15
+    assert len(unfaithful(known.model, np.zeros_like(known.truth.kept), pairs)) > 32
+    assert krohn.suite.score(folder, circuit=folder / "circuit.json").auroc == 1.0
+
+
+def test_heads_look_where_a_scan_looks(folder: Path) -> None:
+    said = json.loads((folder / "truth.json").read_text())
+    heads = said["attention of each head to the end of the half before, by block"]
+    assert all(max(block) > 0.95 for block in heads[1:])
+    assert all(min(block) < 0.5 for block in heads)

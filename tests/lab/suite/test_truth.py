@@ -1,6 +1,7 @@
 """The true circuit is causal: judged by an independent pass, by transformers, and by the causal model."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from krohn.lab.suite.building import search_for
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.disguise import DECOY_UNITS, DECOYS, disguise
 from krohn.lab.suite.patching import EdgeModel, Other
-from krohn.lab.suite.truth import CircuitSearch, PruningTrial, search, truth_of, unfaithful, word_pairs
+from krohn.lab.suite.truth import PruningTrial, search, truth_of, unfaithful, word_pairs
 from krohn.network.gpt2.reading import ReadExport, read_export
 from lab.suite.naive_patching import naive_pass
 
@@ -98,7 +99,7 @@ def test_a_circuit_that_fails_on_more_words_is_noticed() -> None:
     network = krohn.compile(plain.automaton, length=plain.length, **plain.options)
     shown = disguise(network, "plain", plain.seed)
     result = search(shown.plain, network.automaton, seed=plain.seed, more=64)
-    fewer = CircuitSearch(result.names[1:], result.words, result.others, result.more)
+    fewer = replace(result, names=result.names[1:])
     with pytest.raises(AssertionError, match="faithful"):
         truth_of(shown.plain, shown.decoder, fewer)
 

@@ -20,10 +20,10 @@ from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import CausalVariable, Counterfactual, causal_model, counterfactuals
 from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, disguise
-from krohn.lab.suite.graph import circuit_of
+from krohn.lab.suite.graph import Graph, circuit_of
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.taught import VERSION as TAUGHT
-from krohn.lab.suite.taught import established, judged, names, stored
+from krohn.lab.suite.taught import circuit_in, established, judged, looks, names, seed_of, stored
 from krohn.lab.suite.truth import CircuitSearch, Truth, search, truth_of
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Files, tensor_file, write_files
@@ -119,9 +119,11 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
 def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a taught network holds, and the facts about it."""
     decoder, automaton = stored(name)
-    seed = sum((place + 1) * code for place, code in enumerate(name.encode()))
+    seed = seed_of(name)
     rows, pairs, bases = established(decoder, automaton, seed)
     variables = [{key: row[key] for key in ("name", "place", "dimension")} for row in rows]
+    circuit, faithful = circuit_in(name, Graph(decoder.layers, decoder.heads, decoder.dim))
+    heads = [[round(share, 4) for share in block] for block in looks(decoder, automaton, seed)]
     facts = {
         "krohn suite": TAUGHT,
         "name": name,
@@ -131,6 +133,8 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         "layers": decoder.layers,
         "heads": decoder.heads,
         "dim": decoder.dim,
+        "edges": len(circuit.graph.edges),
+        "in_graph": int(circuit.kept.sum()),
         **judged(decoder, automaton, seed),
         "variables": variables,
         "counterfactuals": len(pairs),
@@ -143,7 +147,14 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         **hugging_face_files(decoder, {}),
         "automaton.json": json_bytes(automaton_payload(automaton)),
         "export.json": json_bytes(about),
-        TRUTH: json_bytes({"interventions": rows}),
+        CIRCUIT: json_bytes(circuit.to_json()),
+        TRUTH: json_bytes(
+            {
+                "interventions": rows,
+                "other pairs of words on which the circuit changes no answer": faithful,
+                "attention of each head to the end of the half before, by block": heads,
+            }
+        ),
         CAUSAL: json_bytes({"variables": variables, "mechanism": mechanism}),
         PAIRS: parquet_of(pairs),
         SUBSPACES: tensor_file(bases, {}),

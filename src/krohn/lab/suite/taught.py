@@ -19,11 +19,13 @@ from safetensors.numpy import load_file, save
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
+from krohn.base.strict_json import read_json
 from krohn.errors import UnknownName
 from krohn.lab.interpret.findings import Share
 from krohn.lab.interpret.stages import stages_of_decoder
 from krohn.lab.suite.catalogue import TAUGHT, TAUGHT_LENGTH
 from krohn.lab.suite.causal import TEST, TRAIN, Counterfactual
+from krohn.lab.suite.graph import Circuit, Graph, circuit_of
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
@@ -33,13 +35,20 @@ Words = npt.NDArray[np.int64]
 
 LENGTH, BLOCKS, HEADS, WIDTH = TAUGHT_LENGTH, 4, 4, 32
 WEIGHTS = Path(__file__).parent / "weights"
+CIRCUITS = WEIGHTS / "circuits.json"
+"""The edges of each network's circuit, a bit each, and the other pairs of words on which it was faithful."""
 PAIRS, FITTED, JUDGED = 160, 512, 1_024
-VERSION = 1
+VERSION = 2
 
 
 def names() -> dict[str, str]:
     """The automaton of each network of the tier."""
     return dict(TAUGHT)
+
+
+def seed_of(name: str) -> int:
+    """The seed of everything that is measured on a network, the same on every machine."""
+    return sum((place + 1) * code for place, code in enumerate(name.encode()))
 
 
 def packed(decoder: Decoder) -> bytes:
@@ -127,6 +136,18 @@ def counterfactuals(automaton: Semiautomaton, block: int, seed: int, split: str)
     ]
 
 
+def looks(decoder: Decoder, automaton: Semiautomaton, seed: int) -> list[list[float]]:
+    """For each block and head the mean attention to where a scan looks: the end of the half before."""
+    passed = stages_of_decoder(decoder, torch.float32).run(draw(automaton, FITTED, seed + 1), attention=True)
+    first = passed.streams[0].shape[1] - LENGTH
+    return [
+        torch.diagonal(weights[:, :, first + 2**block :, first : -(2**block)], dim1=2, dim2=3)
+        .mean((0, 2))
+        .tolist()
+        for block, weights in enumerate(passed.attention)
+    ]
+
+
 def place_of(block: int) -> str:
     """The stream after a block, by TransformerLens's name."""
     return f"blocks.{block - 1}.hook_resid_post"
@@ -182,6 +203,17 @@ def established(
 def _share(value: float, count: int) -> dict[str, float]:
     share = Share.of(round(value * count), count)
     return {key: round(number, 4) for key, number in vars(share).items()}
+
+
+def circuit_in(name: str, graph: Graph) -> tuple[Circuit, dict[str, Any]]:
+    """The circuit that the search kept, and on how many other pairs of words no answer changed."""
+    row = read_json(CIRCUITS)[name]
+    bits = np.unpackbits(np.frombuffer(bytes.fromhex(row["kept"]), dtype=np.uint8))
+    kept = np.zeros(graph.possible.shape, dtype=bool)
+    for place, bit in zip(graph.edges.values(), bits, strict=False):
+        kept[place] = bool(bit)
+    share = Share.of(row["of"] - row["answers change"], row["of"])
+    return circuit_of(graph, kept), {key: round(number, 4) for key, number in vars(share).items()}
 
 
 def judged(decoder: Decoder, automaton: Semiautomaton, seed: int) -> dict[str, Any]:

@@ -15,7 +15,9 @@ Some edges carry the same value for every word: positions, constants. No interch
 are not in the circuit; those whose removal breaks the network are listed as ``constant``.
 """
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import torch
@@ -34,6 +36,8 @@ ROUND = 32
 """Most pairs that are added in one round."""
 CHUNK = 256
 """Pairs that are run at once."""
+PART = 16
+"""Pairs on which an edge is tried at once."""
 MORE_SEED = 500_009
 """Added to the seed of the first pairs."""
 
@@ -104,12 +108,12 @@ def _gain(decoder: Decoder, name: str) -> Flags:
     return out
 
 
-def word_pairs(automaton: Semiautomaton, length: int, count: int, seed: int) -> tuple[Words, Words]:
+def word_pairs(automaton: Semiautomaton, length: int, many: int, seed: int) -> tuple[Words, Words]:
     """Words, and for each another one: half are drawn independently, half differ in a single letter."""
-    words = sample(automaton, length=length, count=count, seed=seed).letters.astype(np.int64)
-    others = sample(automaton, length=length, count=count, seed=seed + 1).letters.astype(np.int64)
+    words = sample(automaton, length=length, count=many, seed=seed).letters.astype(np.int64)
+    others = sample(automaton, length=length, count=many, seed=seed + 1).letters.astype(np.int64)
     rng = np.random.default_rng([seed, 1])
-    half = count // 2
+    half = many // 2
     single = words[:half].copy()
     place, shift = rng.integers(length, size=half), rng.integers(1, max(2, automaton.num_letters), size=half)
     rows = np.arange(half)
@@ -126,6 +130,12 @@ class PruningTrial:
         with torch.no_grad():
             self.clean, self.other = model.run(words), model.run(others)
         self.answers = self.clean.answers
+
+    def parts(self, size: int) -> "list[PruningTrial]":
+        """The same pairs, some at a time."""
+        starts = range(0, len(self.words), size)
+        sides = self.words, self.others
+        return [PruningTrial(self.model, *(side[at : at + size] for side in sides)) for at in starts]
 
     def run(self, kept: Flags) -> PatchedRun:
         """A run with all other edges patched from the other word."""
@@ -150,30 +160,40 @@ class PruningTrial:
 
 @dataclass(frozen=True, eq=False)
 class CircuitSearch:
-    """The circuit's edges, the pairs of words used in the search, and further pairs that it passed."""
+    """The circuit's edges, the pairs of words used in the search, further pairs, and those that it fails."""
 
     names: tuple[str, ...]
     words: Words
     others: Words
     more: tuple[Words, Words]
+    wrong: Words
 
 
-def search(plain: Decoder, automaton: Semiautomaton, *, seed: int, more: int = MORE_PAIRS) -> CircuitSearch:
-    """The circuit of a network that is not rotated."""
+def search(
+    plain: Decoder,
+    automaton: Semiautomaton,
+    *,
+    seed: int,
+    pairs: int = PAIRS,
+    more: int = MORE_PAIRS,
+    rounds: int | None = None,
+) -> CircuitSearch:
+    """The circuit of a network that is not rotated; after ``rounds`` it may fail on some ``more`` pairs."""
     model = EdgeModel(plain)
     shared = model.graph.connected(shared_channels(plain))
-    words, others = word_pairs(automaton, plain.length, PAIRS, seed)
+    words, others = word_pairs(automaton, plain.length, pairs, seed)
     held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
-    while True:
+    for tried in count(1):
         kept = _cut_down(model.graph, shared, PruningTrial(model, words, others))
         wrong = unfaithful(model, kept, held)
-        if not len(wrong):
+        if not len(wrong) or tried == rounds:
             names = tuple(name for name, place in model.graph.edges.items() if kept[place])
-            return CircuitSearch(names, words, others, held)
+            return CircuitSearch(names, words, others, held, wrong)
         words, others = (
             np.concatenate([side, more_of[wrong[:ROUND]]])
             for side, more_of in zip((words, others), held, strict=True)
         )
+    raise AssertionError("a search ends")
 
 
 def unfaithful(model: EdgeModel, kept: Flags, pairs: tuple[Words, Words]) -> Words:
@@ -204,9 +224,20 @@ def truth_of(plain: Decoder, decoder: Decoder, search: CircuitSearch) -> Truth:
 
 
 def _cut_down(graph: Graph, shared: Flags, trial: PruningTrial) -> Flags:
-    """Prunes edges, later ones first: removing what the last readers do not need frees earlier edges."""
-    kept = shared.copy()
-    if trial.change(kept) is not None:
+    """Prunes edges, later ones first: removing what the last readers do not need frees earlier edges.
+
+    Pairs of words that showed a change last are tried first: most edges that matter show it there again.
+    """
+    kept, parts = shared.copy(), deque(trial.parts(PART))
+
+    def changes(fewer: Flags) -> bool:
+        for number, part in enumerate(parts):
+            if part.change(fewer) is not None:
+                parts.rotate(-number)
+                return True
+        return False
+
+    if changes(kept):
         raise AssertionError("an edge without a common channel changes an answer")
     changed = True
     while changed:
@@ -217,7 +248,7 @@ def _cut_down(graph: Graph, shared: Flags, trial: PruningTrial) -> Flags:
             fewer = kept.copy()
             fewer[place] = False
             fewer = graph.connected(fewer)
-            if trial.change(fewer) is None:
+            if not changes(fewer):
                 kept, changed = fewer, True
     return kept
 
