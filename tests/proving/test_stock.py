@@ -17,6 +17,7 @@ from krohn.check.certificate import read_certificate
 from krohn.check.files.net import Net
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.near import MOST_TERMS
+from krohn.check.transformer.running_error import Running
 from krohn.cli.app import run
 from krohn.construct.compiling import compile
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
@@ -223,3 +224,14 @@ def test_a_gpt2_that_lacks_one_hypothesis_is_refused(network: GPT2LMHeadModel, i
     except KrohnError as error:
         said = str(error)
     assert reason in said
+
+
+def test_a_lead_that_is_no_number_proves_nothing(
+    network: GPT2LMHeadModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automaton = krohn.zoo("C5")
+    net = net_of_module(network, tokens_for(automaton, None))
+    monkeypatch.setattr(Running, "lead", lambda run, logits, right: np.full(logits.value.shape, np.nan))
+    verdict = check_certificate(net, certificate_for(net, automaton, LENGTH, "float32"))
+    assert not verdict.certified
+    assert "does not lead" in verdict.reason

@@ -5,7 +5,6 @@ Words with a common beginning share its pass. A word is right if its logit leads
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +36,12 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
     about = listed(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
     need(about["dtype"] in TYPES and about["torch_dtype"] in TYPES, "config.json: dtype is unknown")
     marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in PARTS}}
-    named = {
-        name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}" for name in tensors
-    }
-    need(
-        len(named) == len(tensors),
-        "tensors must have GPT-2's names, with or without transformer. before them",
-    )
     own = {
         name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}": tensor
         for name, tensor in tensors.items()
     }
+    fits = len(own) == len(tensors)
+    need(fits, "tensors must have GPT-2's names, with or without transformer. before them")
     table, head = (own.get(name) for name in ("transformer.wte.weight", "lm_head.weight"))
     tied = about["tie_word_embeddings"] is True and table is not None and head is not None
     if tied and np.array_equal(table, head):  # type: ignore[arg-type]
@@ -108,14 +102,8 @@ def cost(network: Network, place: int, words: int) -> float:
     return float(words * (place + 1) * (2 * size * d + blocks**2 * (place + 1) * d**3))
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """All words after one beginning and one more letter: the least lead of each."""
-
-    word: tuple[int, ...]
-    leads: Array
-
-
+Found = tuple[tuple[int, ...], Array]
+"""The beginning of some words, and the least lead after it and each further letter."""
 TOGETHER = 1 << 24
 """Entries of slopes held at once."""
 
@@ -137,7 +125,7 @@ def leads_of(
             budget.spend(cost(network, len(path), len(some)), "words")
             run, stream = after(network, network.embedding[some], path)
             states = automaton.table[state, some]
-            yield Found(word, run.lead(logits(run, network, stream), shown[states]).min(axis=1))
+            yield word, run.lead(logits(run, network, stream), shown[states]).min(axis=1)
             for row, letter in enumerate(some.tolist()):
                 if len(path) + 1 < last:
                     yield from walk((*word, letter), int(states[row]), [*path, run.made.word(row)])
@@ -159,11 +147,11 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     length = claim.up_to or 0
     require(length <= longest, f"the network has positions for words of at most {longest} letters")
     margin = np.inf
-    for found in leads_of(network, claim.automaton, tokens["states"], length, Budget(work or WORK)):
-        least = int(found.leads.argmin())
-        margin = min(margin, float(found.leads[least]))
-        word = " ".join(claim.letters[letter] for letter in (*found.word, least))
-        require(margin > 0, f"the right logit does not lead by more than rounding on the word {word}")
+    for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Budget(work or WORK)):
+        least = int(leads.argmin())
+        read = " ".join(claim.letters[letter] for letter in (*word, least))
+        require(leads > 0, f"the right logit does not lead by more than rounding on the word {read}")
+        margin = min(margin, float(leads[least]))
     return Verdict(True, margin, "")
 
 
