@@ -24,7 +24,7 @@ from unittest import mock
 
 import torch
 from bench_recurrent import delta_loop
-from stock_deltaproduct import take_the_first_configuration
+from stock_protocol import one_configuration
 from torch import Tensor
 
 from krohn.lab.models.architectures import deltaproduct
@@ -199,7 +199,7 @@ def gated(length: int, steps: int, head: int, device: str) -> None:
         [*parts, as_theirs(log_gate.detach().float()).requires_grad_()],
     )
     try:
-        take_the_first_configuration()
+        one_configuration()
         far = furthest([as_ours(part) for part in passes(theirs)], passes(exact))
         print(f"gated, {steps} steps: {THEIRS} is {far:.1e} from the loop", flush=True)
     except Exception as error:  # the exception is the result here

@@ -2,7 +2,7 @@
 
 Run: python tools/card_kernels.py --out FILE.jsonl [--layers fla:CLASS,… …] [--minutes 4] [--device cuda]
 
-Tuning its kernels takes minutes for each layer, so each kernel takes the first of its configurations. A line
+Tuning its kernels takes minutes for each layer, so each kernel takes one of its configurations. A line
 of FILE.jsonl is the card of one layer on one automaton (one seed, width 64, 400 steps), or the message of a
 layer that did not run. What is published is results/cards/kernels.jsonl.
 """
@@ -40,9 +40,9 @@ def rows(task: tuple[str, argparse.Namespace]) -> list[dict[str, Any]]:
     end, result = time.monotonic() + 60 * asked.minutes, list[dict[str, Any]]()
     if find_spec("triton"):
         sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-        from stock_deltaproduct import take_the_first_configuration
+        from stock_protocol import one_configuration
 
-        take_the_first_configuration()
+        one_configuration()
     from krohn.lab.cards.card import card
 
     for automaton in TASKS:

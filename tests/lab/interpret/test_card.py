@@ -298,12 +298,12 @@ class Recurrence(nn.Module):
 @pytest.mark.parametrize(
     ("how", "line"),
     [
-        ("time first", "its batch; these do: put the batch first, as in nn.GRU(d, d, batch_first=True)"),
+        ("time first", ", self.how, self.cell = how, nn.GRU(width, width, batch_first=how"),
         ("batch norm", "the other words of its batch; these do: put the batch first"),
         ("other batches", "the other words of its batch"),
         ("from the end", "the number of letters that follow, as in a padded batch; these do: do not"),
         ("half", "a layer must return float32 on cpu, as it was given; got bfloat16 on cpu: end with .to(x)"),
-        ("each call", "the module is not deterministic in eval mode"),
+        ("each call", "the module must answer the same words alike in eval mode"),
         ("detached", "gradients must reach the layer's parameters, and none does"),
     ],
 )  # fmt: skip

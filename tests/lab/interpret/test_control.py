@@ -11,7 +11,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.lab.cards import control as module
-from krohn.lab.cards.control import StockWeights, both_signs, control, first_wrong, guaranteed
+from krohn.lab.cards.control import KERNELS, StockWeights, both_signs, control, first_wrong, guaranteed
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -21,20 +21,23 @@ def test_silu_gives_both_signs_to_the_last_bit(dtype: torch.dtype) -> None:
     assert 0.2 < float(above) < 0.28
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("dtype", "kernel"), KERNELS)
 @pytest.mark.parametrize("name", ["C2", "S3", "A5"])
-def test_no_word_as_short_as_guaranteed_is_answered_wrongly(name: str, dtype: str) -> None:
-    weights = StockWeights(parse_spec(name), dtype)
+def test_no_word_as_short_as_guaranteed_is_answered_wrongly(name: str, dtype: str, kernel: str) -> None:
+    weights = StockWeights(parse_spec(name), dtype, kernel)
     known = guaranteed(weights)
     assert known is None or known > 100
     ends = first_wrong(weights, min(known or 2000, 2000), words=16)
     assert ends == [None] * 16
 
 
-def test_in_bfloat16_keys_are_exactly_one_half_and_every_length_is_right() -> None:
+def test_the_chunked_kernel_rounds_keys_to_one_half_and_every_length_is_right() -> None:
     weights = StockWeights(parse_spec("S3"), "bfloat16")
     assert set(np.unique(np.abs(weights.tables[1]))) == {0.0, 0.5}
     assert guaranteed(weights) is None
+    recurrent = StockWeights(parse_spec("S3"), "bfloat16", "fused_recurrent")
+    assert 0.4999 < np.abs(recurrent.tables[1]).max() < 0.5
+    assert guaranteed(recurrent) is not None
 
 
 @pytest.mark.parametrize("name", ["C2", "S3", "A5", "S5"])
@@ -43,7 +46,7 @@ def test_with_a_larger_epsilon_all_three_lengths_are_finite_and_in_order(
 ) -> None:
     """The layer adds 10⁻⁶ to the square of a key; with 10⁻³ it fails early, as estimated."""
     monkeypatch.setattr(module, "EPSILON", 1e-3)
-    (row,) = control(automata=(name,), dtypes=("float32",), longest=1000)
+    (row,) = control(automata=(name,), kernels=KERNELS[:1], longest=1000)
     assert row.guaranteed is not None
     assert row.measured is not None
     assert row.estimated is not None

@@ -12,6 +12,9 @@ that SiLU gives with both signs, to the last bit; every point has a column. Thre
 * *estimated*: the median first wrong letter of random words with random rounding in every step.
 * *measured*: the first wrong letter on random words, by the layer's kernel where there is one; else by the
   reference here, one letter after the other, memories in float32. ``None``: no letter is wrong.
+
+The layer has two kernels. The chunked one rounds normed keys to its type and takes bfloat16 alone; the
+recurrent one norms keys in float32 whatever the type.
 """
 
 import math
@@ -35,7 +38,8 @@ from krohn.errors import InvalidInput
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 
 AUTOMATA = ("C2", "S3", "A5", "S5")
-DTYPES = ("float32", "bfloat16")
+KERNELS = (("float32", "fused_recurrent"), ("bfloat16", "fused_recurrent"), ("bfloat16", "chunk"))
+"""Types and the layer's kernels for them."""
 LAYER = "fla:GatedDeltaProduct"
 EPSILON, RMS = 1e-6, 1e-5
 """Added by the stock layer to |k|² and to the mean square of what is read."""
@@ -56,6 +60,7 @@ class Control:
 
     automaton: str
     dtype: str
+    kernel: str
     steps: int
     guaranteed: int | None
     estimated: int | None
@@ -68,12 +73,13 @@ class Control:
         return asdict(self)
 
 
-def both_signs(dtype: torch.dtype) -> tuple[float, float]:
-    """Inputs whose SiLU are m and −m, equal to the last bit of the type, with m near 0.25."""
+def both_signs(dtype: torch.dtype, device: str = "cpu") -> tuple[float, float]:
+    """Inputs whose SiLU on the device are m and −m, equal to the last bit of the type, with m near 0.25."""
+    given: dict[str, Any] = {"dtype": dtype, "device": device}
     for number in range(1 << 14):
-        above = torch.tensor(0.44, dtype=dtype) + number * torch.finfo(dtype).eps / 4
+        above = torch.tensor(0.44, **given) + number * torch.finfo(dtype).eps / 4
         wanted = -functional.silu(above)
-        low, high = torch.tensor(-1.2, dtype=dtype), torch.tensor(0.0, dtype=dtype)
+        low, high = torch.tensor(-1.2, **given), torch.tensor(0.0, **given)
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if functional.silu(middle) < wanted else (low, middle)
@@ -86,10 +92,13 @@ def both_signs(dtype: torch.dtype) -> tuple[float, float]:
 class StockWeights:
     """A group's letters as swaps of few points; in state q the point j is at ``places[q][j]``."""
 
-    def __init__(self, automaton: Semiautomaton, dtype: str) -> None:
+    def __init__(
+        self, automaton: Semiautomaton, dtype: str, kernel: str = "chunk", device: str = "cpu"
+    ) -> None:
         if not all(len(set(images)) == automaton.num_states for images in automaton.letters):
             raise InvalidInput(f"exact weights are there for groups; {automaton.name or 'this one'} is none")
         self.automaton, self.dtype = automaton, getattr(torch, dtype)
+        self.kernel, self.device = kernel, device
         self.action = small_action(automaton.letters)
         self.points = len(self.action[0])
         self.width = 2 * self.points
@@ -105,11 +114,9 @@ class StockWeights:
                     queue.append(target)
         self.places = np.array([places[state] for state in range(automaton.num_states)])
         self.code = np.repeat(np.eye(self.points), 2, axis=1)
-        self.signs = both_signs(self.dtype)
-        self.size = self._held(functional.silu(torch.tensor(self.signs[0], dtype=self.dtype)))
-
-    def _held(self, tensor: torch.Tensor) -> float:
-        return float(tensor.double())
+        self.signs = both_signs(self.dtype, device)
+        above = torch.tensor(self.signs[0], dtype=self.dtype, device=device)
+        self.size = float(functional.silu(above).double())
 
     @cached_property
     def inputs(self) -> dict[str, Array]:
@@ -135,13 +142,16 @@ class StockWeights:
     def tables(self) -> tuple[Array, Array, Array]:
         """Normed query and keys, and values, as the layer has them in the type, in float64."""
         bent = {
-            name: functional.silu(torch.from_numpy(self.inputs[name]).to(self.dtype)).float()
+            name: functional.silu(torch.from_numpy(self.inputs[name]).to(self.device, self.dtype))
+            .float()
+            .cpu()
             for name in ("query", "key", "value")
         }
 
         def normed(part: torch.Tensor) -> Array:
             size = (part.square().sum(-1, keepdim=True) + EPSILON).sqrt()
-            return (part / size).to(self.dtype).double().numpy()
+            held = self.dtype if self.kernel == "chunk" else torch.float32
+            return (part / size).to(held).double().numpy()
 
         query = normed(bent["query"])[0] * np.float32(self.width**-0.5)
         return query, normed(bent["key"]), bent["value"].double().numpy()[..., : self.points]
@@ -268,7 +278,7 @@ def stock_layer(weights: StockWeights) -> torch.nn.Module:
     layer: torch.nn.Module = GatedDeltaProduct(
         **{"hidden_size": max(letters, weights.width), "expand_v": 1, "head_dim": weights.width},
         **{"num_heads": 1, "use_output_gate": False, "use_short_conv": False, "use_forget_gate": False},
-        **{"num_householder": weights.steps, "mode": "chunk"},
+        **{"num_householder": weights.steps, "mode": weights.kernel},
     ).eval()
     into = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "b_proj": "beta"}
     with torch.no_grad():
@@ -282,7 +292,7 @@ def stock_layer(weights: StockWeights) -> torch.nn.Module:
 
 @torch.no_grad()
 def measured_by_kernel(weights: StockWeights, longest: int, device: str) -> int | None:
-    """The first wrong letter by the stock layer's own chunked kernel; needs fla and a GPU."""
+    """The first wrong letter by the stock layer's own kernel; needs fla and a GPU."""
     layer = stock_layer(weights).to(device=device, dtype=weights.dtype)
     rng, width = np.random.default_rng(0), layer.hidden_size
     letters = rng.integers(weights.automaton.num_letters, size=(WORDS, longest))
@@ -298,7 +308,7 @@ def control(
     layer: str = LAYER,
     automata: tuple[str, ...] = AUTOMATA,
     *,
-    dtypes: tuple[str, ...] = DTYPES,
+    kernels: Sequence[tuple[str, str]] = KERNELS,
     longest: int = LONGEST,
     device: str = "cpu",
 ) -> list[Control]:
@@ -307,8 +317,8 @@ def control(
         raise InvalidInput(f"exact weights are there for {LAYER}; got {layer[:60]!r}")
     result = []
     for name in automata:
-        for dtype in dtypes:
-            weights = StockWeights(as_automaton(name), dtype)
+        for dtype, kernel in kernels:
+            weights = StockWeights(as_automaton(name), dtype, kernel, device)
             noisy = [one or longest + 1 for one in first_wrong(weights, longest, seed=1, noise=ROUNDING)]
             middle = sorted(noisy)[len(noisy) // 2]
             if device == "cpu":
@@ -317,7 +327,7 @@ def control(
             else:
                 measured, by = measured_by_kernel(weights, longest, device), "the layer's kernel"
             estimated = None if middle > longest else middle
-            row = (name, dtype, weights.steps, guaranteed(weights), estimated, measured, longest, by)
+            row = (name, dtype, kernel, weights.steps, guaranteed(weights), estimated, measured, longest, by)
             result.append(Control(*row))
     return result
 
@@ -351,36 +361,44 @@ def control_text(rows: list[Control]) -> str:
     def said(letters: int | None, none: str) -> str:
         return none if letters is None else f"{letters:,}"
 
-    lines = [("automaton", "type", "guaranteed", "estimated", "measured")]
+    lines = [("automaton", "type", "kernel", "guaranteed", "estimated", "measured")]
     for row in rows:
         beyond = f"> {row.tested:,}"
         texts = said(row.guaranteed, "every length"), said(row.estimated, beyond), said(row.measured, beyond)
-        lines.append((row.automaton, row.dtype, *texts))
-    widths = [max(len(line[column]) for line in lines) for column in range(5)]
+        lines.append((row.automaton, row.dtype, row.kernel, *texts))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     shown = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-    head = f"exact weights in {LAYER}: letters before the first wrong one, measured by {rows[0].by}"
+    head = (
+        f"exact weights in {LAYER}: every word of the guaranteed length is right; "
+        f"then the first wrong letter, estimated, and measured by {rows[0].by}"
+    )
     return "\n".join([head, *shown])
 
 
 def control_figure(rows: list[Control]) -> str:
     """The three lengths of each automaton and type on a logarithmic scale, as SVG; open: none was wrong."""
-    canvas, left, top = Canvas(640, 26 * len(rows) + 60), 130.0, math.log(10 * LONGEST)
+    canvas, left, top = Canvas(720, 26 * len(rows) + 60), 210.0, math.log(10 * LONGEST)
 
     def place(letters: int | None) -> float:
         return left + 480 * math.log(max(1, letters or 10 * LONGEST)) / top
 
     for number, row in enumerate(rows):
         y = 20.0 + 26 * number
-        canvas.text(60, y, f"{row.automaton} {row.dtype}", size=12, fill=INK)
+        canvas.text(100, y, f"{row.automaton} {row.dtype} {row.kernel}", size=12, fill=INK)
         canvas.line(left, y, place(row.guaranteed), y, stroke=COLOURS[0], stroke_width=6)
-        for letters, colour in ((row.estimated, COLOURS[1]), (row.measured, COLOURS[2])):
+        marks = (row.estimated, COLOURS[1], 8, "none"), (row.measured, COLOURS[2], 4, COLOURS[2])
+        for letters, colour, size, fill in marks:
             x = place(row.tested if letters is None else letters)
-            canvas.circle(x, y, 5, fill="none" if letters is None else colour, stroke=colour)
+            canvas.circle(x, y, size, fill=fill if letters else "none", stroke=colour, stroke_width=2)
     for power in range(7):
         canvas.text(place(10**power), 26 * len(rows) + 22, f"{10**power:,}", size=11, fill=INK)
-    names = "guaranteed (bar; to the end: every length)", "estimated", "measured; open: none wrong"
+    names = (
+        "guaranteed (bar; to the end: every length)",
+        "estimated (ring)",
+        "measured (dot; open: none wrong)",
+    )
     for number, (name, colour) in enumerate(zip(names, COLOURS, strict=True)):
-        canvas.text(130 + 200 * number, 26 * len(rows) + 44, name, size=11, fill=colour)
+        canvas.text(170 + 220 * number, 26 * len(rows) + 44, name, size=11, fill=colour)
     return canvas.render(title=f"exact weights in {LAYER} (krohn)")
 
 

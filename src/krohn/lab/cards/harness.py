@@ -192,7 +192,8 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
     again = logits_of(module, words.to(device), automaton.num_states)
     if float((before - again).abs().max()) > most:
         raise InvalidInput(
-            "the module is not deterministic in eval mode; remove what is random, such as dropout"
+            "the module must answer the same words alike in eval mode; remove what is random, such as "
+            "dropout, and what is kept from one call to the next"
         )
     for place in {1, length // 2, length - 1}:
         changed = words.clone()
@@ -211,7 +212,7 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
 def _check_apart(module: nn.Module, words: Tensor, before: Tensor, most: float) -> None:
     """Refuses a module whose answers to a word depend on other words, their order or what follows."""
     half = max(1, words.shape[1] // 2)
-    first = "put the batch first, as in nn.GRU(d, d, batch_first=True), and norm nothing over the batch"
+    first = _time_first(module)
     end = "do not read a word from its end, and norm nothing over the length"
     for what, given, wanted, advice in (
         ("the order of the words in its batch", words.flip(0), before.flip(0), first),
@@ -221,6 +222,23 @@ def _check_apart(module: nn.Module, words: Tensor, before: Tensor, most: float) 
     ):
         if float((logits_of(module, given, before.shape[2]) - wanted).abs().max()) > most:
             raise InvalidInput(f"a word's answers must not depend on {what}; these do: {advice}")
+
+
+def _time_first(module: nn.Module) -> str:
+    """What to change so that words are apart: the line that makes a part with time first, if there is one."""
+    for name, part in module.named_modules():
+        if getattr(part, "batch_first", True):
+            continue
+        parent, _, attribute = name.rpartition(".")
+        owner = type(module.get_submodule(parent))
+        try:
+            lines, start = inspect.getsourcelines(owner)
+        except (OSError, TypeError):
+            continue
+        for number, line in enumerate(lines, start):
+            if f"self.{attribute} =" in line:
+                return f"add batch_first=True in line {number}, {line.strip()[:80]}"
+    return "put the batch first, as in nn.GRU(d, d, batch_first=True), and norm nothing over the batch"
 
 
 def trained(
