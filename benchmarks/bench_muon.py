@@ -17,7 +17,7 @@ import torch
 from bench_training import build, paper_run, print_table, seconds_per_step
 from step_parts import milliseconds
 
-from krohn.lab.training import muon
+from krohn.lab.training import optimizers as muon
 from krohn.lab.training.config import OptimizerConfig
 from krohn.lab.training.device import choose_device
 

@@ -22,7 +22,7 @@ from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import parse_text
 from krohn.lab.experiments.summary import mean_and_error
-from krohn.lab.training.adamw import AdamW
+from krohn.lab.training.optimizers import AdamW
 
 RESULTS = Path(__file__).parents[1] / "results"
 _step = AdamW.step

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.datasets import Drawing, write_dataset
-from krohn.automata.language_data import loader, write_language
+from krohn.automata.datasets import Drawing, loader, write_dataset, write_language
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Word, Words
 from krohn.automata.simulation import answer_all, checked_words, states_of_all
@@ -30,7 +29,7 @@ from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
 from krohn.network.forward import float_name
-from krohn.network.gpt2.token_words import token_sampler
+from krohn.network.gpt2.reading import token_sampler
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit

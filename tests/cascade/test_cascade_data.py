@@ -13,15 +13,16 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.cascade_data import (
+    cascade_picture,
     component_as_dict,
     plan_as_dict,
     plan_dot,
     skeleton_dot,
+    skeleton_picture,
     state_names,
 )
 from krohn.cascade.decomposition import Decomposition, pass_report
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.pictures import cascade_picture, skeleton_picture
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton, skeleton
 from krohn.construct.decomposing import decompose

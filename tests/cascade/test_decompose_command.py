@@ -12,7 +12,7 @@ import krohn
 from every import every
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.base.svg import text_width
-from krohn.cascade.pictures import cascade_picture, skeleton_picture
+from krohn.cascade.cascade_data import cascade_picture, skeleton_picture
 from krohn.cascade.skeleton import skeleton
 from krohn.cli.app import app, run
 

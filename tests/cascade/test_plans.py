@@ -14,7 +14,6 @@ from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
-from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import (
     Plan,
     clamped_fault,
@@ -27,6 +26,7 @@ from krohn.cascade.plan import (
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
+from krohn.cascade.splitting import mergeable, merged
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, LimitExceeded
 

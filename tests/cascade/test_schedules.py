@@ -12,9 +12,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, classes_below, holonomy_cascade, schedule
 from krohn.cascade.image_sets import image_sets
-from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton
+from krohn.cascade.splitting import mergeable, merged
 from krohn.errors import LimitExceeded
 
 SEEDS = range(30)

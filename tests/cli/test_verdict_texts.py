@@ -12,7 +12,7 @@ import pytest
 import krohn
 from krohn.algebra.analysis_report import holonomy_levels
 from krohn.cli.app import run
-from krohn.cli.train_settings import number_or_none
+from krohn.cli.train import number_or_none
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names
 from krohn.lab.experiments.summary import columns_of, depth_table

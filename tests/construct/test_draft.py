@@ -13,7 +13,7 @@ from krohn.construct.depth_bounds import DepthBounds, bounded
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
 from krohn.construct.tight.small_scan import fewest_points, scan_program, side_by_side
-from krohn.depth.layer_size import LayerSize
+from krohn.depth.block_scheme import LayerSize
 from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork

@@ -17,9 +17,8 @@ from krohn.exporting.card import outcome
 from krohn.exporting.driver import check_target
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.gpt2.decoder import tokenizer_files, vocabulary_of
-from krohn.network.gpt2.reading import read_export
+from krohn.network.gpt2.reading import IGNORED, facts_of_export, read_export, token_sampler
 from krohn.network.gpt2.reference import logits
-from krohn.network.gpt2.token_words import IGNORED, facts_of_export, token_sampler
 
 SPACES = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x85", "\u3000"]
 

@@ -11,7 +11,7 @@ import transformers
 
 import krohn
 from krohn.cli.app import run
-from krohn.network.gpt2.token_words import IGNORED
+from krohn.network.gpt2.reading import IGNORED
 
 LENGTH = 7
 

@@ -11,9 +11,8 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
 from krohn.base.notebook import table
-from krohn.cascade.cascade_data import plan_as_dict, plan_dot
+from krohn.cascade.cascade_data import cascade_picture, plan_as_dict, plan_dot, skeleton_picture
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
-from krohn.cascade.pictures import cascade_picture, skeleton_picture
 from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
 from krohn.cascade.skeleton import skeleton
 from krohn.errors import counted

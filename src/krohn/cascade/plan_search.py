@@ -24,11 +24,11 @@ from krohn.cascade.congruences import (
 )
 from krohn.cascade.covering import PAIR_COST
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.cascade.merging import mergeable, merged
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, recognise_stack
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.skeleton import Skeleton
+from krohn.cascade.splitting import mergeable, merged
 from krohn.errors import LimitExceeded
 
 REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"

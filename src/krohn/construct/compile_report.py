@@ -11,7 +11,7 @@ from typing import Any
 from krohn.base.nearest_float import FLOATS
 from krohn.base.notebook import table
 from krohn.construct.depth_bounds import DepthBounds, bounded
-from krohn.depth.layer_size import LayerSize
+from krohn.depth.block_scheme import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import head_words

@@ -11,7 +11,7 @@ from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.lowering.assembly import in_blocks
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
-from krohn.depth.layer_size import LayerSize, longest_word
+from krohn.depth.block_scheme import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_witness
 from krohn.errors import LimitExceeded, Unsupported, counted
 

@@ -25,8 +25,7 @@ import numpy as np
 from krohn.automata.quotients import reachable, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import Budget, BudgetSpent
-from krohn.depth.block_scheme import BlockScheme, Table, Word, check_block_scheme, state_after
-from krohn.depth.layer_size import LayerSize
+from krohn.depth.block_scheme import BlockScheme, LayerSize, Table, Word, check_block_scheme, state_after
 
 LONGEST_BLOCK = 6
 MOST_WORDS = 20_000

@@ -27,9 +27,8 @@ from krohn.check.verdict import Verdict
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.network.gpt2.reading import decoder_of_net
+from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
 from krohn.network.gpt2.reference import logits
-from krohn.network.gpt2.token_words import automaton_of_export, facts_of_export
 from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.compiled import RULE_SET, refutation_text

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from krohn.lab.training.adamw import AdamW
 from krohn.lab.training.config import OptimizerConfig
+from krohn.lab.training.optimizers import AdamW
 from krohn.lab.training.state import Plateau, TrainState, ema_window, rate_table, shape
 from lab.training.small_runs import run_steps, small_run, stepper_of
 

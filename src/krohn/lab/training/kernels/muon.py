@@ -153,7 +153,7 @@ def _muon_multiply(updates, factors, SIZE: tl.constexpr, BLOCK: tl.constexpr):
 def gather(
     gradient: Tensor, first: Tensor, updates: Tensor, places: Tensor, scale: Tensor, momentum: float
 ) -> Tensor:
-    """As the plain path in ``lab.training.muon``: fills ``updates`` [R, K, n, m]; squared norms [R, K]."""
+    """As the plain path in ``optimizers``: fills ``updates`` [R, K, n, m]; squared norms [R, K]."""
     replicates, count, rows, columns = updates.shape
     blocks = triton.cdiv(rows * columns, _BLOCK)
     partial = torch.empty(replicates, count, blocks, dtype=torch.float32, device=updates.device)
@@ -180,7 +180,7 @@ def apply(
     rates: Tensor,
     constants: tuple[float, float, float],
 ) -> None:
-    """As the plain path in ``krohn.lab.training.muon``: moves weight, copy and any average by ``updates``."""
+    """As the plain path in ``optimizers``: moves weight, copy and any average by ``updates``."""
     weight, compute, average = weights
     size, decay, keep = constants
     replicates, count, rows, columns = updates.shape
