@@ -142,7 +142,6 @@ class DatasetRows(Protocol):
 
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:
         """Integer arrays [word, position] by name."""
-        ...
 
 
 class Drawing(Protocol):
@@ -151,31 +150,25 @@ class Drawing(Protocol):
     @property
     def automaton(self) -> Semiautomaton:
         """The automaton whose words are drawn."""
-        ...
 
     @property
     def length(self) -> int:
         """Row length, in every column."""
-        ...
 
     @property
     def seed(self) -> int:
         """The same seed gives the same words."""
-        ...
 
     @property
     def distribution_name(self) -> str:
         """How the words are distributed, as on the command line."""
-        ...
 
     @property
     def column_types(self) -> dict[str, np.dtype[Any]]:
         """The columns that every chunk has, and the type of their entries."""
-        ...
 
     def chunks(self, count: int, *, threads: int | None = None) -> Iterator[DatasetRows]:
         """``count`` words in order, chunk by chunk."""
-        ...
 
 
 Progress = Callable[[int], None]

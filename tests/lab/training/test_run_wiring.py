@@ -10,7 +10,7 @@ from krohn.lab.training.config import OptimizerConfig, model_config
 from krohn.lab.training.directory import RunDirectory
 from krohn.lab.training.loop import train
 from krohn.lab.training.metrics import scores_of
-from krohn.lab.training.progress import Silence
+from krohn.lab.training.progress import Progress
 from krohn.lab.training.run import CheckpointClock, Interruption, Run
 from krohn.lab.training.state import Interval
 from krohn.lab.training.step import Stepper
@@ -64,7 +64,7 @@ def test_the_cut_of_a_plateau_reaches_the_steps_of_its_own_replicate() -> None:
     run = Run(small_run(replicates=2, optimizer=PLATEAU), LINE, CPU, None)
     run.standing.plateau.cuts = torch.tensor([1.0, 0.0], dtype=torch.float64)
     before = run.standing.state.weight.clone()
-    run._train(run._stepper(), Interval(0, 0, 5), Silence(), lambda: False)
+    run._train(run._stepper(), Interval(0, 0, 5), Progress(), lambda: False)
     moved = (run.standing.state.weight != before).any(dim=1)
     assert moved.tolist() == [True, False]
 
@@ -73,7 +73,7 @@ def test_a_resumed_run_remembers_how_long_each_replicate_has_waited(tmp_path: Pa
     config = small_run(replicates=3, steps=200, optimizer=replace(PLATEAU, lr=(3e-3, 1e-9, 0.5)))
     first = Run(config, LINE, CPU, tmp_path / "run")
     for _ in range(7):
-        first.advance(Silence(), Interruption(), lambda: False)
+        first.advance(Progress(), Interruption(), lambda: False)
     first.save()
     again = Run(config, LINE, CPU, tmp_path / "run")
     assert again.standing.step == 70

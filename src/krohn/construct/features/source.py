@@ -8,9 +8,8 @@ N, where the sets of maps of words of exactly j letters repeat with period N, a 
 every other modulus.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import Budget, BudgetSpent
@@ -96,13 +95,8 @@ FEW_STATES = 100
 """With more states, proving that no one-layer plan works is faster than the search."""
 
 
-class FeatureSearch(Protocol):
-    """The interface of a search for a plan."""
-
-    def __call__(
-        self, automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool
-    ) -> FeatureLayers | None:
-        """The plan, ``None`` if there is none."""
+FeatureSearch = Callable[..., FeatureLayers | None]
+"""A search for a plan: of an automaton, what must be known, a budget, and whether the mask is ``strict``."""
 
 
 def proposals_without_search(request: Request, budget: Budget) -> Iterator[Proposal]:

@@ -21,7 +21,7 @@ from krohn.lab.training.config import RunConfig, typed_run
 from krohn.lab.training.device import choose_device, start_reasons
 from krohn.lab.training.directory import RunDirectory, sole_user
 from krohn.lab.training.metrics import HeldOut
-from krohn.lab.training.progress import Lines, Progress, ProgressBar, Silence, TensorBoard, TimeLeft
+from krohn.lab.training.progress import Lines, Progress, ProgressBar, TensorBoard, TimeLeft
 from krohn.lab.training.run import CheckpointClock, Interruption, Run
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork
@@ -248,7 +248,7 @@ def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: fl
 
 def display_of(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
     """Where progress is shown: nowhere, a bar or lines, and TensorBoard on request."""
-    display: Progress = Silence()
+    display: Progress = Progress()
     if progress:
         left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
         display = ProgressBar(left) if sys.stderr.isatty() else Lines(left)

@@ -4,15 +4,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tqdm import tqdm
 
 LINE_SECONDS = 30.0  # between two lines when stderr is not a terminal
 
 
-class Progress(Protocol):
-    """Receives the events of a run."""
+class Progress:
+    """Receives the events of a run; this one shows nothing."""
 
     def advance(self, steps: int) -> None:
         """``steps`` more steps are done, or queued on a GPU."""
@@ -22,19 +22,6 @@ class Progress(Protocol):
 
     def close(self) -> None:
         """The run is over."""
-
-
-class Silence:
-    """Shows nothing."""
-
-    def advance(self, steps: int) -> None:
-        """Shows nothing."""
-
-    def report(self, step: int, values: dict[str, float]) -> None:
-        """Shows nothing."""
-
-    def close(self) -> None:
-        """Has nothing to close."""
 
 
 class TimeLeft:
@@ -81,7 +68,7 @@ class TimeLeft:
         return (self._now() - self._since) / (step - self._evaluated) if step > self._evaluated else None
 
 
-class ProgressBar:
+class ProgressBar(Progress):
     """A bar on stderr with the time left, loss, best and median accuracy and sequences per second."""
 
     def __init__(self, left: TimeLeft) -> None:
@@ -117,7 +104,7 @@ class ProgressBar:
         self._bar.close()
 
 
-class Lines:
+class Lines(Progress):
     """Occasional lines on stderr, always at the first and the last evaluation."""
 
     def __init__(self, left: TimeLeft, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -155,7 +142,7 @@ def in_words(values: dict[str, float]) -> str:
     )
 
 
-class TensorBoard:
+class TensorBoard(Progress):
     """Writes the numbers of each evaluation as TensorBoard scalars, beside another display."""
 
     def __init__(self, directory: Path, beside: Progress) -> None:
