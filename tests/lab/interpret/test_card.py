@@ -303,7 +303,7 @@ class Recurrence(nn.Module):
         ("other batches", "the other words of its batch"),
         ("from the end", "the number of letters that follow, as in a padded batch; these do: do not"),
         ("half", "a layer must return float32 on cpu, as it was given; got bfloat16 on cpu: end with .to(x)"),
-        ("each call", "the module must answer the same words alike in eval mode"),
+        ("each call", "the module is not deterministic in eval mode"),
         ("detached", "gradients must reach the layer's parameters, and none does"),
     ],
 )  # fmt: skip

@@ -111,7 +111,8 @@ def verdict(data: Data) -> str:
     )
     missed = [row["task"] for row in rows if row["can"] == "yes" and not _most(row, "T")]
     open_ = f" It could, by theorem, but did not learn {_listed(missed)}." if missed else ""
-    return f"{data['layer']} {learned} and {kept}, of {len(rows)} automata tried.{open_}"
+    tried = "one automaton was" if len(rows) == 1 else f"{len(rows)} automata were"
+    return f"{data['layer']} {learned} and {kept}; {tried} tried.{open_}"
 
 
 def _most(row: Data, key: str) -> bool:

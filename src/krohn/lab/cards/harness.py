@@ -192,8 +192,8 @@ def check_causal(module: nn.Module, automaton: Semiautomaton, length: int, devic
     again = logits_of(module, words.to(device), automaton.num_states)
     if float((before - again).abs().max()) > most:
         raise InvalidInput(
-            "the module must answer the same words alike in eval mode; remove what is random, such as "
-            "dropout, and what is kept from one call to the next"
+            "the module is not deterministic in eval mode; remove what is random, such as dropout, "
+            "and what is kept from one call to the next"
         )
     for place in {1, length // 2, length - 1}:
         changed = words.clone()
