@@ -28,6 +28,7 @@ import resource
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ import numpy as np
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.errors import KrohnError
+from krohn.errors import KrohnError, counted
 from krohn.lab.suite.locks import locked
 
 AUTOMATA = (
@@ -219,6 +220,7 @@ class Answers:
         self.pool = ProcessPoolExecutor(processes, mp_context=context, max_tasks_per_child=1)
         lines = file.read_text().splitlines() if file.exists() else []
         self.rows = {self.key(row): row for row in map(json.loads, lines)}
+        self.asked: dict[Question, dict[str, Any]] = {}
 
     @staticmethod
     def key(row: dict[str, Any]) -> Question:
@@ -230,6 +232,7 @@ class Answers:
             with self.writing, self.file.open("a") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
             self.rows[question] = row
+        self.asked[question] = self.rows[question]
         return self.rows[question]
 
     def each(self, questions: Sequence[Question]) -> list[dict[str, Any]]:
@@ -284,9 +287,10 @@ def longest(answers: Answers, names: Sequence[str], dtype: str, most: int) -> It
     def holds(name: str, length: int) -> bool:
         return answers[Question(name, length, dtype=dtype)]["proved"] == dtype
 
-    def largest(name: str) -> int:
+    def largest(name: str) -> tuple[int, int]:
+        """A length that is proved, and one a little longer that is not."""
         if holds(name, most):  # the network for these words is one for all shorter ones
-            return most
+            return most, most
         low, high = 0, 4
         while high < most and holds(name, high):
             low, high = high, 2 * high
@@ -294,15 +298,15 @@ def longest(answers: Answers, names: Sequence[str], dtype: str, most: int) -> It
         while high - low > max(1, low // 32):
             middle = (low + high) // 2
             low, high = (middle, high) if holds(name, middle) else (low, middle)
-        return low
+        return low, high
 
     with ThreadPoolExecutor(answers.processes) as threads:
         found = dict(zip(names, threads.map(largest, names), strict=True))
-    far = [name for name in names if found[name] >= most]
+    far = [name for name in names if found[name][0] == most]
     yield f"- at least T = {most:,}: {', '.join(far) or 'none'}"
-    for name in names:
-        if found[name] < most:
-            yield f"- {name}: T = {found[name]:,}, not proved at {found[name] + max(1, found[name] // 32):,}"
+    for name, (low, high) in found.items():
+        if low < most:
+            yield f"- {name}: T = {low:,}, not at {high:,}"
 
 
 def middle(answers: Answers, length: int) -> Iterator[str]:
@@ -318,13 +322,16 @@ def middle(answers: Answers, length: int) -> Iterator[str]:
         yield f"| {row['name']} | {' | '.join(cells)} |"
 
 
-def kept(title: str, lines: Iterator[str]) -> None:
+def kept(title: str, lines: Iterator[str], answers: Answers) -> None:
     """Prints the lines, then puts them in place of the section of this title."""
-    command = "python benchmarks/bench_reach.py " + " ".join(sys.argv[1:])
-    text, page = f"## {title}\n\n`{command}`\n\n", TABLES / "reach.md"
+    text, page = "", TABLES / "reach.md"
     for line in lines:
         print(line, flush=True)
         text += line + "\n"
+    counts = Counter(row["machine"] for row in answers.asked.values()).most_common()
+    where = "; ".join(f"{counted(count, 'row')} on {machine}" for machine, count in counts)
+    command = "python benchmarks/bench_reach.py " + " ".join(sys.argv[1:])
+    text = f"## {title}\n\n`{command}` ({where})\n\n{text}"
     _, *sections = (page.read_text() if page.exists() else HEAD).split("\n## ")
     others = [section for section in sections if not section.startswith(title + "\n")]
     page.write_text("\n## ".join([HEAD, *[s.rstrip() + "\n" for s in others], text[3:]]))
@@ -343,13 +350,13 @@ def main() -> None:
     given = parser.parse_args()
     names, answers = given.names or AUTOMATA, Answers(given.rows, given.processes)
     if given.what == "patterns":
-        kept("Patterns", patterns(answers, given.length))
+        kept("Patterns", patterns(answers, given.length), answers)
     elif given.what == "growth":
-        kept("Growth with the length", growth(answers, names, given.lengths))
+        kept("Growth with the length", growth(answers, names, given.lengths), answers)
     elif given.what == "middle":
-        kept("Middle sizes", middle(answers, given.length))
+        kept("Middle sizes", middle(answers, given.length), answers)
     else:
-        kept(f"The longest words, {given.dtype}", longest(answers, names, given.dtype, given.most))
+        kept(f"The longest words, {given.dtype}", longest(answers, names, given.dtype, given.most), answers)
 
 
 if __name__ == "__main__":
