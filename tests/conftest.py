@@ -67,6 +67,7 @@ ATTACKS = (
     "test_without_one_hypothesis_no_match_is_accepted",
     "test_what_is_accepted_after_a_change_is_right",
     "test_grid4_is_certified_by_the_whole_path",
+    "test_a_trained_lstm_is_certified",
     "test_scanning.py::test_without_one_hypothesis_nothing_is_accepted",
     "test_docs.py::test_commands_in_the_documentation_succeed[kernel.md-0",
     "proving/test_mutants.py::test_no_wrong_mutant_is_certified",

@@ -40,7 +40,9 @@ Print Assumptions {THEOREM}.
 """
 
 
-def reader_text(module: str, statement: str, automaton: Semiautomaton, line: str) -> str:
+def reader_text(
+    module: str, statement: str, automaton: Semiautomaton, line: str, file: str = "model.safetensors"
+) -> str:
     """A file of the reader's own: what ``module`` proves, by full names.
 
     Names that the certificate defines cannot stand for others here: nothing of it is imported.
@@ -50,14 +52,14 @@ def reader_text(module: str, statement: str, automaton: Semiautomaton, line: str
    coqc -Q DEVELOPMENT Krohn {module}.v && coqtop -batch -Q DEVELOPMENT Krohn -l {module}.reader.v
    Read this file instead of {module}.v: a certificate may define a name of the development anew, and its
    last lines would look the same. Here all names are full, and only the tensors are taken from it; which
-   they are, says the hash: (echo '{line}'; cat model.safetensors) | sha256sum
+   they are, says the hash: (echo '{line}'; cat {file}) | sha256sum
    Letters: {comment(" ".join(automaton.letter_names))}
    States: {comment(" ".join(automaton.state_names))}
    Print Assumptions must list these four axioms and nothing else:
      {" ".join(AXIOMS)} *)
 From Coq Require Import ZArith List.
 Import List.ListNotations.
-From Krohn Require Certificate TransformerCertificate.
+From Krohn Require Certificate TransformerCertificate Contracting.
 Require {module}.
 Check ({module}.{THEOREM} :
   {statement}

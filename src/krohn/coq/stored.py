@@ -66,6 +66,8 @@ class StoredNetwork:
     tensors: tuple[StoredTensor, ...]
     digest: str
 
+    file: ClassVar[str] = MODEL
+
     @property
     def length(self) -> None:
         """``None``: the claim is about words of every length."""
@@ -131,6 +133,7 @@ class StoredTransformer:
     digest: str
     scans: bool = False
 
+    file: ClassVar[str] = MODEL
     line: ClassVar[str] = "Transformer: causal"
     """What the tensors leave open, as ``TransformerFile.v`` writes it."""
 
@@ -210,11 +213,16 @@ def digest_of(line: str, whole: bytes) -> str:
     return hashlib.sha256(line.encode() + b"\n" + whole).hexdigest()
 
 
-def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
-    """The tensors of a safetensors file, in the order of its data; types unknown to Coq are refused."""
+def tensors_of_bytes(whole: bytes, first: str = "") -> tuple[StoredTensor, ...]:
+    """The tensors of a safetensors file, in the order of its data; types unknown to Coq are refused.
+
+    ``first`` is an entry of the header before those of tensors.
+    """
     try:
         size = int.from_bytes(whole[:8], "little")
         entries = json.loads(whole[8 : 8 + size])
+        if first:
+            entries.pop("__metadata__")
         tensors = tuple(
             StoredTensor(
                 name,
@@ -226,16 +234,16 @@ def tensors_of_bytes(whole: bytes) -> tuple[StoredTensor, ...]:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidFile(f"{MODEL} must be a safetensors file of {', '.join(WORDS)}; it is not") from error
-    if whole != bytes_of_tensors(tensors):
+    if whole != bytes_of_tensors(tensors, first):
         raise Unsupported(
             f"{MODEL} must have the layout that safetensors itself writes, without metadata; save it again"
         )
     return tensors
 
 
-def bytes_of_tensors(tensors: tuple[StoredTensor, ...]) -> bytes:
-    """The bytes that ``file_of`` in ``Tensors.v`` gives."""
-    entries, begin = [], 0
+def bytes_of_tensors(tensors: tuple[StoredTensor, ...], first: str = "") -> bytes:
+    """The bytes that ``file_with`` in ``Tensors.v`` gives."""
+    entries, begin = [first] if first else [], 0
     for tensor in tensors:
         end = begin + int(WORDS[tensor.dtype][-1]) * prod(tensor.shape)
         shape = ",".join(map(str, tensor.shape))

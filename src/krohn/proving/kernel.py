@@ -9,12 +9,13 @@ from pathlib import Path
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.atomic import write_text
-from krohn.base.folder import COMPILED, RECURRENT, Folder
+from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.strict_json import short
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
 from krohn.check.files.folder import read_net
 from krohn.coq.certificate_text import MARK, certificate_text, reader_text, statement
+from krohn.coq.contracting import StoredRun, grown, run_statement, run_text, stored_run
 from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
@@ -37,6 +38,7 @@ from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 ORDERS = {ANY: "any order", LEFT: f"order {LEFT}"}
 LETTER_BY_LETTER, WHOLE_WORDS = "letter by letter", "whole words"
 Ran = tuple[SecondOpinion, Counterexample | None]
+Stored = StoredNetwork | StoredTransformer | StoredRun
 
 
 def kernel_verdict(
@@ -69,12 +71,12 @@ def kernel_verdict(
     claim = claim_about(net, identity.automaton, network.length, "float32", None, target="state")
     ran = run(identity.automaton)
     try:
-        proposed = _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
+        proposed = _proposed(network)
     except (LimitExceeded, NoCounters) as error:
         return _outcome(network, claim, identity, str(error), ran)
     if target is not None:
         write_text(target, proposed.text)
-        reader = reader_text(target.stem, proposed.statement, network.automaton, network.line)
+        reader = reader_text(target.stem, proposed.statement, network.automaton, network.line, network.file)
         write_text(_reader(target), reader)
     coq = check_text(proposed.text)
     claim = replace(claim, order=proposed.order, assumptions=coq.assumptions)
@@ -82,7 +84,7 @@ def kernel_verdict(
 
 
 def _outcome(
-    network: StoredNetwork | StoredTransformer,
+    network: Stored,
     claim: Claim,
     identity: Identity,
     reason: str,
@@ -102,7 +104,7 @@ def _outcome(
         largest=0 if reason else claim.up_to or 0,
         reason=reason,
         second_opinion=None if ran is None else ran[0],
-        depth=network.layers if isinstance(network, StoredNetwork) else len(network.weights.layers),
+        depth=len(network.weights.layers) if isinstance(network, StoredTransformer) else network.layers,
         identity=identity,
         more={
             "kernel": {
@@ -117,6 +119,7 @@ def _outcome(
                 "pairs": 0 if proposed is None else proposed.pairs,
                 "assumptions": list(coq.assumptions) if coq else [],
                 "configuration": network.line,
+                "file": network.file,
                 "sha256": network.digest,
                 "reason": reason or None,
             }
@@ -146,6 +149,13 @@ def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
     if proposed.order != ANY:
         return f"Coq proves it for sums in {ORDERS[proposed.order]}; a device may take them otherwise"
     return ""
+
+
+def _proposed(network: Stored) -> _Proposed:
+    if isinstance(network, StoredRun):
+        boxes, closed = grown(network)
+        return _Proposed(run_text(network, boxes), run_statement(network), ANY, len(boxes.state), closed)
+    return _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
 
 
 def _recurrent(network: StoredNetwork) -> _Proposed:
@@ -183,14 +193,19 @@ def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterat
 
 def _stored(
     folder: Path,
-) -> tuple[StoredNetwork | StoredTransformer, Callable[[Semiautomaton], Ran]]:
+) -> tuple[Stored, Callable[[Semiautomaton], Ran]]:
     """The network, and a function that runs short words on it, independently of the hints."""
     kind = Folder(folder).kind
     if kind == RECURRENT:
         cell = load(folder).cell
         return stored_network(folder), lambda automaton: run_all(cell, automaton)
+    if kind == TRAINED:
+        trained = stored_run(folder)
+        return trained, lambda automaton: run_all(trained.cell, automaton)
     if kind != COMPILED:
-        raise Unsupported("the kernel's proofs cover what krohn compile writes; others are not covered")
+        raise Unsupported(
+            "the kernel's proofs cover what krohn compile writes and trained LSTMs; others are not covered"
+        )
     stored = stored_transformer(folder)
     return stored, lambda automaton: exhaustive(stored.weights, automaton, "float32", stored.length, WORK)
 

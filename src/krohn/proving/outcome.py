@@ -336,7 +336,7 @@ def _kernel_text(verdict: Verification, name: str, kernel: dict[str, Any]) -> st
         lines += [
             f"proved by Coq {kernel['coq']} in {kernel['seconds']:.1f} s: words of {words}, "
             f"{kernel['schedule']}, float32, sums in {kernel['order']}",
-            f"'{kernel['configuration']}' and model.safetensors after it have the SHA-256 {kernel['sha256']}",
+            f"'{kernel['configuration']}' and {kernel['file']} after it have the SHA-256 {kernel['sha256']}",
             f"assumptions: {', '.join(kernel['assumptions'])}",
         ]
     return "\n".join(lines)

@@ -24,11 +24,12 @@ Fixpoint entries (begin : N) (ls : list label) : list string :=
        """,""shape"":[" ++ String.concat "," (map decimal (Shape l)) ++
        "],""data_offsets"":[" ++ n begin ++ "," ++ n stop ++ "]}") :: entries stop ls
   end.
-Definition file_of (ts : list tensor) : list Z :=
-  let h := text ("{" ++ String.concat "," (entries 0 (map Label ts)) ++ "}") in
+Definition file_with (first : list string) (ts : list tensor) : list Z :=
+  let h := text ("{" ++ String.concat "," (first ++ entries 0 (map Label ts))%list ++ "}") in
   let header := (h ++ repeat 32%Z ((8 - List.length h mod 8) mod 8))%list in
   (little_endian 8 (Z.of_nat (List.length header)) ++ header ++
    flat_map (fun t => flat_map (little_endian (bytes_of (Label t))) (words_of t)) ts)%list.
+Definition file_of : list tensor -> list Z := file_with [].
 (* A line, which says what the shapes leave open, with the file after it has this hash; the file
    has exactly these tensors, and as many words as their shapes say. *)
 Definition described (line : string) (ts : list tensor) : list Z :=

@@ -1,0 +1,106 @@
+"""Certificates of trained LSTMs: a right one is accepted, and nothing that lacks a hypothesis."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import krohn
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.recurrent.boxes import Boxes, gated
+from krohn.coq.contracting import HEAD, StoredRun, grown, run_definitions
+from krohn.coq.coqc import output_of
+from krohn.coq.stored import StoredTensor
+
+NETWORKS = Path(__file__).parents[2] / "results" / "networks"
+LATEST = Semiautomaton(np.array([[0, 1], [0, 1]]))
+"""The state is the latest letter."""
+
+
+def one_unit(**other: list[float]) -> StoredRun:
+    """A single unit that forgets, and writes −1 or 1 by the letter; two rows and columns are padding."""
+    values = {
+        "wte": ([-1.0, 1.0, 0.0, 0.0], (1, 4, 1)),
+        "weight_ih": ([0.0, 0.0, 6.0, 0.0], (1, 1, 4)),
+        "weight_hh": ([0.25, 0.0, 0.5, 0.0], (1, 1, 4)),
+        "bias": ([8.0, -2.0, 0.0, 4.0], (1, 4)),
+        "head.weight": ([-3.0, 3.0, 0.0], (1, 1, 3)),
+        "head.bias": ([0.5, 0.5, 0.0], (1, 3)),
+    }
+    tensors = tuple(
+        StoredTensor(name, shape, np.array(other.get(name, numbers), np.float32).view(np.uint32))
+        for name, (numbers, shape) in sorted(values.items())
+    )
+    cell = gated("lstm", {tensor.name: tensor.floats()[0] for tensor in tensors}, 2, 2)
+    start, state, following = np.zeros((1, 2)), np.array([0, 0, 1]), np.array([[1, 2]] * 3)
+    low = np.concatenate([start, [[-0.9, -1.3]], [[0.6, 0.7]]])
+    high = np.concatenate([start, [[-0.6, -0.7]], [[0.9, 1.3]]])
+    return StoredRun(LATEST, tensors, "0", cell, Boxes(state, following, low, high))
+
+
+def answers_of(cases: Iterable[tuple[StoredRun, Boxes]]) -> list[bool]:
+    """Verdict of the checker without the hash."""
+    text = [HEAD]
+    for number, (run, boxes) in enumerate(cases):
+        arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))
+        text += [run_definitions(run, boxes, str(number)), f"Eval vm_compute in lstm_answers {arguments}."]
+    return [answer == "true" for answer in re.findall(r"= (true|false)", output_of("\n".join(text)))]
+
+
+def test_without_one_hypothesis_no_lstm_is_accepted(coq: Path) -> None:
+    run = one_unit()
+    boxes, closed = grown(run)
+    assert closed
+
+    def moved(low: float, high: float, entry: tuple[int, int]) -> Boxes:
+        other = replace(boxes, low=boxes.low.copy(), high=boxes.high.copy())
+        other.low[entry] += low
+        other.high[entry] += high
+        return other
+
+    def spoiled(**other: list[float]) -> tuple[StoredRun, Boxes]:
+        return one_unit(**other), boxes
+
+    swapped = replace(run, automaton=Semiautomaton(np.array([[1, 0], [1, 0]])))
+    longer = replace(run, automaton=Semiautomaton(np.array([[0, 1, 1, 1, 1], [0, 1, 1, 1, 1]])))
+    first, *others = run.tensors
+    cases = {
+        "nothing": (run, boxes),
+        "an input gate": spoiled(bias=[0.0, -2.0, 0.0, 4.0]),
+        "a forget gate": spoiled(bias=[8.0, 2.0, 0.0, 4.0]),
+        "an output gate": spoiled(bias=[8.0, -2.0, 0.0, 1.0]),
+        "what is written": spoiled(weight_ih=[0.0, 0.0, -6.0, 0.0]),
+        "what the units before do": spoiled(weight_hh=[0.25, 9.0, 0.5, 0.0]),
+        "the letters": spoiled(wte=[1.0, -1.0, 0.0, 0.0]),
+        "the read-out": spoiled(**{"head.weight": [3.0, -3.0, 0.0]}),
+        "its bias": spoiled(**{"head.bias": [5.5, 0.5, 0.0]}),
+        "no overflow": spoiled(weight_ih=[0.0, 0.0, 3e38, 0.0], wte=[-9.0, 9.0, 0.0, 0.0]),
+        "a box that holds h": (run, moved(0.2, 0.0, (1, 0))),
+        "a box that holds c": (run, moved(0.0, -0.4, (2, 1))),
+        "no box that is empty": (run, moved(1.0, 0.0, (2, 0))),
+        "a start at zero": (run, moved(0.1, 0.1, (0, 1))),
+        "boxes where the read-out is right": (run, moved(-9.0, 9.0, (1, 0))),
+        "followers": (run, replace(boxes, follower=boxes.follower[:, ::-1].copy())),
+        "a follower that is shown": (run, replace(boxes, follower=np.array([[0, 2]] * 3))),
+        "followers that exist": (run, replace(boxes, follower=np.array([[1, 3]] * 3))),
+        "the states of boxes": (run, replace(boxes, state=np.array([0, 1, 0]))),
+        "the start of the automaton": (run, replace(boxes, state=np.array([1, 0, 1]))),
+        "the right automaton": (swapped, boxes),
+        "a row for each letter": (longer, boxes),
+        "no tensor missing": (replace(run, tensors=tuple(others)), boxes),
+        "a name": (replace(run, tensors=(replace(first, name="other"), *others)), boxes),
+    }
+    # sizes are read off two tensors; without them there is no text
+    cases = {name: case for name, case in cases.items() if {t.name for t in case[0].tensors} >= {"wte"}}
+    answers = dict(zip(cases, answers_of(cases.values()), strict=True))
+    assert answers == {name: name == "nothing" for name in cases}
+
+
+@pytest.mark.parametrize("name", ["c2", "grid4", "c3"])
+def test_a_trained_lstm_is_certified(coq: Path, name: str) -> None:
+    verdict = krohn.verify(NETWORKS / f"{name}-lstm-proved", kernel=True)
+    assert verdict.certified, verdict.reason
+    assert verdict.length is None
