@@ -26,7 +26,7 @@ def one_matrix(patch: pytest.MonkeyPatch) -> None:
 
 def cache_key(patch: pytest.MonkeyPatch) -> None:
     """A pair of windows is taken for a single one with the same units."""
-    rewritten(patch, scan, "_by_cases", ", chosen, ways.values]", "]")
+    rewritten(patch, scan, "_by_cases", ", said, shape]", "]")
 
 
 def representative_row(patch: pytest.MonkeyPatch) -> None:

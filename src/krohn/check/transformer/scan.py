@@ -241,7 +241,7 @@ def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: t
     require(not chain[stage].weight[others].any(), "a unit that holds no map is read after a round")
 
 
-ANY, LEFT, OWN = -1, -2, -3
+SAYS_NOTHING, SAYS_X, SAYS_Y = -1, -2, -3
 """What a column says in a case (x, y): nothing, x, or y; a point p: y where x = p, else nothing."""
 
 
@@ -267,7 +267,7 @@ class Ways:
         """[case, column]: the row that each column is in, −1 for any row."""
         x, y = self._cases
         out = np.where(x[:, None] == said, y[:, None], -1)
-        for what, row in ((ANY, np.full_like(y, -1)), (LEFT, x), (OWN, y)):
+        for what, row in ((SAYS_NOTHING, np.full_like(y, -1)), (SAYS_X, x), (SAYS_Y, y)):
             out[:, said == what] = row[:, None]
         return out
 
@@ -279,13 +279,13 @@ def _pairs(held: Holding, own: int, q: int) -> Ways:
     """The cases when window ``own`` and the one before it are composed; without one before it, it stays."""
     points = len(held.box)
     if own + 1 == held.windows:
-        return Ways(points, False, {(own, q): OWN})
-    return Ways(points, True, {**{(own, p): p for p in range(points)}, (own + 1, q): LEFT})
+        return Ways(points, False, {(own, q): SAYS_Y})
+    return Ways(points, True, {**{(own, p): p for p in range(points)}, (own + 1, q): SAYS_X})
 
 
 def _one(held: Holding, source: tuple[int, int] | None) -> Ways:
     """The cases for a column that holds no map afterwards: by the value that it holds now, if it does."""
-    return Ways(len(held.box), False, {} if source is None else {source: OWN})
+    return Ways(len(held.box), False, {} if source is None else {source: SAYS_Y})
 
 
 Known = dict[bytes, Real]
@@ -310,8 +310,8 @@ def _by_cases(setting: Setting, chain: Chain, unit: int, held: Holding, ways: Wa
     strand = strand_to(chain, len(chain), np.array([unit]))
     columns, cases = strand.inputs, ways.points ** (1 + ways.paired)
     setting.budget.spend(float(cases) * (1 + len(columns)), "cases")
-    sources = (held.held.get(column) for column in columns.tolist())
-    said = np.array([ANY if source is None else ways.says.get(source, ANY) for source in sources], dtype=int)
+    sources = (held.held.get(column, (-1, -1)) for column in columns.tolist())  # of no window: any row
+    said = np.array([ways.says.get(source, SAYS_NOTHING) for source in sources], dtype=np.int64)
     box, shape = held.box[:, columns], np.array([ways.points, ways.paired])
     parts = [*_numbers(strand), box.lo, box.hi, said, shape]
     key = sha256(b"".join(f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in parts)).digest()
