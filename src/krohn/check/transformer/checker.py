@@ -267,7 +267,8 @@ class ByRules(Letters):
 def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> Moment:
     """The claim after a block of heads."""
     require(len(step.heads) == len(layer.heads), "witness: one rule per head")
-    work = (scores_of(moment, rule, head) for head, rule in zip(layer.heads, step.heads, strict=True))
+    rules = zip(layer.heads, step.heads, strict=True)
+    work = (scores_of(moment, rule, head) for head, rule in rules if not isinstance(rule, Silent))
     setting.budget.foresee(sum(work), "scores of all heads")
     letters: Any = ByRules(setting, moment, step)
     pads = padded(setting, moment, layer)
@@ -276,8 +277,7 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
 
 def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
     """The different combinations of class and copied values that occur, and the label of each."""
-    rows = new.rows
-    columns = [new.own[rows][:, None]]
+    rows, columns = new.rows, [new.own[new.rows][:, None]]
     for part in parts:
         columns += [part.number[rows][:, None], part.offset[rows]]
     table = np.concatenate([*columns, new.step.shown[rows][:, None]], axis=1)
@@ -291,8 +291,7 @@ def _assembled(
     """keep x + Σ heads without their counters, for every row; and the new worth of the old counters."""
     own, wide = rows[:, 0], moment.wide * keep[:, None]
     boxes = [moment.computed(moment.box)[own].kept(keep), *(box[own] for box in sums)]
-    at, exact = 1, point(wide)
-    counters = len(moment.low)
+    at, exact, counters = 1, point(wide), len(moment.low)
     setting.budget.spend(len(rows) * len(keep) * (1 + len(parts)), "sums of heads")
     for part in parts:
         number, offset = rows[:, at], rows[:, at + 1 : at + 1 + counters]

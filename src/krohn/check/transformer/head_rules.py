@@ -27,7 +27,7 @@ from krohn.check.arithmetic.real import (
 from krohn.check.files.reader import Head
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Lifted, Moment, Setting
-from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Rule, Silent, Sum
+from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.verdict import require
 
 BLOCK = 1 << 18
@@ -116,9 +116,8 @@ class Look:
         """[group, t, k]: only the channels that the matrix reads matter."""
         moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
-        rows = grouped.shaped(len(grouped), 1, len(used)) + point(moment.places[:, used]).shaped(
-            1, self.length, len(used)
-        )
+        places = point(moment.places[:, used]).shaped(1, self.length, len(used))
+        rows = grouped.shaped(len(grouped), 1, len(used)) + places
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
         flat = whole(rows.shaped(len(grouped) * self.length, len(used)))
         made = norm[used].linear(flat, weight[used]).part
@@ -153,16 +152,13 @@ class Look:
 
     def delivered(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
         """What a copying head adds for each value, and the worth of the counters copied with it."""
-        moment = self.moment
         out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead, output)
         exact = point(self.value_wide.T) @ output
-        return out, exact.lo.T, moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+        return out, exact.lo.T, self.moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
 
 
-def scores_of(moment: Moment, rule: Rule, head: Head) -> int:
+def scores_of(moment: Moment, rule: Sum | Back | Cells, head: Head) -> int:
     """What the scores of a head cost at least: every letter sees the padding and the letters up to it."""
-    if isinstance(rule, Silent):
-        return 0
     queries, keys = (1 + int(labels.max(initial=-1)) for labels in (rule.query_of, rule.key_of))
     seen = moment.length * (len(moment.pads) + (moment.length + 1) // 2)
     return int(queries * keys * seen * (head.query.shape[1] + 8))
