@@ -21,7 +21,7 @@ from krohn.coq.cuts import best_cut
 from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer, bytes_of_tensors, tensors_of_bytes
 from krohn.coq.transformer_text import HEAD, transformer_definitions
-from krohn.errors import KrohnError, Unsupported
+from krohn.errors import InvalidFile, KrohnError, Unsupported
 from krohn.lab.bridge import TorchNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
@@ -312,5 +312,5 @@ def test_other_heads_are_refused_in_one_line(
         message = capsys.readouterr().err
         assert missing in message
         assert len(message.strip().splitlines()) <= 2
-    with pytest.raises(Unsupported, match="what krohn compile writes"):
+    with pytest.raises(InvalidFile, match="must be a folder with one of"):
         krohn.verify(tmp_path, kernel=True)
