@@ -256,6 +256,22 @@ def test_softmax_of_real_runs_lies_in_its_box() -> None:
             assert ((box.lo <= real) & (real <= box.hi)).all()
 
 
+@pytest.mark.parametrize("count", [3, 8, 10, 24, 64])
+def test_weights_allow_for_32_units_in_the_last_place_of_exp(count: int) -> None:
+    """Just above a power of two a unit is two roundings; one exp is too large, and most others too small."""
+    score, unit = np.float32(-0.6931471), 2.0**-24
+    exact = np.exp(np.float64(score))
+    assert 0.5 < exact < 0.5 + 8 * unit
+    up, down = (np.float32(np.float32(exact) + side * 31 * unit) for side in (1, -1))
+    total = np.float32(1)
+    for term in (up, *(count - 2) * (down,)):
+        total = np.float32(total + term)
+    scores = np.array([[0.0, *(count - 1) * (float(score),)]])
+    box = FORMATS["float32"].weights(point(scores), np.ones((1, count), bool), np.ones((1, count)))
+    for weight in (up / total, up * (np.float32(1) / total)):
+        assert box.lo[0, 1] <= float(weight) <= box.hi[0, 1]
+
+
 def test_small_rivals_are_not_lost_beside_a_large_weight() -> None:
     """Others of 1e-20 beside a weight of 1 vanish in a plain difference of sums."""
     scores = Real(np.array([[-44.0, -46.0]]), np.array([[0.0, -46.0]]))

@@ -318,7 +318,7 @@ class Format:
         """
         far = np.minimum(reach, self.vanish)
         growth = np.exp((count + 1) * np.log1p(self.inner.unit))
-        terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 2 * EXP + additions * growth + 6)
+        terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 4 * EXP + additions * growth + 6)
         # All scores equal: exp(0) = 1, an exact count, and one quotient.
         equal = (reach == 0) & (count < 2.0**self.inner.bits)
         terms = np.expm1(np.where(equal, SAFE * (self.inner.unit + OWN.unit), terms))

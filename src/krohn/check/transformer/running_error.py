@@ -282,7 +282,7 @@ class _Asked:
         scores = self.scores
         reach = scores.max(axis=-1, keepdims=True) - scores.min(axis=-1, keepdims=True) + 2 * most
         large = np.abs(scores).max(axis=-1, keepdims=True) + (local + slack).max(axis=-1, keepdims=True) + 1
-        relative = np.expm1(UNIT * (2 * reach + 4 * large + 2 * EXP + count + 10))
+        relative = np.expm1(UNIT * (2 * reach + 4 * large + 4 * EXP + count + 10))
         rounded = relative * (1 + grown) * weights + 4 * (count + 1) * SINGLE.normal
         changed = weights * grown + rounded
         loose = np.concatenate([self.moved, self.centred, self.value], axis=1).swapaxes(1, 2)
