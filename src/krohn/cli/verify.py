@@ -48,7 +48,9 @@ FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json"
 @effort("For a trained network: how many words to run; 1 is a few seconds.")
 @device("Where a trained network is run.")
 @TOKENS
-@click.option("--kernel", is_flag=True, help="For a compiled network: have Coq check the proof.")
+@click.option(
+    "--kernel", is_flag=True, help="For a compiled network or a trained LSTM: have Coq check the proof."
+)
 @click.option(
     "--largest", is_flag=True, help="Where the proof fails: find the largest length that is proved; slow."
 )

@@ -70,7 +70,7 @@ def verify(
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
-        kernel: have Coq check the proof of a compiled network, in float32, for all words it was built for.
+        kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
         out: with ``kernel``, a ``.v`` file for the certificate, written before Coq checks it.
     """
     meant = None if automaton is None else as_automaton(automaton)
