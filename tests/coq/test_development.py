@@ -22,6 +22,7 @@ from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 DOCS = Path(__file__).parents[2] / "docs" / "kernel.md"
+FORMULAS = "Formulas"  # lemmas about the checker in Python, which no certificate needs
 FLOATS = """From Flocq Require Import BinarySingleNaN.
 From Krohn Require Import Float32 Network OneOrder Exact Closed.
 """
@@ -43,7 +44,7 @@ Definition last_logits {F C} (A : Arith F C option) (f : list word -> C) k z ts 
 
 
 def test_no_axiom_and_no_gap_in_the_sources() -> None:
-    assert {path.stem for path in SOURCES.glob("*.v")} == set(ORDER)
+    assert {path.stem for path in SOURCES.glob("*.v")} == {*ORDER, FORMULAS}
     for path in SOURCES.glob("*.v"):
         text = re.sub(r"\(\*.*?\*\)", "", path.read_text(), flags=re.DOTALL)
         assert not re.search(
@@ -59,6 +60,19 @@ def test_the_theorems_stand_on_what_the_page_lists(coq: Path) -> None:
     assert len(answers) == 4
     for answer in answers:
         assert set(assumptions_in("Axioms:" + answer)) == set(re.findall(r"`([\w.]+)`", listed))
+
+
+def test_the_formulas_of_the_checker_are_proved_from_the_same_axioms(coq: Path) -> None:
+    page = DOCS.read_text()
+    listed = page.partition("<!-- assumptions -->")[2].partition("<!-- end -->")[0]
+    table = page.partition("<!-- formulas -->")[2].partition("<!-- end -->")[0]
+    text = (SOURCES / f"{FORMULAS}.v").read_text()
+    theorems = set(re.findall(r"^(?:Theorem|Definition) (\w+)", text, re.M))
+    named = [name for name in dict.fromkeys(re.findall(r"`(\w+)`", table)) if name in theorems]
+    assert {"sum_formula", "softmax_formula", "average_formula", "weight_division"} <= set(named)
+    together = f"Definition named := ({', '.join(named)}).\nPrint Assumptions named."
+    found = assumptions_in(output_of(f"{text}\n{together}\n"))
+    assert set(found) == set(re.findall(r"`([\w.]+)`", listed))
 
 
 def saturated(stored: StoredNetwork, seed: int) -> StoredNetwork:
@@ -175,6 +189,6 @@ def test_what_must_be_read_is_300_lines_and_stands_alone() -> None:
 
 def test_the_sources_are_listed_in_order_and_no_line_is_long() -> None:
     project = (SOURCES / "_CoqProject").read_text().splitlines()
-    assert project == ["-Q . Krohn", *(f"{name}.v" for name in ORDER)]
+    assert project == ["-Q . Krohn", *(f"{name}.v" for name in (*ORDER, FORMULAS))]
     for path in SOURCES.glob("*.v"):
         assert max(map(len, path.read_text().splitlines())) < 100, path.name
