@@ -1,7 +1,9 @@
 """Compiled networks kept on disk while the suite runs: many tests need the same ones as material.
 
 Tests of the compiler itself compile anew, and so does every test while some part of krohn is patched: what
-is kept must be what the sources, as they are, build. A change of any source begins with nothing.
+is kept must be what the sources, as they are, build. A change of any source begins with nothing. Pickle can
+run code, which is why krohn never loads it; here the suite reads back what it wrote into its own checkout,
+and who can write there can change the tests as well.
 """
 
 import hashlib
