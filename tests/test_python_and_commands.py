@@ -43,8 +43,6 @@ ELSEWHERE: dict[str, str] = {
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn:CompiledNetwork.view",
     "understand.out": "krohn:Report.save",
-    "understand.prefixes": "krohn.lab.interpret.prefixes:patch_prefixes",
-    "understand.device": "krohn.lab.interpret.prefixes:patch_prefixes",  # device=, for --prefixes alone
     "run.device": "krohn:CompiledNetwork.to_torch",
     "run.word": "krohn:run",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",

@@ -48,8 +48,6 @@ Training
 Understanding
     understand        which variables of the algebra a network uses in which layer, by interventions
     Report            its result
-    patch_prefixes    which mechanism predicts the outputs after a prefix is patched from another word
-    PrefixReport      its result
     extract           the automaton that a network computes
     Extracted         its result
     suite             networks whose algorithm is known, with circuits; scores hypotheses about them
@@ -94,8 +92,6 @@ _PUBLIC = {
     "RunConfig": "krohn.lab.training.config:RunConfig",
     "train": "krohn.lab.training.loop:train",
     "understand": "krohn.lab.interpret.understand:understand",
-    "patch_prefixes": "krohn.lab.interpret.prefixes:patch_prefixes",
-    "PrefixReport": "krohn.lab.interpret.prefixes:PrefixReport",
     "run": "krohn.functions:run",
     "explain": "krohn.functions:explain",
     "circuit": "krohn.functions:circuit",

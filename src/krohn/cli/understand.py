@@ -6,9 +6,8 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output
-from krohn.cli.options import TOKENS, NetworkFolder, default_of, device
+from krohn.cli.options import TOKENS, NetworkFolder
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput
 
 
 @click.command()
@@ -21,8 +20,6 @@ from krohn.errors import InvalidInput
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
 )
 @click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
-@click.option("--prefixes", is_flag=True, help="Patch prefixes instead: which mechanism does it run?")
-@device("Where the network is run; cuda with --prefixes.")
 @json_option
 def command(
     directory: Path,
@@ -32,8 +29,6 @@ def command(
     out: Path | None,
     seed: int,
     effort: float,
-    prefixes: bool,
-    device: str,
     as_json: bool,
 ) -> None:
     """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
@@ -44,31 +39,10 @@ def command(
     those that no pair of words tells apart from the state itself, and a dot those without a counterfactual.
     The JSON has intervals, controls and probes.
 
-    With --prefixes the first positions of a word are replaced by those of another, after each layer, and what
-    comes out at the last letter is compared with what known mechanisms predict.
-
     \b
     Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan
               krohn understand nets/scan --out scan.html
-              krohn understand nets/scan --prefixes
     """
-    if prefixes:
-        if out is not None:
-            raise InvalidInput(
-                "--out writes the page of variables; with --prefixes there is none: use --json"
-            )
-        if spec is not None or tokens is not None:
-            raise InvalidInput(
-                "--prefixes is for networks that krohn wrote; leave --automaton and --tokens out"
-            )
-        pairs = round(default_of(krohn.patch_prefixes, "pairs") * effort)
-        report = krohn.patch_prefixes(directory, length=length, seed=seed, pairs=pairs, device=device)
-        emit(report.to_json(), as_json=as_json, text=report.text)
-        return
-    if device != "cpu":
-        raise InvalidInput(
-            f"variables are swapped on the CPU; --device {device} needs --prefixes: leave it out"
-        )
     if out is not None:
         check_output(out, ".html", ".svg")  # fail early
     report = krohn.understand(

@@ -54,8 +54,6 @@ def test_the_same_seed_gives_the_same_report(scan: Path, capsys: pytest.CaptureF
         (["SCAN", "--out", "page.png"], "html"),
         (["SCAN", "--length", "9"], "between 2 and 4"),
         (["SCAN", "--effort", "0"], "effort"),
-        (["SCAN", "--device", "cuda"], "--device cuda needs --prefixes"),
-        (["SCAN", "--prefixes", "--device", "cuda"], "there is none: use cpu"),
         (["LSTM"], "as a gpt has; "),
     ],
 )
@@ -74,11 +72,3 @@ def test_bad_input_is_one_line(
     assert len(error) == 1
     assert error[0].startswith("error: ")
     assert message in error[0]
-
-
-def test_python_patches_prefixes_as_the_command_does(scan: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["understand", str(scan), "--prefixes", "--effort", "0.2", "--json"]) == 0
-    payload = json.loads(capsys.readouterr().out)
-    report = krohn.patch_prefixes(scan, pairs=payload["pairs"], device="cpu")
-    assert payload == json.loads(json.dumps(report.to_json()))
-    assert payload["mechanism"] == "scan"

@@ -1,1 +1,1 @@
-"""What networks compute: variables by intervention, heads, prefixes, and the automaton extracted."""
+"""What networks compute: variables by intervention, heads, and the automaton extracted."""

@@ -32,9 +32,9 @@ def attention_of(trained: TrainedNetwork, replicate: int, words: Tensor) -> NDAr
     length = words.shape[1]
     weights = {name: value[replicate].float().cpu() for name, value in trained.weights.items()}
     decoder = decoder_of_weights(trained.network.config, trained.task, weights, length)
-    stages = stages_of_decoder(decoder, torch.float32).to(trained.task.device.type)
+    stages = stages_of_decoder(decoder, torch.float32)
     passed = stages.run(words.cpu().numpy(), attention=True)
-    return torch.stack(passed.attention).transpose(1, 2).cpu().numpy()
+    return torch.stack(passed.attention).transpose(1, 2).numpy()
 
 
 # A head is uniform if its total variation distance from the plain average is less than a tenth, and a

@@ -5,10 +5,7 @@ measurements apply to each of them.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +17,12 @@ from krohn.lab.bridge import (
     TorchHeads,
     TorchLinear,
     Walk,
-    attention,
     hidden_from,
     hold,
     product,
     to_torch,
 )
+from krohn.lab.bridge import attention as attention_weights
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.transformer import Transformer
 
@@ -47,52 +44,27 @@ class Stages(Walk):
         """The longest word."""
         return len(self.positions) - len(self.prompt)
 
-    def to(self, device: str) -> "Stages":
-        """The same network on another device."""
-
-        def moved(value: Any) -> Any:
-            return tuple(map(moved, value)) if isinstance(value, tuple) else deepcopy(value).to(device)
-
-        names = [one.name for one in fields(self) if one.name != "strict"]
-        return replace(self, **{name: moved(getattr(self, name)) for name in names})
-
     @torch.inference_mode()
     def run(self, letters: npt.NDArray[np.integer], *, attention: bool = False) -> "Passed":
         """A whole pass that keeps the stream before the first block and after each."""
-        streams, offered, seen = [self.embed(letters)], [], []
-        for stream, own, weights in self._walked(0, streams[0]):
-            streams.append(stream)
-            offered.append(own)
-            if attention:
-                none = stream.new_zeros(len(stream), 0, stream.shape[1], stream.shape[1])
-                seen.append(torch.cat([none, *weights], dim=1))
-        logits = self.read(streams[-1][:, len(self.prompt) :])
-        return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).cpu().numpy())
-
-    def _walked(
-        self, layer: int, x: Tensor, first: int = 0, before: Sequence[Offered] = ()
-    ) -> Iterator[tuple[Tensor, Offered, list[Tensor]]]:
-        """Block by block: the stream after it, keys and values in it, attention.
-
-        ``x`` is the stream after ``layer`` blocks at the positions from ``first`` on; those before it offer
-        the first part of what they did in a pass.
-        """
-        count = first + x.shape[1]
-        hidden = hidden_from(torch.arange(first, count, device=x.device), count, strict=self.strict)
-        for number, block in enumerate(self.blocks[layer:], start=layer):
-            offered, weights, mixed = [], [], []
-            for side, (query, keys, values) in enumerate(block.offers(x)):
-                if first:
-                    old = before[number][side]
-                    keys, values = (
-                        torch.cat([one[:, :, :first], new], dim=2)
-                        for one, new in zip(old, (keys, values), strict=True)
-                    )
-                offered.append((keys, values))
-                weights.append(attention(query, keys, hidden))
+        x = self.embed(letters)
+        streams, offered, seen = [x], [], []
+        places = torch.arange(x.shape[1], device=x.device)
+        hidden = hidden_from(places, len(places), strict=self.strict)
+        for block in self.blocks:
+            own, weights, mixed = [], [], []
+            for query, keys, values in block.offers(x):
+                own.append((keys, values))
+                weights.append(attention_weights(query, keys, hidden))
                 mixed.append(product(weights[-1].to(values.dtype), values))
             x = block.advance(x, mixed)
-            yield x, offered, weights
+            streams.append(x)
+            offered.append(own)
+            if attention:
+                none = x.new_zeros(len(x), 0, x.shape[1], x.shape[1])
+                seen.append(torch.cat([none, *weights], dim=1))
+        logits = self.read(x[:, len(self.prompt) :])
+        return Passed(tuple(streams), tuple(offered), tuple(seen), logits.argmax(-1).cpu().numpy())
 
     @torch.inference_mode()
     def resume(self, layer: int, x: Tensor, past: "Past") -> Tensor:
@@ -112,21 +84,6 @@ class Stages(Walk):
                 mixed.append(_small_product(weights[..., :-1], values) + weights[..., -1:] * value)
             x = block.advance(x, mixed)
         return self.read(x).argmax(-1)
-
-    @torch.inference_mode()
-    def answer(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
-        """The predicted state [word] at the last letter if the last positions are ``suffix`` [word, k, d]."""
-        return self.last_logits(layer, suffix, passed).argmax(-1)
-
-    def last_logits(self, layer: int, suffix: Tensor, passed: "Passed") -> Tensor:
-        """Logits at the last letter if the last positions are ``suffix`` [word, k, d], with gradients.
-
-        ``suffix`` is the stream after ``layer`` blocks; all positions before it are as in the pass. They do
-        not see the suffix, so only its own positions are recomputed.
-        """
-        first = passed.streams[0].shape[1] - suffix.shape[1]
-        walked = self._walked(layer, suffix, first, passed.offered)
-        return self.read([suffix, *(x for x, _, _ in walked)][-1][:, -1])
 
     @torch.inference_mode()
     def finish(self, layer: int, stream: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """The network under study: a training run, a compiled network, an export, or a GPT-2 that others made."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +41,6 @@ class Subject:
     def length(self) -> int:
         """The longest word it is meant for."""
         return self.stages.length
-
-    def to(self, device: str) -> "Subject":
-        """The same on another device; prefixes, carried letters and learned subspaces are measured there."""
-        if device not in ("cpu", "cuda"):
-            raise InvalidInput(f"device must be cpu or cuda; got {device!r}")
-        if device == "cuda" and not torch.cuda.is_available():
-            raise InvalidInput("device cuda needs a GPU that torch can see; there is none: use cpu")
-        return replace(self, stages=self.stages.to(device))
-
-    def until(self, length: int) -> "Subject":
-        """The same for words of at most ``length`` letters."""
-        stages = self.stages
-        return replace(
-            self, stages=replace(stages, positions=stages.positions[: len(stages.prompt) + length])
-        )
 
 
 def subject_of(directory: Path, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
