@@ -7,10 +7,9 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
     depth task=D8|A5; depth=8; sheet=Muon
 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
-the map is skipped once two shallower ones of its row are solved by most survivors, one of `sample` once a
-shallower one is solved. A cell that would not end before the deadline, by the pace of those before it, lets a
-cheaper one go first. `networks` are kept, and so is what solves a cell of a depth map: the best replicate,
-and with --replicates 5 up to four others that solve it, in folders beside it.
+the map is skipped once two shallower ones of its row are solved by most survivors. A cell that would not end
+before the deadline, by the pace of those before it, lets a cheaper one go first. What solves a cell is kept:
+the best replicate, and with --replicates 5 up to four others that solve it, in folders beside it.
 """
 
 import argparse
@@ -27,14 +26,13 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
-from krohn.lab.experiments.recipes.networks import folder_of
 from krohn.lab.experiments.record import Member, Record
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
-from krohn.lab.experiments.summary import SOLVED, best_of
+from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done
 
-KEPT = ("networks", "depth", "taught")
+KEPT = ("depth", "taught")
 LEAST_SECONDS = 45.0  # for a cell that may be stopped early
 START_SECONDS = 12.0  # to draw weights, to compile kernels and to record graphs
 
@@ -103,16 +101,6 @@ def solved(store: Store, run: PlannedRun) -> bool:
     return bool(ended) and 2 * sum(record.accuracy >= SOLVED for record in ended) > len(ended)
 
 
-def is_learned(store: Store, run: PlannedRun, scale: Scale) -> bool:
-    """Whether a shallower network of `sample` has solved the automaton; only the least depth matters."""
-    shallower = [
-        store.of_run(other.config.run_id)
-        for other in EXPERIMENTS["sample"].plan(scale)
-        if other.label["task"] == run.label["task"] and other.label["depth"] < run.label["depth"]
-    ]
-    return any(records and best_of(records).accuracy >= SOLVED for records in shallower)
-
-
 @cache
 def depth_plan(scale: Scale) -> list[PlannedRun]:
     """All cells of the depth map."""
@@ -121,8 +109,6 @@ def depth_plan(scale: Scale) -> list[PlannedRun]:
 
 def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
     """Whether two shallower cells of the same row and sheet, adjacent in the map, are solved."""
-    if str(run.label["task"]).startswith("table:"):
-        return is_learned(store, run, scale)
     if "sheet" not in run.label:
         return False
     row = [
@@ -135,9 +121,7 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
 
 
 def folder(name: str, run: PlannedRun) -> str:
-    """Where the best replicate is kept: for example ``c2-gpt`` or ``depth-c2-2-layers-muon``."""
-    if name == "networks":
-        return folder_of(run)
+    """Where the best replicate is kept: for example ``depth-c2-2-layers-muon``."""
     label = dict(run.label)
     task, layers = label.pop("task"), label.pop("depth", None) or label.pop("layers")
     words = [name, str(task), f"{layers}-layers", *map(str, label.values())]
@@ -157,7 +141,7 @@ def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, 
     seconds = time.time() - began
     seen = sum(record.sequences for record in records)
     chosen_one = max(records, key=lambda record: record.metrics["accuracy"])
-    if best is not None and name != "networks" and chosen_one.accuracy < SOLVED:
+    if best is not None and chosen_one.accuracy < SOLVED:
         for path in best.parent.glob(f"{best.name}*"):
             shutil.rmtree(path)
     words = ", ".join(f"{key} {value}" for key, value in run.label.items())

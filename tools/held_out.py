@@ -3,8 +3,8 @@
     python tools/held_out.py predict     # once, before their runs: writes results/sample-predictions.json
     python tools/held_out.py score       # prints the table that published_tables.py puts into the page
 
-Models of the least depth are fitted on the first 24 automata of `krohn reproduce sample` and predict the
-other 16. The file with the predictions was committed before those were run and is not written again.
+Models of the least depth are fitted on the first 24 random automata and predict the other 16.
+The file with the predictions was committed before those were run and is not written again.
 """
 
 import argparse
@@ -15,11 +15,23 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from learned_depth import ROOT, Fit, Line, atlas_depths, called, fit, interval, line_of, markdown, rows_of
+from learned_depth import (
+    FITTED,
+    ROOT,
+    Fit,
+    Line,
+    atlas_depths,
+    called,
+    fit,
+    interval,
+    line_of,
+    markdown,
+    rows_of,
+    specs,
+)
 from numpy.typing import NDArray
 
 from krohn.lab.experiments.experiment import Row
-from krohn.lab.experiments.recipes.sample import FITTED, specs
 
 FILE = ROOT / "results" / "sample-predictions.json"
 MODELS: dict[str, tuple[str, ...]] = {

@@ -283,13 +283,12 @@ def row_cells(row: Row | None) -> list[str]:
 
 
 def tables(names: Iterable[str]) -> Mapping[str, str]:
-    """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them, NAME-paper at paper."""
-    scales = {name: "paper" if name.endswith("-paper") else "small" for name in names}
-    return {name: shown(name.removesuffix("-paper"), imported(), scale) for name, scale in scales.items()}
+    """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them."""
+    return {name: shown(name, imported()) for name in names}
 
 
-def shown(name: str, store: Path, scale: str = "small") -> str:
-    options = ["--scale", scale, "--show", "--markdown", "--store", str(store)]
+def shown(name: str, store: Path) -> str:
+    options = ["--scale", "small", "--show", "--markdown", "--store", str(store)]
     undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is needed
     with tempfile.TemporaryDirectory() as figures, patch.dict(EXPERIMENTS, {name: undrawn}):
         done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])
@@ -331,7 +330,7 @@ def findings() -> Mapping[str, str]:
         "optimisers": optimisers(),
         "swapped": swapped(),
         "take-offs": take_offs(),
-        **tables(name for name in EXPERIMENTS if name not in ELSEWHERE),
+        **tables(EXPERIMENTS),
     }
 
 
@@ -362,7 +361,6 @@ def span(values: Iterable[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
-ELSEWHERE = ("expressivity", "sample")  # experiments whose tables are on other pages
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "README.md": lambda: {"s4": size_of_s4(), "sizes": sizes(), "learned": learned()},
     "docs/index.md": lambda: {"s4": size_of_s4()},
@@ -371,7 +369,6 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published())},
     "results/findings.md": findings,
     "results/learned-depth.md": lambda: {**blocks(), **held_out()},
-    "results/expressivity.md": lambda: tables(["expressivity", "expressivity-paper"]),
 }
 
 

@@ -59,8 +59,7 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions. Others are not in the paper: networks (small ones to look inside), sample (random
-    automata by depth), expressivity (small recurrent networks), taught (hints after each block).
+    length or positions; or taught (hints after each block), which is not in the paper.
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4

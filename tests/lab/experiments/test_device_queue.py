@@ -72,27 +72,13 @@ def test_what_is_there_is_not_run_again_and_networks_are_kept(
     queue: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = tmp_path / "two.txt"
-    cells = ("# a comment", "networks task=C2; model=LSTM", "depth task=Grid4; depth=1; sheet=curriculum")
+    cells = ("# a comment", "depth task=C2; depth=1; sheet=Muon", "depth task=Grid4; depth=1; sheet=Muon")
     lines.write_text("\n".join(cells))
     command = ["queue", str(lines), "--out", str(tmp_path / "out"), "--scale", "smoke", "--device", "cpu"]
     monkeypatch.setattr("sys.argv", command)
+    monkeypatch.setitem(queue["main"].__globals__, "SOLVED", 0.0)  # all are kept
     queue["main"]()
     assert capsys.readouterr().out.count(": done, test") == 2
-    assert (tmp_path / "out" / "networks" / "c2-lstm" / "weights.safetensors").is_file()
+    assert (tmp_path / "out" / "networks" / "depth-c2-1-layers-muon" / "weights.safetensors").is_file()
     queue["main"]()
     assert capsys.readouterr().out.startswith("0 cells left")
-
-
-def test_deeper_networks_of_the_sample_wait_for_shallower_ones_to_fail(
-    queue: dict[str, Any], tmp_path: Path
-) -> None:
-    row = [run for run in EXPERIMENTS["sample"].plan(Scale.SMALL) if run.label["task"] == "table:12.00.33.33"]
-    metrics = {"accuracy": 0.995, "test": {"accuracy": 0.992}}
-    with Store(tmp_path / "s") as store:
-        store.put([record(run_id=row[1].config.run_id, config=row[1].config.to_dict(), metrics=metrics)])
-        assert [queue["row_is_finished"](store, run, Scale.SMALL) for run in row] == [
-            False,
-            False,
-            True,
-            True,
-        ]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
@@ -21,11 +20,11 @@ from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import parse_text
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.tasks.batches import Task, task_reasons
+from krohn.lab.tasks.batches import task_reasons
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
-NAMES = [*PAPER_S, "networks", "expressivity", "sample", "taught"]
+NAMES = [*PAPER_S, "taught"]
 
 
 def paper(name: str) -> list[PlannedRun]:
@@ -209,13 +208,6 @@ def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
     assert solved_letters([1.0, 1.0]) == 2
 
 
-def test_the_kept_networks_fit_into_two_megabytes() -> None:
-    for run in experiment("networks").plan(Scale.SMALL):
-        task = Task(run.config.task, parse_spec(run.config.task.spec), torch.device("cpu"))
-        size = run.config.model.build(task.vocabulary, task.classes).layout.size
-        assert 2 * size < 2_000_000
-
-
 def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
     (attention,) = paper("attention")
     assert (attention.config.task.spec, attention.config.task.length) == ("Grid9", 128)
@@ -327,7 +319,7 @@ def test_the_paper_scale_has_no_curriculum() -> None:
 
 
 def test_unknown_names_list_the_known() -> None:
-    with pytest.raises(UnknownName, match=r"one of depth, .*, networks.*; got 'heat'"):
+    with pytest.raises(UnknownName, match=r"one of depth, .*, taught; got 'heat'"):
         experiment("heat")
     with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
         parse_scale("huge")

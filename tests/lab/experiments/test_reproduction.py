@@ -51,7 +51,7 @@ def thinned(experiment: Experiment) -> Experiment:
     return replace(experiment, plan=few)
 
 
-SHOWN_AGAIN = ("curves", "attention", "ood", "expressivity")
+SHOWN_AGAIN = ("curves", "attention", "ood")
 """One for each kind of chart; how a store is shown does not depend on the experiment."""
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.cards.harness import FirstWrong, first_wrong, long_words, reach
+from krohn.lab.cards.harness import FirstWrong, first_wrong, long_words
 
 
 class Forgets(nn.Module):
@@ -52,9 +52,3 @@ class OnlyRepeats(Forgets):
 
 def test_a_network_that_fails_on_repeats_alone_is_caught_by_them() -> None:
     assert first_wrong(OnlyRepeats(0), parse_spec("C2"), 200, "cpu") == FirstWrong(41, "0 repeated", 200)
-
-
-def test_the_reach_ends_at_the_first_length_below_the_share() -> None:
-    assert reach([4, 8, 12], [1.0, 0.96, 0.99], 0.95) == 12
-    assert reach([4, 8, 12], [1.0, 0.9, 0.99], 0.95) == 4
-    assert reach([4], [0.5], 0.95) == 0

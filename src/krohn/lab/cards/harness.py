@@ -9,7 +9,7 @@ causal.
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -105,16 +105,6 @@ class FirstWrong(NamedTuple):
     letter: int | None
     word: str
     tested: int
-
-
-def reach(places: Sequence[float], accuracies: Sequence[float], share: float) -> int:
-    """n*: the greatest length with that token accuracy there and at every shorter length tested."""
-    result = 0
-    for place, accuracy in zip(places, accuracies, strict=True):
-        if accuracy < share:
-            break
-        result = int(place)
-    return result
 
 
 class _Around(nn.Module):

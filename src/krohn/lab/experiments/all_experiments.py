@@ -1,4 +1,4 @@
-"""The experiments by name: the paper's nine, and some of our own."""
+"""The experiments by name: the paper's nine, and one of our own."""
 
 from krohn.lab.experiments.experiment import Experiment
 from krohn.lab.experiments.names import check_experiment
@@ -6,13 +6,10 @@ from krohn.lab.experiments.recipes import (
     attention,
     curves,
     depth,
-    expressivity,
     generalization,
     incomplete,
     indirect,
-    networks,
     positions,
-    sample,
     stability,
     taught,
 )
@@ -29,9 +26,6 @@ EXPERIMENTS: dict[str, Experiment] = {
         generalization.OOD,
         generalization.LENGTH,
         positions.EXPERIMENT,
-        networks.EXPERIMENT,
-        expressivity.EXPERIMENT,
-        sample.EXPERIMENT,
         taught.EXPERIMENT,
     )
 }

@@ -9,7 +9,7 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    *("networks", "expressivity", "sample", "taught"),
+    "taught",
 )
 ENGINE_NAMES = ("local", "ray")
 

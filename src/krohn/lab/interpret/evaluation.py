@@ -56,16 +56,14 @@ class _Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyByLength(_Sample):
-    """Words shorter and longer than in training, from the training distribution or another."""
+    """Words shorter and longer than in training, from the training distribution."""
 
     lengths: tuple[int, ...]
-    distribution: str | None = None
     name: str = "length"
 
     def measure(self, trained: TrainedNetwork) -> list[dict[str, Any]]:
         """See :class:`krohn.lab.interpret.evaluation.Evaluation`."""
-        drawn = {} if self.distribution is None else {"distribution": self.distribution}
-        tasks = ((length, trained.task_with(length=length, **drawn)) for length in self.lengths)
+        tasks = ((length, trained.task_with(length=length)) for length in self.lengths)
         return accuracy_across(trained, tasks, sequences=self.sequences, seed=self.seed)
 
 
