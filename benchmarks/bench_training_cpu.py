@@ -27,10 +27,10 @@ from typing import Any
 import torch
 import transformers
 from plain_loop import PlainLoop, plain_module, task_of
+from stock_networks import gpt_to_stock
 
 from krohn.lab import random_streams
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.stock import gpt_to_stock
 from krohn.lab.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.state import TrainState
 from krohn.lab.training.step import Stepper

@@ -4,6 +4,7 @@ from itertools import cycle
 from typing import Any
 
 import torch
+from stock_networks import StockLstm
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -12,7 +13,6 @@ from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.models.kernels.plain import alibi_slopes, recency_mask
-from krohn.lab.models.stock import StockLstm
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.state import replicate_keys

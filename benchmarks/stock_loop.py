@@ -4,12 +4,12 @@ import time
 
 import torch
 import transformers
+from stock_networks import gpt_to_stock
 from torch import Tensor, nn
 
 from krohn.automata.zoo import parse_spec
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import Weights
-from krohn.lab.models.stock import gpt_to_stock
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.state import replicate_keys, shape

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from stock_networks import gpt_to_stock
 
 from every import every
 from krohn.errors import InvalidInput, Unsupported
@@ -15,7 +16,6 @@ from krohn.lab.interpret.attention import (
     unpack_shares,
 )
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.stock import gpt_to_stock
 from krohn.lab.tasks.task_config import TaskConfig
 from lab.interpret.made_networks import LSTM, untrained
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from every import every
-from krohn.lab.models.contract import broken_laws
 from krohn.lab.models.network import (
     ModelConfig,
     Network,
@@ -21,6 +20,7 @@ from krohn.lab.models.network import (
     Weights,
     one_hot,
 )
+from lab.models.laws import broken_laws
 
 
 class Sums(Network):

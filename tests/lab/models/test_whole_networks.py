@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from every import every
-from krohn.errors import MissingDependency
 from krohn.lab import random_streams
 from krohn.lab.models import position_encodings, stock
 from krohn.lab.models.architectures.diagonal import gates_of
@@ -301,17 +300,6 @@ def test_the_loss_counts_shown_positions_alone(kind: str) -> None:
     result = network.loss(weights, words, targets, shown)
     assert float(result[0]) == pytest.approx(sum(losses) / 3)
     assert float(result[1]) == 0.0
-
-
-def test_a_stock_model_without_its_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    config = model_config("gpt", layers=1, dim=4, heads=1, mlp=4)
-    network = config.build(VOCABULARY, CLASSES)
-    weights = {name: value[0] for name, value in moved(network).items()}
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependency, match=r"pip install .*'transformers>="):
-        stock.gpt_to_stock(config, weights, vocabulary=VOCABULARY, classes=CLASSES, length=4)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("positions", ["learned", "none", "linear", "sinusoidal"])

@@ -1,10 +1,10 @@
 """Same weights, same batches: our losses and those of stock GPT-2 with torch's own AdamW and clipping."""
 
 import torch
+from stock_networks import gpt_to_stock
 from torch import nn
 
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.stock import gpt_to_stock
 from krohn.lab.training.config import OptimizerConfig
 from krohn.lab.training.state import shape
 from lab.training.small_runs import run_steps, small_run, stepper_of

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from krohn.lab.models.contract import CLASSES, LAWS, VOCABULARY, broken_laws
 from krohn.lab.models.network import ModelConfig, Network, kinds, model_config
 from krohn.lab.training.config import RunConfig, TaskConfig
+from lab.models.laws import CLASSES, LAWS, VOCABULARY, broken_laws
 
 # Small sizes for speed; an architecture that is not named here is tested at its default size.
 SMALL: dict[str, list[dict[str, Any]]] = {
