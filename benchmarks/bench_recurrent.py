@@ -1,10 +1,9 @@
 """Scans of the recurrent architectures against a plain loop over positions, forward and backward.
 
 Limit first: a loop over T positions is T (diagonal) or T × steps (DeltaProduct) operations that wait for
-each other; scans in chunks need about 2√T, and T × steps / 64; on a GPU a kernel runs along the word by
-itself. The least of a few repetitions, processor time on a CPU, time between two synchronisations on a GPU.
-On a GPU the kernels are also compared with the loop in float64, gradients included.
-``bench_fla.py`` compares with flash-linear-attention.
+each other; scans in chunks need about 2√T, and T × steps / 64. The least of a few repetitions, processor time
+on a CPU, time between two synchronisations on a GPU. Values and gradients are compared with the loop in
+float64.
 
 Run: python benchmarks/bench_recurrent.py [--device cuda] [--length 128] [--rows 64] [--repeat 5]
 """
@@ -16,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from krohn.lab.models.kernels.delta_scan import chunked, delta_scan
+from krohn.lab.models.kernels.delta_scan import delta_scan
 from krohn.lab.models.kernels.linear_scan import linear_scan
 
 CHANNELS, KEY, VALUE = 64, 16, 16
@@ -105,7 +104,6 @@ def main() -> None:
         inputs += [-normal(length) * (steps > 1), normal(KEY, VALUE)]
         ways: Ways = {
             "ours": lambda *x: delta_scan(*x)[0],
-            "chunks": lambda *x: chunked(*x)[0],
             "loop": delta_loop,
         }
         cases.append((f"deltaproduct, {steps} steps", ways, inputs))

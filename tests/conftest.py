@@ -53,7 +53,6 @@ SLOW = (
     *(
         "test_two_optimisers",
         "test_card_table",
-        "test_speed_table",
         "test_size_table",
         "test_attention_spread",
     ),

@@ -29,7 +29,6 @@ LAYERS = (
     "fla:PaTHAttention,num_heads=2",
     "fla:Mamba3,head_dim=32,state_size=32",
     "fla:LogLinearMamba2,num_heads=4,head_dim=32,state_size=64",
-    "deltaproduct,kernel=fla,key_dim=64,value_dim=64",
 )
 TASKS = ("C2", "FlipFlop")
 

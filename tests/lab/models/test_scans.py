@@ -4,10 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn.lab.models.kernels.delta_scan import chunked, rank_one_scan
+from krohn.lab.models.kernels.delta_scan import delta_scan, rank_one_scan
 from krohn.lab.models.kernels.linear_scan import linear_scan
 from krohn.lab.models.network import model_config
-from krohn.lab.random_streams import replicate_keys
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -70,9 +69,9 @@ def test_the_delta_scan_is_the_loop(length: int, steps: int, chunk: int) -> None
         random(2, 3, 4),
     ]
     same_with_gradients(
-        lambda *given: chunked(*given, chunk=chunk)[0], lambda *given: plain_delta(*given)[0], inputs
+        lambda *given: delta_scan(*given, chunk=chunk)[0], lambda *given: plain_delta(*given)[0], inputs
     )
-    after = chunked(*inputs, chunk=chunk)[1]
+    after = delta_scan(*inputs, chunk=chunk)[1]
     torch.testing.assert_close(after, plain_delta(*inputs)[1], rtol=0, atol=1e-9)
 
 
@@ -101,7 +100,7 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
     beta, value = torch.full((1, 300, 2), 2.0), torch.zeros(1, 300, 2, 1)
     query, memory = code.sum(0).expand(1, 300, -1), code[0].view(1, 6, 1)
     given = (query, keys, value, beta, torch.zeros(1, 300), memory)
-    assert torch.equal(chunked(*given)[1], plain_delta(*given)[1])
+    assert torch.equal(delta_scan(*given)[1], plain_delta(*given)[1])
 
 
 @pytest.mark.parametrize(
@@ -116,15 +115,3 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
 )
 def test_sizes_that_make_no_network_are_named(kind: str, options: dict[str, int], reason: str) -> None:
     assert model_config(kind, **options).reasons(8) == [reason]
-
-
-def test_the_kernel_of_flash_linear_attention_is_for_gpus_and_has_no_gate() -> None:
-    sizes = {"dim": 8, "heads": 2, "key_dim": 4, "value_dim": 4, "mlp": 0}
-    words = torch.randint(3, (1, 2, 9), generator=torch.Generator().manual_seed(0))
-    networks = [model_config("deltaproduct", kernel=kernel, **sizes).build(3, 3) for kernel in ("own", "fla")]
-    weights = networks[0].layout.views(networks[0].layout.initial(replicate_keys(0, 1)))
-    own, fla = (network.logits(weights, words) for network in networks)
-    assert torch.equal(own, fla)  # on a CPU
-    assert model_config("deltaproduct", kernel="fla", gate=True).reasons(4) == [
-        "kernel=fla must go without a gate, whose gradient it refuses on some GPUs"
-    ]

@@ -14,7 +14,7 @@ from torch import Tensor
 from every import every
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import linear_scan, operations, plain
-from krohn.lab.models.kernels.delta_scan import chunked, rank_one_scan
+from krohn.lab.models.kernels.delta_scan import delta_scan, rank_one_scan
 from krohn.lab.models.network import Network
 from krohn.lab.models.recurrent_stack import last_positions
 from lab.models.test_gradients import each, labels, network_of
@@ -216,7 +216,7 @@ def test_scans_read_a_word_in_parts_as_they_read_it_whole(cuts: tuple[int, ...])
     query, key, value = draws(2, 9, 3), draws(2, 9, 2, 3, seed=1) / 2, draws(2, 9, 2, 4, seed=2)
     beta, gate, first = draws(2, 9, 2, seed=3).sigmoid(), -draws(2, 9, seed=4).abs(), draws(2, 3, 4, seed=5)
     scans: list[tuple[Any, tuple[Tensor, ...]]] = [
-        (chunked, (query, key, value, beta, gate)),
+        (delta_scan, (query, key, value, beta, gate)),
         (rank_one_scan, (query, key, 0.5 * key.flip(-1), value)),
     ]
     for scan, given in scans:
@@ -248,15 +248,13 @@ def test_kernels_are_used_only_on_a_gpu_with_triton_and_numbers_they_take(
     triton: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fused = object()
-    for module in (operations, linear_scan):
-        monkeypatch.setattr(module, "find_spec", lambda name: fused if triton else None)
+    monkeypatch.setattr(operations, "find_spec", lambda name: fused if triton else None)
     monkeypatch.setattr(operations, "fused", lambda: fused)
-    kinds = (torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128)
+    kinds = (torch.bfloat16, torch.float32, torch.float64)
     for cuda, dtype in product([False, True], kinds):
         tensor: Any = SimpleNamespace(is_cuda=cuda, dtype=dtype)
         ready = cuda and triton
         assert operations.choose(tensor) is (fused if ready and dtype == torch.bfloat16 else operations.PLAIN)
-        assert linear_scan._fits(tensor) is (ready and dtype in (torch.float32, torch.complex64))
 
 
 def test_a_decoder_refuses_more_tokens_than_it_has_room_for() -> None:

@@ -45,7 +45,7 @@ _OPTIONAL = ("curriculum", "halving", "teach")
 # Settings added later are omitted while off, so that earlier runs keep their ids.
 _LATER: dict[str, dict[str, Any]] = {
     "task": {"bos": False},
-    "model": {"attention_dropout": 0.0, "kernel": "own"},
+    "model": {"attention_dropout": 0.0},
     "optimizer": {"method": "adamw"},
 }
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 from torch.nn import functional
 
-from krohn.lab.models.kernels.delta_scan import by_fla, delta_scan, in_order
+from krohn.lab.models.kernels.delta_scan import delta_scan, in_order
 from krohn.lab.models.network import Network, Parameter, Weights
 from krohn.lab.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
@@ -26,7 +26,6 @@ class DeltaProductConfig(MatrixConfig):
         gate: whether a letter may also shrink the whole memory.
         key_activation: of keys, before normalisation.
         key_norm: unit-norm keys, or unnormalised.
-        kernel: ours, in float32; or flash-linear-attention's on a GPU, in bfloat16 and without a gate.
     """
 
     kind: ClassVar[str] = "deltaproduct"
@@ -35,15 +34,12 @@ class DeltaProductConfig(MatrixConfig):
     gate: bool = False
     key_activation: Literal["none", "silu", "relu"] = "none"
     key_norm: Literal["l2", "none"] = "l2"
-    kernel: Literal["own", "fla"] = "own"
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         result = super().reasons(length)
         if self.beta_max not in (1, 2):
             result = [*result, f"beta_max must be 1 or 2; got {self.beta_max}"]
-        if self.kernel == "fla" and self.gate:
-            result = [*result, "kernel=fla must go without a gate, whose gradient it refuses on some GPUs"]
         return result
 
     def mixer_sizes(self) -> dict[str, int]:
@@ -95,8 +91,7 @@ class DeltaProduct(MatrixStack):
         if self.letters_in_order:
             steps = query, key, key, value, beta, log_gate
             return self.scanned(weights, prefix, window, memory, in_order, steps)
-        scan = by_fla if config.kernel == "fla" else delta_scan
-        return self.scanned(weights, prefix, window, memory, scan, (query, key, value, beta, log_gate))
+        return self.scanned(weights, prefix, window, memory, delta_scan, (query, key, value, beta, log_gate))
 
     def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """log α [R, B, T, heads]: 0 without a gate."""

@@ -5,64 +5,15 @@ a chunk S = D·S₀ + Σ γ k uᵀ, where D and γ are products of gates and the
 with A = β γ k·k below the diagonal. All chunks are solved side by side; only S₀ goes from one to the next.
 """
 
-from importlib.util import find_spec
-
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-from krohn.errors import MissingDependency
 
 CHUNK = 64
 """Steps in a chunk."""
 
 
 def delta_scan(
-    query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_gate: Tensor, memory: Tensor
-) -> tuple[Tensor, Tensor]:
-    """What each letter's query reads after its steps [N, T, dv], and the memory after the last letter.
-
-    ``query`` [N, T, dk] and ``log_gate`` [N, T] per letter; ``key`` [N, T, steps, dk], ``value`` [N, T,
-    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv]. On a GPU a kernel reads letter by
-    letter; elsewhere in chunks.
-    """
-    given = query, key, value, beta, log_gate, memory
-    if memory.is_cuda and memory.dtype == torch.float32 and find_spec("triton") is not None:
-        from krohn.lab.models.kernels.delta_loop import (
-            delta_loop,
-        )  # Triton exists only beside CUDA builds of torch
-
-        return delta_loop(*given)
-    return chunked(*given)
-
-
-def by_fla(
-    query: Tensor, key: Tensor, value: Tensor, beta: Tensor, log_gate: Tensor, memory: Tensor
-) -> tuple[Tensor, Tensor]:
-    """As ``delta_scan`` without gates, by flash-linear-attention's kernel in bfloat16, on a GPU.
-
-    Matrix products of whole chunks make it the faster one for large memories. Elsewhere ``delta_scan``.
-    """
-    if not memory.is_cuda:
-        return delta_scan(query, key, value, beta, log_gate, memory)
-    try:
-        from fla.ops.gated_delta_product import (  # type: ignore[import-not-found, unused-ignore]
-            chunk_gated_delta_product,
-        )
-    except ModuleNotFoundError as error:
-        raise MissingDependency(
-            "kernel=fla needs flash-linear-attention: pip install flash-linear-attention"
-        ) from error
-    steps = (part.flatten(1, 2) for part in (key, value, beta))
-    query, key, value, beta = (part.bfloat16()[:, :, None] for part in (query, *steps))
-    read, after = chunk_gated_delta_product(
-        *(query, key, value, None, beta, len(beta[0]) // len(query[0])),
-        **{"scale": 1.0, "initial_state": memory[:, None].float(), "output_final_state": True},
-    )
-    return read[:, :, 0].to(memory.dtype), after[:, 0].to(memory.dtype)
-
-
-def chunked(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -71,7 +22,11 @@ def chunked(
     memory: Tensor,
     chunk: int = CHUNK,
 ) -> tuple[Tensor, Tensor]:
-    """As ``delta_scan``, in plain torch on any device."""
+    """What each letter's query reads after its steps [N, T, dv], and the memory after the last letter.
+
+    ``query`` [N, T, dk] and ``log_gate`` [N, T] per letter; ``key`` [N, T, steps, dk], ``value`` [N, T,
+    steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv].
+    """
     rate = beta[..., None]
     return _chunked(query, key, rate * key, rate * value, log_gate, memory, chunk)
 
@@ -79,7 +34,7 @@ def chunked(
 def in_order(
     query: Tensor, key: Tensor, look: Tensor, value: Tensor, rate: Tensor, log_gate: Tensor, memory: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Steps S ← S + k (rate (v − wᵀS)), w being ``look``, one after the other: the formula of the GPU kernel.
+    """Steps S ← S + k (rate (v − wᵀS)), w being ``look``, one after the other.
 
     For ``delta_scan`` look is the key and rate is β; rank-one steps have a rate of 1.
     """

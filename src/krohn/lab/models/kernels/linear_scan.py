@@ -5,7 +5,6 @@ divisions: gates may be 0, negative or complex, and where they are 0, ±1 or ±i
 gradient runs the same recurrence backwards.
 """
 
-from importlib.util import find_spec
 from math import isqrt
 from typing import Any
 
@@ -32,28 +31,16 @@ def states_in_order(gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
 class _Scan(Function):
     @staticmethod
     def forward(ctx: Any, gate: Tensor, write: Tensor, first: Tensor) -> Tensor:
-        states = _loop().states_in_order(gate, write, first) if _fits(gate) else _states(gate, write, first)
+        states = _states(gate, write, first)
         ctx.save_for_backward(gate, states, first)
         return states
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gate, states, first = ctx.saved_tensors
-        flow = _loop().flow_in_reverse(gate, gradients[0]) if _fits(gate) else _flow(gate, gradients[0])
+        flow = _flow(gate, gradients[0])
         before = torch.cat([first.unsqueeze(-2), states[..., :-1, :]], -2)
         return flow * before.conj(), flow, flow[..., 0, :] * gate[..., 0, :].conj()
-
-
-def _fits(gate: Tensor) -> bool:
-    """Whether the GPU kernel supports this device and type."""
-    known = gate.dtype in (torch.float32, torch.complex64)
-    return gate.is_cuda and known and find_spec("triton") is not None
-
-
-def _loop() -> Any:
-    from krohn.lab.models.kernels import linear_loop  # Triton exists only beside CUDA builds of torch
-
-    return linear_loop
 
 
 def _flow(gate: Tensor, gradient: Tensor) -> Tensor:
