@@ -1,12 +1,11 @@
 """Proofs of recurrent networks for words of every length: runs, and the tables in the docs.
 
-    python tools/trained_proofs.py FOLDER [WAY:KIND:SPEC[:SEED[:HIDDEN]] …]   # a line of JSON each
-    python tools/trained_proofs.py FOLDER --table                             # the tables in the docs
+    python tools/trained_proofs.py FOLDER [code:KIND:SPEC[:SEED[:HIDDEN]] …]   # a line of JSON each
+    python tools/trained_proofs.py FOLDER --table                              # the table in the docs
 
-WAY is ``network`` (an ordinary network is trained until all held-out words are right, and fine-tuned from
-where it is) or ``code`` (first weights learn a code; HIDDEN is what the code needs). Runs already in
-FOLDER/runs.jsonl are not made again. Seconds are processor time on one thread; a fine-tune that takes more
-than LIMIT of them is given up, and its line says after how many steps.
+First weights learn a code; HIDDEN is what the code needs. Runs already in FOLDER/runs.jsonl are not made
+again. Seconds are processor time on one thread; training that takes more than LIMIT of them is given up, and
+its line says after how many steps.
 """
 
 import json
@@ -29,35 +28,26 @@ from krohn.proving.box_search import contexts, words_of
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 AUTOMATA = (*PAPER, "S3")
 CELLS = ("lstm", "gru")
-WIDER = 2
-"""An ordinary network has this many times the units that a code needs, and at least 32."""
 LIMIT = 330.0
 SHORT = {"length": 24, "steps": 1, "warmup": 1, "evaluation": {"every": 1, "sequences": 16}}
-LONG = {
-    "length": 40,
-    "steps": 3000,
-    "warmup": 20,
-    "evaluation": {"every": 50, "sequences": 512, "stop_at": 1.0},
-}
 
 
 def one(folder: Path, name: str) -> dict[str, Any]:
     """Trains and fine-tunes one network; returns its line."""
-    way, kind, spec, *rest = name.split(":")
+    _, kind, spec, *rest = name.split(":")
     seed = int(rest[0]) if rest else 0
     automaton = parse_spec(spec)
     reachable = contexts(words_of(automaton))
     assert reachable is not None
     units = code_of(automaton, reachable).shape[1]
-    hidden = int(rest[1]) if len(rest) > 1 else units if way == "code" else max(32, WIDER * units)
+    hidden = int(rest[1]) if len(rest) > 1 else units
     place = folder / name.replace(":", "-").replace(",", "-")
     began = time.process_time()
     size = {"model": kind, "hidden": hidden, "embedding": max(8, automaton.num_letters)}
-    settings = SHORT if way == "code" else LONG
-    result = train(spec, directory=place, device="cpu", seed=seed, lr=1e-2, batch=64, **size, **settings)
+    result = train(spec, directory=place, device="cpu", seed=seed, lr=1e-2, batch=64, **size, **SHORT)
     trained = time.process_time() - began
     print(f"trained: {result.replicates[0]['accuracy']:.4f} in {trained:.0f} s", file=sys.stderr, flush=True)
-    outcome = fine_tuned(place, way, len(reachable.state))
+    outcome = fine_tuned(place, len(reachable.state))
     outcome["seconds"] = time.process_time() - began - trained
     sizes = {file.name: file.stat().st_size for file in (place / FOLDER).glob("*.safetensors")}
     about = {"name": name, "kind": kind, "spec": spec, "hidden": hidden, "seed": seed}
@@ -70,7 +60,7 @@ class TimeUp(Exception):
     """The fine-tune exceeded its time limit."""
 
 
-def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
+def fine_tuned(place: Path, boxes: int) -> dict[str, Any]:
     """The outcome of one fine-tune; ``violation`` is the final distance of images from their boxes."""
     began, seen = time.process_time(), {"steps": 0, "violation": 0.0}
 
@@ -81,27 +71,25 @@ def fine_tuned(place: Path, way: str, boxes: int) -> dict[str, Any]:
             raise TimeUp
 
     try:
-        outcome = make_provable(place, ways=(way,), tell=tell).to_json()
+        outcome = make_provable(place, tell=tell).to_json()
         del outcome["folder"]
         return {**outcome, "violation": seen["violation"]}
     except TimeUp:
         given_up = f"given up after {LIMIT:.0f} s and {seen['steps']} steps"
-        return {"proved": False, "way": way, "boxes": boxes, "failure": given_up, **seen}
+        return {"proved": False, "boxes": boxes, "failure": given_up, **seen}
 
 
-def table(rows: list[dict[str, Any]], way: str) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """A line for each automaton and cell, over all seeds."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["name"].startswith(f"{way}:"):
+        if row["name"].startswith("code:"):
             groups.setdefault((row["spec"], row["kind"]), []).append(row)
     order = sorted(groups, key=lambda key: (AUTOMATA.index(key[0]), key[1] != "lstm"))
     header = (
         "| automaton | cell | width | boxes | proved | steps | seconds | margin | widest | weights, boxes |"
     )
     lines = [header, "| --- " * 10 + "|"]
-    if way == "network":
-        lines = [f"{header} others: boxes leave by | letters right |", "| --- " * 12 + "|"]
     for spec, kind in order:
         group = groups[spec, kind]
         good = [row for row in group if row["proved"]]
@@ -110,10 +98,6 @@ def table(rows: list[dict[str, Any]], way: str) -> str:
         cells += [_span(good, "steps"), _span(good or group, "seconds", 1)]
         cells += [_span(good, "margin", 1), _span(good, "widest", 2)]
         cells += [f"{sizes}, {good[0]['boxes_bytes'] / 1000:.0f} kB" if good else f"{sizes} kB"]
-        if way == "network":
-            bad = [row for row in group if not row["proved"]]
-            cells += [_span([row for row in bad if "violation" in row], "violation", 2)]
-            cells += [_span([row for row in bad if row["accuracy"] is not None], "accuracy", 3)]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
@@ -132,9 +116,8 @@ def main() -> None:
     rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     if names == ["--table"]:
         text = PAGE.read_text()
-        for way in ("code", "network"):
-            begin, end = f"<!-- proofs-{way}: begin -->", f"<!-- proofs-{way}: end -->"
-            text = re.sub(f"{begin}.*{end}", f"{begin}\n{table(rows, way)}\n{end}", text, flags=re.S)
+        begin, end = "<!-- proofs-code: begin -->", "<!-- proofs-code: end -->"
+        text = re.sub(f"{begin}.*{end}", f"{begin}\n{table(rows)}\n{end}", text, flags=re.S)
         PAGE.write_text(text)
         return
     torch.set_num_threads(1)

@@ -98,7 +98,7 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
 @click.option(
     "--provable",
     is_flag=True,
-    help="lstm, gru: then fine-tune until a proof for words of every length succeeds; writes OUT/provable.",
+    help="lstm, gru: then train until a proof for words of every length succeeds; writes OUT/provable.",
 )
 @json_option
 def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""``krohn train --provable``: a fine-tune that ends with a proof, and what it refuses."""
+"""``krohn train --provable``: training that ends with a proof, and what it refuses."""
 
 import json
 from pathlib import Path
@@ -37,6 +37,10 @@ def test_a_run_becomes_provable(kind: str, tmp_path: Path, capsys: pytest.Captur
         (["--model", "lstm"], "--provable needs a directory"),
         (["--out", "OUT"], "--provable needs --model lstm or gru; got gpt"),
         (["--model", "lstm", "--bos", "--out", "OUT"], "leave out --scratchpad and --bos"),
+        (
+            ["--model", "gru", "--hidden", "4", "--out", "OUT"],
+            "needs --hidden 5 or more",
+        ),
     ],
 )
 def test_what_cannot_be_proved_is_refused_before_training(
@@ -80,6 +84,5 @@ def test_first_weights_learn_the_code_of_a_group(kind: str, tmp_path: Path) -> N
     size = {"hidden": 26, "embedding": 5, "length": 8, "batch": 8, "steps": 1, "warmup": 1}
     train("S3", model=kind, directory=tmp_path, device="cpu", **size)
     result = make_provable(tmp_path)
-    assert result.way == "code"
     assert result.tuned.verdict.certified
     assert result.accuracy == 1.0

@@ -1,4 +1,4 @@
-"""Parts of a fine-tune: initial boxes, the loss, output files, refusals."""
+"""Parts of training for a proof: the loss, output files, refusals."""
 
 import json
 from dataclasses import replace
@@ -9,18 +9,15 @@ import pytest
 import torch
 
 from krohn.check.certificate import read_certificate
-from krohn.check.recurrent.boxes import Boxes, boxes_from, check
+from krohn.check.recurrent.boxes import Boxes, boxes_from
 from krohn.check.verdict import Verdict
 from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run
-from krohn.lab.provable.box_loss import FineTuned, Goal, cell_of
-from krohn.lab.provable.code_training import GATES, CodeLoss, code_of
-from krohn.lab.provable.exact import habitual, uniform
-from krohn.lab.provable.provable_run import RADIUS_H, RADIUS_MEMORY, TuningLoss, centres, proof_of, radius_of
+from krohn.lab.provable.code_training import GATES, CodeLoss, FineTuned, Goal, code_of
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import contexts, words_of
-from lab.interpret.small_cells import KINDS, random_tensors, step
+from lab.interpret.small_cells import KINDS, random_tensors
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"
 
@@ -38,66 +35,6 @@ def stored() -> tuple[TrainedNetwork, Goal, Boxes]:
 
 def weights_of(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
     return provable_run._used(trained)
-
-
-def test_boxes_begin_where_the_network_is_on_average(stored: tuple[TrainedNetwork, Goal, Boxes]) -> None:
-    trained, goal, _ = stored
-    result = centres(goal, weights_of(trained), seed=0)
-    tensors = {name: value.numpy() for name, value in weights_of(trained).items()}
-    words = np.concatenate([make(trained.automaton, 64)[:128] for make in (uniform, habitual)])
-    sums, counts = np.zeros_like(result), np.zeros(len(result))
-    for word in words[::16].tolist():
-        state, box = np.zeros((1, result.shape[1])), 0
-        for letter in word:
-            state, box = step("lstm", tensors, letter, state), int(goal.contexts.follower[box, letter])
-            sums[box] += state[0]
-            counts[box] += 1
-    seen = counts > 30
-    assert seen.sum() >= 4
-    assert np.abs(result[seen] - sums[seen] / counts[seen, None]).max() < 0.25  # of a part of the words
-    assert np.abs(result[seen]).max() > 0.5
-
-
-def test_the_loss_of_a_proof_is_small_and_that_of_no_proof_is_not(
-    stored: tuple[TrainedNetwork, Goal, Boxes],
-) -> None:
-    trained, goal, boxes = stored
-    weights, loss = weights_of(trained), TuningLoss(goal)
-    centre = torch.tensor((boxes.low + boxes.high) / 2, dtype=torch.float32)
-    radius = torch.tensor((boxes.high - boxes.low) / 2, dtype=torch.float32).clamp(min=1e-3)
-    _, inside = loss(weights, centre, radius * 1.1 + 1e-3)
-    _, outside = loss(weights, centre + 0.3, radius)
-    assert inside < 0.1 * outside
-    other = {**weights, "head.bias": weights["head.bias"].flip(0) + torch.tensor([90.0, 0, 0, 0])}
-    assert loss(other, centre, radius)[0] > loss(weights, centre, radius)[0] + 0.01
-
-
-def test_a_guess_near_a_proof_is_made_one(stored: tuple[TrainedNetwork, Goal, Boxes]) -> None:
-    trained, goal, boxes = stored
-    weights = weights_of(trained)
-    centre = torch.tensor((boxes.low + boxes.high) / 2)
-    radius = torch.tensor((boxes.high - boxes.low) / 2)
-    report, verdict = proof_of(goal, weights, centre, radius, from_nothing=False)
-    assert verdict.certified
-    assert check(cell_of(goal, weights), report, goal.words).certified
-    assert not report.low[0].any()  # the empty word is a point
-    far = proof_of(goal, weights, centre + 5, radius, from_nothing=False)[1]
-    assert not far.certified
-    assert proof_of(goal, weights, centre + 5, radius, from_nothing=True)[1].certified
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_radii_stay_within_their_limits_whatever_is_learned(kind: str) -> None:
-    size = 6 if kind == "lstm" else 3
-    for shape in (torch.full((2, size), 50.0), torch.full((2, size), -50.0), torch.zeros(2, size)):
-        result = radius_of(kind, shape, 3)
-        assert result.shape == shape.shape
-        memory = result[:, -3:] / RADIUS_MEMORY[kind]
-        assert float(memory.min()) >= np.exp(-0.71)
-        assert float(memory.max()) <= np.exp(0.71)
-        if kind == "lstm":
-            shown = result[:, :3] / RADIUS_H
-            assert np.exp(-0.91) <= float(shown.min()) <= float(shown.max()) <= np.exp(2.41)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,18 +77,18 @@ def test_weights_lose_their_padding_and_get_it_back(
     tuned = FineTuned(used, 7, boxes, verdict)
     from krohn.lab.training.directory import read_config
 
-    outcome = provable_run._write(tmp_path / "out", trained, read_config(KEPT), tuned, "network", 1.5)
+    outcome = provable_run._write(tmp_path / "out", trained, read_config(KEPT), tuned, 1.5)
     again = read_run(tmp_path / "out")
     for name, value in tensors_of(trained).items():
         if name != "head.bias":
             assert np.array_equal(tensors_of(again)[name], value)
-    assert (outcome.accuracy, outcome.way) == (1.0, "network")
+    assert outcome.accuracy == 1.0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["provable"]["steps"] == 7
     assert "folder" not in result["provable"]
     assert (tmp_path / "out" / NAME).is_file()
     failed = replace(tuned, verdict=Verdict(False, 0.0, "no", at=(1, 0)))
-    provable_run._write(tmp_path / "out", trained, read_config(KEPT), failed, "network", 1.5)
+    provable_run._write(tmp_path / "out", trained, read_config(KEPT), failed, 1.5)
     assert not (tmp_path / "out" / NAME).exists()  # an old proof does not stay beside other weights
     report = json.loads((tmp_path / "out" / "result.json").read_text())
     assert (report["provable"]["proved"], report["replicates"][0]["status"]) == (False, "not proved")
@@ -159,8 +96,6 @@ def test_weights_lose_their_padding_and_get_it_back(
 
 
 def test_what_cannot_become_provable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unsupported, match="--hidden"):
-        provable_run.make_provable(KEPT, ways=())
     monkeypatch.setattr("krohn.proving.box_search.MAX_BOXES", 2)
     with pytest.raises(Unsupported, match="this automaton has more"):
         provable_run.make_provable(KEPT)

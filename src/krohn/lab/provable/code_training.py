@@ -10,7 +10,7 @@ worst point of the box; for given boxes it is convex in the weights. Where gates
 forgets all but the code, errors shrink, and boxes close.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +22,43 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
-from krohn.lab.provable.box_loss import FineTuned, Goal, Tensors, Weights, cell_of
+from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, gated
+from krohn.check.verdict import Verdict
 from krohn.proving.box_search import Contexts, search
 
 MAX_PAIRS = 800
 """Pairs of states from which congruences are made."""
 
 Code = npt.NDArray[np.bool_]
+Weights = dict[str, Tensor]
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What to prove: the kind of cell, the words, the boxes to search."""
+
+    kind: str
+    automaton: Semiautomaton
+    words: Words
+    contexts: Contexts
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuned:
+    """The weights after training; ``verdict`` says whether the boxes prove them right."""
+
+    weights: Weights
+    steps: int
+    boxes: Boxes
+    verdict: Verdict
+
+
+def cell_of(goal: Goal, weights: Weights) -> BoxCell:
+    """The weights as the checker reads them."""
+    states, letters = goal.words.table.shape
+    arrays = {name: value.detach().numpy() for name, value in weights.items()}
+    return BoxCell(gated(goal.kind, arrays, letters, states), "float32")
 
 
 def code_of(automaton: Semiautomaton, contexts: Contexts) -> Code:

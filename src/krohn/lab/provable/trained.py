@@ -42,8 +42,6 @@ from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import SecondOpinion, Verification
 
 NAME = "certificate.json"
-EARLIER_NAME = "boxes.safetensors"
-"""The file of boxes that earlier versions wrote: removed, since a search finds the boxes again."""
 LETTERS = (1, 2)
 """Boxes for each state and last letter are tried first, then for the last two letters."""
 
