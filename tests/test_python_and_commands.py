@@ -34,8 +34,6 @@ ELSEWHERE: dict[str, str] = {
     "zoo.spec": "krohn:zoo",
     "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",
-    "analyze.eggbox": "krohn:Analysis.eggbox",
-    "analyze.svg": "krohn:Analysis.eggbox",
     "decompose.svg": "krohn:Decomposition.svg",
     "decompose.skeleton_svg": "krohn:Decomposition.skeleton_svg",
     "decompose.dot": "krohn:Decomposition.dot",
