@@ -77,7 +77,7 @@ TEXTS = [
     "numpy",
     "cpu",
 ]
-OUTPUTS = {"out", "svg", "skeleton_svg", "dot", "store_path", "figures", "checkpoints"}
+OUTPUTS = {"out", "svg", "store_path", "figures", "checkpoints"}
 
 
 @dataclass

@@ -100,10 +100,6 @@ NEEDED_BY_TESTS = {
             "test_python_as_typed.py::test_results_are_instances_of_exported_types",
         ),
     ),
-    "krohn.to_dfa and krohn.from_dfa": (
-        "automata-lib",
-        ("[from_dfa]", "[to_dfa]", "test_numbers_and_names.py::test_invalid_accepting_states"),
-    ),
     "krohn explore as a server": ("uvicorn", ("krohn.explorer.server:serve", "place_in_python[explore]")),
     "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
 }

@@ -64,7 +64,7 @@ def test_a_missing_package_skips_the_tests_that_call_it_alone(monkeypatch: pytes
     test = "test_what_python_has_instead_is_there[krohn.explorer.server:serve]"
     name = f"tests/test_python_and_commands.py::{test}"
     assert "uvicorn" in (conftest.left_out(name) or "")
-    assert conftest.left_out("tests/test_public_examples.py::test_the_docstring[to_dfa]") is None
+    assert conftest.left_out("tests/test_public_examples.py::test_the_docstring[sample]") is None
     sources = {path: path.read_text() for path in TESTS.rglob("test_*.py")}
     for _, parts in conftest.NEEDED_BY_TESTS.values():
         for part in parts:
@@ -83,7 +83,7 @@ def test_looking_for_packages_imports_none() -> None:
     """An empty folder `sphinx` among the modules, once imported, breaks scipy, and with it transformers."""
     before = set(sys.modules)
     conftest.missing()
-    conftest.left_out("[to_dfa]")
+    conftest.left_out("[extract net")
     assert {name.partition(".")[0] for name in set(sys.modules) - before}.isdisjoint(
         {"sphinx", "automata", "transformer_lens", "ray", "nbclient"}
     )

@@ -35,8 +35,6 @@ ELSEWHERE: dict[str, str] = {
     "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",
     "decompose.svg": "krohn:Decomposition.svg",
-    "decompose.skeleton_svg": "krohn:Decomposition.skeleton_svg",
-    "decompose.dot": "krohn:Decomposition.dot",
     "verify.as_argument": "krohn:Verification.argument",
     "verify.out": "krohn:Verification.save",
     "explain.out": "krohn:CompiledNetwork.view",

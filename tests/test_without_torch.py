@@ -71,8 +71,7 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_named() -> None:
     extras = STATED["optional-dependencies"]
     assert "torch" in " ".join(extras["train"])
     for package, extra in EXTRAS.items():
-        name = {"automata": "automata-lib"}.get(package, package)
-        assert any(each.lower().startswith(name) for each in extras[extra]), (package, extra)
+        assert any(each.lower().startswith(package) for each in extras[extra]), (package, extra)
 
 
 BARE_COMMANDS = [

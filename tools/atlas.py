@@ -56,12 +56,6 @@ def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any
     assert network.run(words).tolist() == naive, automaton.table.tolist()
     certified = krohn.verify(network, second_opinion=False).certified
     assert certified, automaton.table.tolist()
-    strict = strict_certified = None
-    if not depth.optimal and depth.lower == 1:
-        other = krohn.compile(automaton, length, effort=effort, mask="strict")
-        assert other.run(words).tolist() == naive, automaton.table.tolist()
-        strict = other.transformer.depth
-        strict_certified = krohn.verify(other, second_opinion=False).certified
     return {
         "table": automaton.table.tolist(),
         "classes": list(varieties(automaton)),
@@ -73,8 +67,6 @@ def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any
         "optimal": depth.optimal,
         "witness": depth.to_json(automaton.letter_names)["witness"],
         "certified": certified,
-        "strict": strict,
-        "strict_certified": strict_certified,
     }
 
 
@@ -105,17 +97,9 @@ def counted(entries: list[dict[str, Any]]) -> str:
         f"{quasi} are in AC⁰ (quasi-aperiodic), {quasi - plain} of them not aperiodic: their groups count "
         f"the length alone. The other {len(entries) - quasi} are in ACC⁰ and not in AC⁰."
     )
-    unsure = [item["strict"] for item in entries if item["strict"] is not None]
+    unsure = sum(not item["optimal"] and item["lower"] == 1 for item in entries)
     if unsure:
-        lines.append(
-            f"Of the {len(unsure)} for which one layer is neither built nor excluded for long words, "
-            f"{unsure.count(1)} take one layer under a strict mask (`--mask strict`)."
-        )
-        built = [_rows(item) for item in entries if item["strict_certified"] is False]
-        listed = (
-            f"built, not certified: {', '.join(f'`{rows}`' for rows in built)}" if built else "all certified"
-        )
-        lines.append(f"The networks with a strict mask: {listed}.")
+        lines.append(f"For {unsure} of them one layer is neither built nor excluded for long words.")
     return "\n".join(lines)
 
 

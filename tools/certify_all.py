@@ -75,10 +75,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     *(("T3", {"method": "paper", "positions": p}) for p in ("circle", "binary")),
     *((s, {"method": "paper", "activation": "sin"}) for s in ("C6", "D6", "S4", "abab")),
     *(
-        (spec, {"mask": mask, "activation": activation, "objective": objective})
+        (spec, {"objective": objective})
         for spec in ("C6", "S4", "abab", "Grid9", "Dyck4,2")
-        for mask in ("causal", "strict")
-        for activation in ("relu", "sin")
         for objective in ("depth", "parameters", "width")
     ),
 )

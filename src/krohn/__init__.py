@@ -9,7 +9,6 @@ Automata
     automaton         your own automaton, from a dictionary, a table, a name or a file
     zoo               the automaton of that name: ``zoo("S4")``; ``zoo()`` lists the names
     from_regex        the minimal automaton of a regular expression
-    from_dfa, to_dfa  from and to the DFA objects of automata-lib
     parse_spec        the automaton that a string stands for, as on the command line
     load_automaton    the automaton in a file: JSON, or JFLAP's .jff
     dump_automaton    writes an automaton to a file: JSON, or JFLAP's .jff
@@ -72,8 +71,6 @@ _PUBLIC = {
     "Semiautomaton": "krohn.automata.semiautomaton:Semiautomaton",
     "zoo": "krohn.automata.zoo:zoo",
     "from_regex": "krohn.automata.regular:from_regex",
-    "from_dfa": "krohn.automata.dfa:from_dfa",
-    "to_dfa": "krohn.automata.dfa:to_dfa",
     "parse_spec": "krohn.automata.zoo:parse_spec",
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",

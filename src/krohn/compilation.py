@@ -77,7 +77,7 @@ def compile(
             or ``gru``.
         unproved: take a Transformer of least depth without asking the checker.
         out: a directory to write it to, refused before the work if it holds something else.
-        options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid), ``mask``,
+        options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid),
             ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
             ``effort``, ``time_limit``, ``max_sets``, ``max_rows``; see ``krohn compile --help``.
     """

@@ -17,7 +17,6 @@ PURPOSES = {
     "train": "krohn train, understand, card, reproduce, export of a training run, networks on a GPU",
     "parquet": "krohn sample --out words.parquet",
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
-    "dfa": "krohn.from_dfa and krohn.to_dfa for automata-lib",
     "hf": "krohn export --to onnx; loading exports in transformers (writing them needs neither)",
     "lens": "networks opened in TransformerLens, as notebooks/ground_truth.ipynb does",
     "explore": "krohn explore as a server",

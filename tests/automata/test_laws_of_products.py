@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata.products import cascade_product, direct_product
+from krohn.automata.products import direct_product
 from krohn.automata.quotients import coarsest_congruence, minimize, quotient
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec, zoo
@@ -100,17 +100,6 @@ def test_a_product_may_be_bracketed_at_will_and_a_single_state_changes_nothing(s
         assert (bracketed.start, bracketed.state_names) == (flat.start, flat.state_names)
     for unit in (direct_product(zoo("C1"), a), direct_product(a, zoo("Counter1"))):
         assert (unit.table.tolist(), unit.start) == (a.table.tolist(), a.start)
-
-
-@every("name", SMALL)
-def test_a_cascade_that_hears_the_letter_alone_is_the_diagonal_of_the_direct_product(name: str) -> None:
-    part, other = zoo(name), zoo("Parity")
-    parity_of = [letter % 2 for letter in range(part.num_letters)]
-    cascade = cascade_product([part, other], [np.array([parity_of] * part.num_states)])
-    both = direct_product(part, other)
-    diagonal = [letter * other.num_letters + parity_of[letter] for letter in range(part.num_letters)]
-    assert cascade.table.tolist() == both.table[:, diagonal].tolist()
-    assert cascade.letter_names == part.letter_names
 
 
 @pytest.mark.parametrize("name", ["C4", "D6", "abab", "Dyck2,1", "Grid4", "T3", "table:12.20.33.03"])

@@ -1,6 +1,5 @@
 """Validation of numbers, names and words, and round trips."""
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -95,73 +94,6 @@ def test_a_name_that_could_not_be_read_back_is_not_written(field: str, name: str
     with pytest.raises(InvalidAutomaton, match="printable string without spaces"):
         dump_automaton(automaton, tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
-
-
-def machine(states: list[Any], letters: list[Any], moves: dict[Any, dict[Any, Any]], final: set[Any]) -> Any:
-    """A DFA of the library; its initial state is the first."""
-    library = pytest.importorskip("automata.fa.dfa")
-    return library.DFA(
-        states=set(states),
-        input_symbols=set(letters),
-        transitions=moves,
-        initial_state=states[0],
-        final_states=final,
-        allow_partial=True,
-    )
-
-
-def ring(states: list[Any]) -> Any:
-    """One letter leads around; the first state accepts."""
-    moves = {state: {"a": follower} for state, follower in zip(states, states[1:] + states[:1], strict=True)}
-    return machine(states, ["a"], moves, {states[0]})
-
-
-@pytest.mark.parametrize(
-    ("states", "names"),
-    [
-        (["p", "q"], ("p", "q")),
-        ([(0, 1), (1, 1)], ("(0,1)", "(1,1)")),
-        (["one two", "three"], ("onetwo", "three")),
-        (["", "x"], ("0", "1")),
-        (["a b", "ab"], ("0", "1")),
-        ([1, "1"], ("0", "1")),
-        (["\x1b", "x"], ("0", "1")),
-    ],
-)
-def test_states_of_a_dfa_get_names_that_a_network_can_be_saved_with(
-    states: list[Any], names: tuple[str, ...], tmp_path: Path
-) -> None:
-    automaton = krohn.from_dfa(ring(states))
-    assert automaton.state_names == names
-    assert (automaton.run("aaa"), automaton.observe) == ([1, 0, 1], (1, 0))
-    dump_automaton(automaton, tmp_path / "ring.json")
-    assert load_automaton(tmp_path / "ring.json") == automaton
-
-
-@pytest.mark.parametrize("letters", [["a", 1], [1, 2], ["a", "b c"], ["a", "\n"]])
-def test_letters_of_a_dfa_that_cannot_be_written_are_refused(letters: list[Any]) -> None:
-    moves = {0: dict.fromkeys(letters, 0)}
-    with pytest.raises(InvalidInput, match="letters of a DFA must be printable strings without spaces"):
-        krohn.from_dfa(machine([0], letters, moves, {0}))
-
-
-@pytest.mark.parametrize("name", ["C3", "Dyck2,1", "abab"])
-def test_a_dfa_from_a_name_accepts_in_the_given_states(name: str) -> None:
-    pytest.importorskip("automata.fa.dfa")
-    automaton = krohn.zoo(name)
-    for accept in ([0], [1, 2], []):
-        dfa = krohn.to_dfa(name, accept=accept)
-        for length in range(5):
-            for word in itertools.product(range(automaton.num_letters), repeat=length):
-                last = automaton.run(word)[-1] if word else automaton.start
-                answer = dfa.accepts_input([automaton.letter_names[letter] for letter in word])
-                assert answer == (last in accept)
-
-
-@pytest.mark.parametrize("accept", [[3], [-1], [0.5], ["0"], [None]])
-def test_invalid_accepting_states_are_refused(accept: list[Any]) -> None:
-    with pytest.raises(InvalidInput, match=r"accepting states must lie in \[0, 3\)"):
-        krohn.to_dfa("C3", accept=accept)
 
 
 def test_stacks_are_named_by_their_brackets_while_names_are_short() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_machines import closure
 
-from krohn.automata.products import cascade_product, direct_product
+from krohn.automata.products import direct_product
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.errors import KrohnError
@@ -48,47 +48,6 @@ def test_names_that_would_coincide_become_numbers() -> None:
     left = Semiautomaton(np.array([[0], [1]]), state_names=("a", "a,b"))
     right = Semiautomaton(np.array([[0], [1]]), state_names=("b,c", "c"))
     assert direct_product(left, right).state_names == ("0", "1", "2", "3")
-
-
-@given(automata(), automata(), automata(), st.data())
-def test_a_cascade_hears_the_components_above(
-    first: Semiautomaton, second: Semiautomaton, third: Semiautomaton, data: st.DataObject
-) -> None:
-    parts = [first, second, third]
-    heard = []
-    for level in (1, 2):
-        shape = (*(part.num_states for part in parts[:level]), first.num_letters)
-        letters = st.integers(0, parts[level].num_letters - 1)
-        size = int(np.prod(shape))
-        heard.append(np.array(data.draw(st.lists(letters, min_size=size, max_size=size))).reshape(shape))
-    product, states = cascade_product(parts, heard), numbered(parts)
-    assert states[product.start] == tuple(part.start for part in parts)
-    for (q, (x, y, z)), a in itertools.product(enumerate(states), range(first.num_letters)):
-        moved = (first.step(x, a), second.step(y, heard[0][x, a]), third.step(z, heard[1][x, y, a]))
-        assert states[product.step(q, a)] == moved
-
-
-def test_c4_is_a_cascade_of_two_bits() -> None:
-    # Counting modulo four: the high bit hears a carry exactly when the low bit is 1 and a 1 comes in.
-    bits = cascade_product([zoo("Parity"), zoo("Parity")], [np.array([[0, 0], [0, 1]])])
-    for word in itertools.product((0, 1), repeat=6):
-        counted = [low + 2 * high for low, high in (divmod(state, 2) for state in bits.run(word))]
-        assert counted == zoo("C4:01").run(word)
-
-
-@pytest.mark.parametrize(
-    ("heard", "complaint"),
-    [
-        ([], "n − 1 dependency functions"),
-        ([np.zeros((2, 3), int)], r"shape \(2, 2\)"),
-        ([np.zeros((2, 2))], "integer array"),
-        ([np.full((2, 2), 2)], "letters 0–1"),
-        ([np.full((2, 2), -1)], "letters 0–1"),
-    ],
-)
-def test_a_malformed_cascade_is_refused(heard: list[np.ndarray], complaint: str) -> None:
-    with pytest.raises(KrohnError, match=complaint):
-        cascade_product([zoo("Parity"), zoo("Parity")], heard)
 
 
 def test_products_beyond_the_limits_are_refused() -> None:

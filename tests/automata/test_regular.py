@@ -1,4 +1,4 @@
-"""Regular expressions against Python's own engine and automata-lib, DFA objects against automata-lib."""
+"""Regular expressions against Python's own engine and automata-lib."""
 
 import contextlib
 import itertools
@@ -15,7 +15,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from every import every
-from krohn.automata.dfa import from_dfa, to_dfa
 from krohn.automata.quotients import minimize, reachable_states
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
@@ -77,7 +76,12 @@ def numbered(automaton: Semiautomaton) -> tuple[list[list[int]], list[int]]:
 
 
 def by_the_library(pattern: str, alphabet: str) -> Semiautomaton:
-    return minimize(from_dfa(DFA.from_nfa(NFA.from_regex(pattern, input_symbols=set(alphabet)))))
+    dfa = DFA.from_nfa(NFA.from_regex(pattern, input_symbols=set(alphabet))).to_complete()
+    letters, states = sorted(dfa.input_symbols), list(dfa.states)
+    table = [[states.index(dfa.transitions[state][letter]) for letter in letters] for state in states]
+    accepts = tuple(int(state in dfa.final_states) for state in states)
+    first = states.index(dfa.initial_state)
+    return minimize(Semiautomaton(np.array(table), first, letter_names=tuple(letters), observe=accepts))
 
 
 @given(wild_patterns())
@@ -134,7 +138,6 @@ def test_the_automaton_of_a_pattern_is_minimal_and_starts_at_0(pattern: str) -> 
     automaton = from_regex(pattern, alphabet="ab")
     assert automaton.start == 0
     assert minimize(automaton) == automaton
-    assert len(to_dfa(automaton).minify().states) == automaton.num_states
 
 
 def test_the_pattern_of_abab_is_the_automaton_of_the_zoo() -> None:
@@ -201,73 +204,3 @@ def test_repetitions_side_by_side_add_and_do_not_multiply() -> None:
 def test_no_pattern_raises_anything_but_our_error(pattern: str) -> None:
     with contextlib.suppress(KrohnError):
         assert set(from_regex(pattern).observe or ()) <= {0, 1}
-
-
-def test_a_partial_dfa_gets_a_sink() -> None:
-    partial = DFA(
-        states={"p", "q"},
-        input_symbols={"a", "b"},
-        transitions={"p": {"a": "q"}, "q": {"b": "p"}},
-        initial_state="p",
-        final_states={"p"},
-        allow_partial=True,
-    )
-    automaton = from_dfa(partial)
-    assert automaton.state_names == ("p", "q", "sink")
-    assert automaton.table.tolist() == [[1, 2], [2, 0], [2, 2]]
-    assert automaton.observe == (1, 0, 0)
-    for word in itertools.product((0, 1), repeat=5):
-        accepted = automaton.observe[automaton.run(word)[-1]]
-        assert bool(accepted) == partial.accepts_input("".join("ab"[letter] for letter in word))
-
-
-def test_unreachable_states_of_a_dfa_are_kept_after_the_others() -> None:
-    whole = DFA(
-        states={0, 1, 2},
-        input_symbols={"a"},
-        transitions={0: {"a": 2}, 1: {"a": 0}, 2: {"a": 2}},
-        initial_state=0,
-        final_states={2},
-    )
-    assert from_dfa(whole).state_names == ("0", "2", "1")
-
-
-@pytest.mark.parametrize("name", ["abab@accept", "C4@zero", "Grid9@boundary"])
-def test_a_dfa_and_back_is_the_same_machine(name: str) -> None:
-    automaton = zoo(name)
-    back = from_dfa(to_dfa(automaton))
-    order = [automaton.state_names.index(state) for state in back.state_names]
-    assert sorted(order) == list(range(automaton.num_states))
-    place = np.argsort(order)
-    columns = [automaton.letter_names.index(letter) for letter in back.letter_names]
-    assert np.array_equal(back.table, place[automaton.table[order][:, columns]])
-    assert automaton.observe is not None
-    assert back.observe == tuple(automaton.observe[state] for state in order)
-
-
-def test_a_dfa_needs_accepting_states() -> None:
-    assert to_dfa(zoo("Parity"), accept=[1]).accepts_input("1")
-    assert not to_dfa(zoo("Parity"), accept=[1]).accepts_input("11")
-    with pytest.raises(InvalidInput, match="must know its accepting states"):
-        to_dfa(zoo("Parity"))
-    with pytest.raises(InvalidInput, match="must know its accepting states"):
-        to_dfa(Semiautomaton(np.array([[0], [0], [0]]), observe=(0, 1, 2)))
-    with pytest.raises(InvalidInput, match="got 5"):
-        to_dfa(zoo("Parity"), accept=[5])
-
-
-def test_an_nfa_and_other_objects_are_refused_in_one_line() -> None:
-    many = NFA(
-        states={"p", "q"},
-        input_symbols={"a"},
-        transitions={"p": {"a": {"p", "q"}}},
-        initial_state="p",
-        final_states={"q"},
-    )
-    with pytest.raises(
-        InvalidInput, match=r"this NFA does not; convert it first \(an NFA with DFA.from_nfa\)"
-    ):
-        from_dfa(many)
-    with pytest.raises(InvalidInput, match="from_dfa takes a DFA of automata-lib; got int"):
-        from_dfa(3)  # type: ignore[arg-type]
-    assert from_dfa(DFA.from_nfa(many, retain_names=True)).num_states > 1

@@ -12,8 +12,7 @@ import krohn
 from every import every
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.base.svg import text_width
-from krohn.cascade.cascade_data import cascade_picture, skeleton_picture
-from krohn.cascade.skeleton import skeleton
+from krohn.cascade.cascade_data import cascade_picture
 from krohn.cli.app import app, run
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,24 +54,10 @@ def test_fewer_levels_than_plain_and_the_saving_explained() -> None:
     assert "clamped counter" in text
 
 
-def test_pictures_and_graphs_are_written(tmp_path: Path) -> None:
-    svg, skeleton_svg, dot = tmp_path / "c.svg", tmp_path / "s.svg", tmp_path / "c.dot"
-    invoke("T3", "--plain", "--svg", str(svg), "--skeleton-svg", str(skeleton_svg), "--dot", str(dot))
+def test_the_picture_is_written(tmp_path: Path) -> None:
+    svg = tmp_path / "c.svg"
+    invoke("T3", "--plain", "--svg", str(svg))
     assert "C2" in "".join(ElementTree.parse(svg).getroot().itertext())
-    texts = "".join(ElementTree.parse(skeleton_svg).getroot().itertext())
-    assert "Skeleton of T3: 7 sets" in texts
-    assert "|G| = 6" in texts
-    graph = dot.read_text()
-    assert graph.startswith("digraph skeleton {")
-    assert "c0 -> c1;" in graph
-
-
-def test_the_tree_of_a_plan_can_be_drawn_as_a_graph(tmp_path: Path) -> None:
-    dot = tmp_path / "plan.dot"
-    invoke("Grid3x4", "--dot", str(dot))
-    text = dot.read_text()
-    assert text.startswith("digraph plan {")
-    assert "n0 -> n2;" in text
 
 
 def test_too_many_sets_end_with_one_line(capfd: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +85,7 @@ def test_notebooks_show_the_picture() -> None:
 
 def test_names_with_markup_do_not_break_pictures() -> None:
     automaton = krohn.Semiautomaton.from_letters([(0, 0), (1, 1)], state_names=("<a>", '"&"'))
-    ElementTree.fromstring(skeleton_picture(skeleton(automaton)))
+    ElementTree.fromstring(cascade_picture(krohn.decompose(automaton).plan))
 
 
 @pytest.mark.parametrize("spec", ["C2", "C1", "Memory5", "PermReset4", "Rubik", "Grid9:noop", "C2xFlipFlop"])
@@ -129,8 +114,7 @@ def test_a_group_is_drawn_with_its_simple_factors_from_the_top(tmp_path: Path) -
 @pytest.mark.parametrize("spec", ["S4", "Dyck4,2", "T4", "regex:(a|b)*abb(ab)*"])
 def test_no_text_leaves_its_box(spec: str) -> None:
     automaton = parse_spec(spec)
-    pictures = [cascade_picture(krohn.decompose(automaton).plan), skeleton_picture(skeleton(automaton))]
-    for picture in map(ElementTree.fromstring, pictures):
+    for picture in [ElementTree.fromstring(cascade_picture(krohn.decompose(automaton).plan))]:
         boxes = [
             tuple(float(box.attrib[key]) for key in ("x", "y", "width", "height"))
             for box in picture.findall(f"{SVG}rect")

@@ -27,7 +27,6 @@ from krohn.cascade.plan import (
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import (
-    ASYNCHRONOUS,
     CLAMPED,
     ERROR_BIT,
     MERGE,
@@ -214,7 +213,6 @@ def test_a_pass_that_is_switched_off_leaves_no_trace(missing: str) -> None:
             assert KINDS.get(type(node)) != missing
             if isinstance(node, HolonomyPlan):
                 assert missing != MERGE or "merged" not in node.title
-                assert missing != ASYNCHRONOUS or not node.is_asynchronous
         assert follow_plan(plan) == follow(automaton, automaton.start)
 
 

@@ -10,7 +10,6 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget
-from krohn.cascade.covering import check_covering
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
@@ -117,12 +116,11 @@ def test_plain_equals_sgpdec_in_levels_tiles_and_groups(name: str) -> None:
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_cascades_are_shortened_as_far_as_is_known(name: str) -> None:
     letters, plain_levels, layers = DEEP[name]
-    result = decompose(Semiautomaton.from_letters(letters), mask="strict")
+    result = decompose(Semiautomaton.from_letters(letters))
     assert result.cascade is not None
     assert result.cascade.num_levels == plain_levels
     assert result.levels <= 4
-    assert result.layers is not None
-    assert result.layers <= layers
+    assert result.plan.layers <= layers
     assert_simulates(result.plan)
 
 
@@ -203,25 +201,6 @@ def test_classes_with_different_numbers_of_tiles_cannot_be_merged() -> None:
     frame = holonomy(golden("T4")).skeleton
     assert mergeable(frame) == []
     assert merged(frame, [[0, 1], [2]]) is None
-
-
-@pytest.mark.parametrize("name", ["rand10_s2", "rand12_s1", "rand20_s1", "rand14_s0"])
-def test_the_asynchronous_schedule_is_proved_and_shorter(name: str) -> None:
-    automaton = golden(name)
-    cascade = holonomy(automaton)
-    plan = HolonomyPlan(automaton, cascade, is_asynchronous=True)
-    assert plan.layers < cascade.schedule.layers_in_step
-    assert plan.fault() == ""
-
-
-def test_a_schedule_that_reads_too_early_is_refused() -> None:
-    automaton = golden("rand10_s2")
-    cascade = holonomy(automaton)
-    schedule = cascade.schedule
-    start, finish = schedule.of_sets(cascade.skeleton)
-    deep = next(number for number in range(cascade.skeleton.num_sets) if start[number] == 2)
-    start[deep], finish[deep] = 0, 1
-    assert not check_covering(cascade, start=start, finish=finish).holds
 
 
 def find(plan: Plan, kind: type[Plan]) -> Plan:

@@ -10,7 +10,7 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
-from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, classes_below, holonomy_cascade, schedule
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.image_sets import image_sets
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton
@@ -20,49 +20,13 @@ from krohn.errors import LimitExceeded
 SEEDS = range(30)
 
 
-def naive_below(frame: Skeleton, index: int) -> set[int]:
-    """The classes that hold a tile or an image of a member, other than its own."""
-    result = set()
-    for member in frame.classes[index].members:
-        result |= {frame.class_of[tile] for tile in frame.tiles[member]}
-        result |= {frame.class_of[row[member]] for row in frame.images}
-    return {below for below in result if below not in (-1, index)}
-
-
-def longest(frame: Skeleton, costs: list[int], index: int) -> int:
-    """The dearest way down from a class, itself included."""
-    return costs[index] + max(
-        (longest(frame, costs, below) for below in naive_below(frame, index)), default=0
-    )
-
-
 @every("seed", SEEDS)
-def test_a_schedule_is_the_longest_way_down(seed: int) -> None:
-    frame = holonomy_cascade(random_automaton(seed, largest=7)).skeleton
-    costs = [1 + (3 * part.number + seed) % 4 for part in frame.classes]
-    actual = schedule(frame, costs)
-    assert actual.layers == max((longest(frame, costs, part.number) for part in frame.classes), default=0)
-    for part in frame.classes:
-        assert actual.finish[part.number] == actual.start[part.number] + costs[part.number]
-        above = [p for p in range(len(costs)) if part.number in naive_below(frame, p)]
-        assert actual.start[part.number] == max((actual.finish[p] for p in above), default=0)
-        assert classes_below(frame, part.number) == naive_below(frame, part.number)
-    dearest = [
-        max(costs[part.number] for part in frame.classes if part.level == level)
-        for level in range(frame.num_levels)
-    ]
-    assert actual.layers <= actual.layers_in_step == sum(dearest)
-    start, finish = actual.of_sets(frame)
-    for number, index in enumerate(frame.class_of):
-        expected = (
-            (actual.start[index], actual.finish[index]) if index >= 0 else (actual.layers, actual.layers + 1)
-        )
-        assert (start[number], finish[number]) == expected
-
-
-def test_a_class_without_group_and_resets_still_takes_a_layer() -> None:
-    frame = holonomy_cascade(golden("T3")).skeleton
-    assert schedule(frame, [0] * len(frame.classes)).layers == frame.num_levels
+def test_a_level_costs_as_much_as_its_dearest_class(seed: int) -> None:
+    cascade = holonomy_cascade(random_automaton(seed, largest=7))
+    costs: dict[int, int] = {}
+    for part, cost in zip(cascade.components, cascade.costs, strict=True):
+        costs[part.level] = max(costs.get(part.level, 1), cost)
+    assert cascade.layers == sum(costs.values())
 
 
 @pytest.mark.parametrize(

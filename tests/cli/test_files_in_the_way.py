@@ -12,8 +12,7 @@ WRITERS = [
     "zoo C2 --svg {}.svg",
     "analyze C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
-    "decompose C2 --plain --skeleton-svg {}.svg",
-    "decompose C2 --dot {}.dot",
+    "decompose C2 --plain --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",
     "sample C2 --length 3 --count 2 --out {}.jsonl",
     "explain net --out {}.json",
@@ -97,9 +96,7 @@ def test_a_network_is_not_written_over_a_file(
     assert (place / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    "option", ["--length 4", "--method scan", "--mask strict", "--effort 2", "--max-rows 9"]
-)
+@pytest.mark.parametrize("option", ["--length 4", "--method scan", "--effort 2", "--max-rows 9"])
 def test_options_of_transformers_are_refused_for_recurrent_networks(
     option: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,8 +18,6 @@ WRITERS = [
     ("zoo C2 --svg {}", ".svg"),
     ("analyze C2 --svg {}", ".svg"),
     ("decompose C2 --svg {}", ".svg"),
-    ("decompose C2 --plain --skeleton-svg {}", ".svg"),
-    ("decompose C2 --dot {}", ".dot"),
     ("explore C2 -T 3 --out {}", ".html"),
     ("extract net --length 2 --out {}", ".json"),
     ("explain net --out {}", ".json"),

@@ -15,7 +15,7 @@ WRITERS = [
     "zoo C2 --svg {}.svg",
     "analyze C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
-    "decompose C2 --dot {}.dot",
+    "decompose C2 --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",
     "sample C2 --length 3 --count 2 --out {}.jsonl",
     "sample C2 --length 3 --count 2 --out {}.parquet",

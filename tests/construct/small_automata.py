@@ -63,9 +63,9 @@ def assert_simulates(network: CompiledNetwork, count: int = 12) -> None:
     assert (network.run(every) == simulate(automaton, every)).all(), f"{automaton.name}: wrong on short words"
 
 
-def shown_after(feature: Feature, symbols: Sequence[int], *, strict: bool = False) -> Row:
-    """What a feature shows after a word of symbols, one after the other."""
+def shown_after(feature: Feature, symbols: Sequence[int]) -> Row:
+    """What a feature shows after a word."""
     value = feature.start
-    for place, symbol in enumerate(symbols[:-1] if strict and feature.masked else symbols, 1):
+    for place, symbol in enumerate(symbols, 1):
         value = feature.step(value, symbol, place)
     return feature.show(value)

@@ -72,15 +72,14 @@ def test_bits_side_by_side_are_one_layer() -> None:
     ("spec", "depth", "parameters"),
     [("Grid9x9", 2, 5_500), ("C2xDyck4,2", 3, 5_500), ("C2xGrid9", 2, 3_000), ("Grid40", 2, 8_000)],
 )
-@every("mask", ["causal", "strict"])
 def test_known_shapes_are_found_at_the_top_and_inside_products(
-    spec: str, depth: int, parameters: int, mask: str
+    spec: str, depth: int, parameters: int
 ) -> None:
     automaton = krohn.parse_spec(spec)
-    network = krohn.compile(automaton, 100, mask=mask, unproved=True)  # type: ignore[call-overload]
+    network = krohn.compile(automaton, 100, unproved=True)  # type: ignore[call-overload]
     sizes = network.sizes()
     assert sizes["depth"] == depth
-    assert mask == "strict" or sizes["num_parameters"] <= parameters
+    assert sizes["num_parameters"] <= parameters
     words = hard_words(automaton, 100, 4)
     assert (network.run(words) == simulate(automaton, words)).all()
 
@@ -95,11 +94,10 @@ def driven_shape(inner: Semiautomaton) -> Semiautomaton:
 
 
 @pytest.mark.parametrize("spec", ["Grid9", "Dyck3,2"])
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str, mask: str) -> None:
+def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str) -> None:
     automaton = driven_shape(krohn.parse_spec(spec))
-    network = krohn.compile(automaton, 24, method="cascade", mask=mask, effort=0.1)  # type: ignore[arg-type]
-    plan = krohn.decompose(automaton, mask=mask, effort=0.1).plan  # type: ignore[arg-type]
+    network = krohn.compile(automaton, 24, method="cascade", effort=0.1)  # type: ignore[arg-type]
+    plan = krohn.decompose(automaton, effort=0.1).plan  # type: ignore[arg-type]
     kinds = {part.kind for part in plan.components}
     assert {"Grid9": "clamped counter", "Dyck3,2": "stack place"}[spec] in kinds
     words = hard_words(automaton, 24, 30)
@@ -128,21 +126,19 @@ def test_a_plan_that_does_not_fit_gives_way_to_the_next() -> None:
 
 
 @every("spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"])
-@every("mask", ["causal", "strict"])
-def test_decompose_shows_the_plan_that_compile_builds(spec: str, mask: str) -> None:
+def test_decompose_shows_the_plan_that_compile_builds(spec: str) -> None:
     automaton = krohn.parse_spec(spec)
-    shown = krohn.decompose(automaton, mask=mask)  # type: ignore[arg-type]
-    built = krohn.compile(automaton, 20, method="cascade", mask=mask, unproved=True)  # type: ignore[arg-type]
+    shown = krohn.decompose(automaton)  # type: ignore[arg-type]
+    built = krohn.compile(automaton, 20, method="cascade", unproved=True)  # type: ignore[arg-type]
     assert shown.layers == built.transformer.depth
-    request = Request(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
+    request = Request(automaton, 20, method="cascade")  # type: ignore[arg-type]
     (proposal,) = proposals(request, request.budget())
     assert list(proposal.lines) == ["  " * indent + node.title for indent, node in shown.plan.walk()]
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_the_letters_last_read_are_the_state_without_a_table(mask: str) -> None:
+def test_the_letters_last_read_are_the_state_without_a_table() -> None:
     automaton = krohn.parse_spec("regex:(a|b)*a(a|b){9}")
-    network = krohn.compile(automaton, 30, mask=mask)  # type: ignore[arg-type]
+    network = krohn.compile(automaton, 30)  # type: ignore[arg-type]
     assert (network.transformer.depth, network.transformer.mlp_width) == (1, 0)
     words = hard_words(automaton, 30, 40)
     assert (network.run(words) == simulate(automaton, words)).all()

@@ -21,10 +21,9 @@ from krohn.network.program import Program
 
 OBJECTIVES: tuple[Objective, ...] = ("depth", "blocks", "parameters", "width")
 ACCEPTED = {  # the methods that accept a non-default value of each option, as documented
-    "mask=strict": {"auto", "cascade", "features"},
     "target=observation": {"auto", "cascade", "features"},
     "objective=width": {"auto", "cascade", "features"},
-    "activation=sin": {"auto", "cascade", "features", "paper", "grid"},
+    "activation=sin": {"paper", "grid"},
     "gadget=hat": {"scan"},
     "gadget=direct": {"scan"},
     "positions=binary": {"scan", "paper"},
@@ -158,12 +157,11 @@ def test_networks_of_all_objectives_have_the_states_of_every_word(seed: int) -> 
         assert network_of(seed, objective).run(WORDS).tolist() == expected, objective
 
 
-@every("mask", ["causal", "strict"])
 @every("seed", range(5, 9))
-def test_a_network_for_the_observation_shows_the_colour_of_the_state(seed: int, mask: str) -> None:
+def test_a_network_for_the_observation_shows_the_colour_of_the_state(seed: int) -> None:
     automaton = small(seed)
     assert automaton.observe is not None
-    network = compile(automaton, LENGTH, target="observation", mask=mask, effort=0.1)  # type: ignore[arg-type]
+    network = compile(automaton, LENGTH, target="observation", effort=0.1)  # type: ignore[arg-type]
     colours = [[automaton.observe[state] for state in run] for run in naive_states(automaton, WORDS)]
     assert network.run(WORDS).tolist() == colours
     assert network.automaton.num_states <= automaton.num_states

@@ -39,22 +39,19 @@ def test_the_automata_of_the_paper_compile_at_length_100_as_small_as_ever(name: 
     assert sizes["dim"] <= SIZES[name][1]
 
 
-@every("mask", ["causal", "strict"])
 @every("seed", range(12))
-def test_random_automata_compile(seed: int, mask: str) -> None:
-    number = 2 * seed + (mask == "strict")
-    assert_simulates(compile(random_automaton(number), 24, mask=mask, effort=0.1), count=4)  # type: ignore[arg-type]
+def test_random_automata_compile(seed: int) -> None:
+    assert_simulates(compile(random_automaton(seed), 24, effort=0.1), count=4)  # type: ignore[arg-type]
 
 
 @every("seed", range(0, 60, 5))
 def test_random_automata_compile_as_cascades_however_deep(seed: int) -> None:
     automaton = random_automaton(1000 + seed)
-    mask = "strict" if seed % 2 else "causal"
     if not krohn.decompose(automaton, plain=True).is_solvable:
         with pytest.raises(Unsupported, match="not solvable"):
-            compile(automaton, 20, method="cascade", mask=mask)  # type: ignore[arg-type]
+            compile(automaton, 20, method="cascade")  # type: ignore[arg-type]
         return
-    network = compile(automaton, 20, method="cascade", mask=mask, effort=0.1)  # type: ignore[arg-type]
+    network = compile(automaton, 20, method="cascade", effort=0.1)  # type: ignore[arg-type]
     assert_simulates(network, count=4)
 
 
@@ -67,39 +64,33 @@ REGEXES = [
 
 @every("pattern", REGEXES)
 def test_regular_expressions_compile(pattern: str) -> None:
-    mask = "strict" if len(pattern) % 2 else "causal"
-    assert_simulates(compile(krohn.from_regex(pattern), 30, mask=mask, effort=0.1), count=4)  # type: ignore[arg-type]
+    assert_simulates(compile(krohn.from_regex(pattern), 30, effort=0.1), count=4)  # type: ignore[arg-type]
 
 
 OTHERS = ["FlipFlop", "Memory3", "abab", "Add", "T3", "Grid3x4", "Grid9:noop", "Counter5", "PermReset3", "S3"]
 
 
-@every("activation", ["relu", "sin"])
 @every("objective", ["depth", "parameters", "width"])
 @every("name", ["D8", "abab", "Grid4"])
-def test_every_option_gives_a_right_network(name: str, objective: str, activation: str) -> None:
-    network = compile(krohn.zoo(name), 40, objective=objective, activation=activation, effort=0.2)  # type: ignore[arg-type]
+def test_every_option_gives_a_right_network(name: str, objective: str) -> None:
+    network = compile(krohn.zoo(name), 40, objective=objective, effort=0.2)  # type: ignore[arg-type]
     assert_simulates(network, count=6)
 
 
-@every("mask", ["causal", "strict"])
 @every("name", OTHERS)
-def test_the_rest_of_the_zoo_compiles_under_both_masks(name: str, mask: str) -> None:
-    assert_simulates(compile(krohn.zoo(name), 50, mask=mask, effort=0.3), count=6)  # type: ignore[arg-type]
+def test_the_rest_of_the_zoo_compiles(name: str) -> None:
+    assert_simulates(compile(krohn.zoo(name), 50, effort=0.3), count=6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("name", "mask", "depth"),
+    ("name", "depth"),
     [
-        ("abab", "causal", 1),
-        ("Grid3x4", "causal", 2),
-        ("Dyck4,2", "strict", 3),
-        ("T3", "strict", 5),
-        ("Add", "strict", 1),
+        ("abab", 1),
+        ("Grid3x4", 2),
     ],
 )
-def test_special_plans_are_as_shallow_as_they_should_be(name: str, mask: str, depth: int) -> None:
-    assert compile(krohn.zoo(name), 100, mask=mask).sizes()["depth"] == depth  # type: ignore[arg-type]
+def test_special_plans_are_as_shallow_as_they_should_be(name: str, depth: int) -> None:
+    assert compile(krohn.zoo(name), 100).sizes()["depth"] == depth  # type: ignore[arg-type]
 
 
 def test_objectives_are_met() -> None:
@@ -141,8 +132,8 @@ def test_the_paper_s_methods_are_reached_by_name(method: str) -> None:
     network = compile(krohn.zoo("Grid4"), 16, method=method)  # type: ignore[arg-type]
     assert network.method == method
     assert_simulates(network, count=4)
-    with pytest.raises(InvalidInput, match="mask strict is for methods cascade and auto"):
-        compile(krohn.zoo("Grid4"), 16, method=method, mask="strict")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="objective width is for methods cascade and auto"):
+        compile(krohn.zoo("Grid4"), 16, method=method, objective="width")  # type: ignore[arg-type]
 
 
 def test_a_compiled_network_survives_the_disk(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -153,8 +144,8 @@ def test_a_compiled_network_survives_the_disk(tmp_path) -> None:  # type: ignore
 
 def test_all_faults_of_a_request_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        compile(krohn.zoo("C2"), 0, method="magic", mask="none", objective="beauty")  # type: ignore[arg-type]
-    for part in ("length must be", "method must be", "mask must be", "objective must be"):
+        compile(krohn.zoo("C2"), 0, method="magic", objective="beauty")  # type: ignore[arg-type]
+    for part in ("length must be", "method must be", "objective must be"):
         assert part in str(caught.value)
 
 

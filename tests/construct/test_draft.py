@@ -18,7 +18,6 @@ from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_wo
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, interpret, interpret_registers
-from krohn.network.transformer import Mask
 
 LETTERS = 3
 LENGTH = 7
@@ -28,16 +27,16 @@ Values = list[int]
 class Naive:
     """A draft, with the expected values of each register on some words, position by position."""
 
-    def __init__(self, seed: int, mask: Mask) -> None:
-        self.rng, self.mask = Random(seed), mask
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
         self.words = np.random.default_rng(seed).integers(0, LETTERS, (12, LENGTH))
-        self.draft = ProgramDraft(LETTERS, mask)
+        self.draft = ProgramDraft(LETTERS)
         self.held: dict[str, list[Values]] = {}
         self.layer: dict[str, int] = {}
         self.needs: dict[str, tuple[str, ...]] = {}
 
     def visible(self, t: int) -> range:
-        return range(t + 1) if self.mask == "causal" else range(max(t, 1))
+        return range(t + 1)
 
     def note(self, name: str, layer: int, needs: tuple[str, ...], value: Callable[[int, int], int]) -> str:
         """``value(word, position)`` with BOS at position 0."""
@@ -125,8 +124,8 @@ class Naive:
         return {name}.union(*(self.needed(other) for other in self.needs[name]))
 
 
-def drafted(seed: int, mask: Mask) -> Naive:
-    naive = Naive(seed, mask)
+def drafted(seed: int) -> Naive:
+    naive = Naive(seed)
     naive.source("step", 0, (-1, 0, 1))
     naive.source("writes", 1, (0, 1))
     naive.source("marks", 0, (0, 1))
@@ -141,10 +140,9 @@ def finished(naive: Naive, target: str) -> Program:
     return naive.draft.finish_outputs((target,), values, len(values), {})
 
 
-@every("mask", ["causal", "strict"])
 @every("seed", range(40))
-def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mask) -> None:
-    naive = drafted(seed, mask)
+def test_a_program_holds_what_was_drafted_at_every_position(seed: int) -> None:
+    naive = drafted(seed)
     target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
     program = finished(naive, target)
     result = interpret_registers(program, naive.words)
@@ -164,7 +162,7 @@ def test_a_program_holds_what_was_drafted_at_every_position(seed: int, mask: Mas
 def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not_need_is_dropped(
     seed: int,
 ) -> None:
-    naive = drafted(seed, "causal")
+    naive = drafted(seed)
     target = [name for name in naive.held if naive.draft.registers[name].kind == "integer"][-1]
     program = finished(naive, target)
     assert program.depth == max(naive.layer[target] + 1, 0)
@@ -177,27 +175,21 @@ def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
-    draft = ProgramDraft(2, "causal")
+    draft = ProgramDraft(2)
     names = [draft.source(draft.fresh("x"), [0, 1], 0) for _ in range(3)]
     assert names == ["x", "x#2", "x#3"]
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_ever_remembers_and_says_what_was_so_before(mask: Mask) -> None:
-    draft = ProgramDraft(2, mask)
-    flag = draft.source("one", [0, 1], 0)
-    now, before = draft.ever(flag, "ever")
-    program = draft.finish_outputs((now, before), {(a, b): 2 * a + b for a in (0, 1) for b in (0, 1)}, 4, {})
+def test_ever_remembers() -> None:
+    draft = ProgramDraft(2)
+    ever = draft.ever(draft.source("one", [0, 1], 0), "ever")
+    program = draft.finish_outputs((ever,), {(0,): 0, (1,): 1}, 2, {})
     words = np.array([[0, 0, 1, 0], [1, 1, 0, 1], [0, 0, 0, 0]])
-    held = interpret_registers(program, words)
-    ever = np.maximum.accumulate(words, axis=1)
-    assert (held[now][:, 1:] == ever).all()
-    shown = ever if mask == "causal" else np.concatenate([np.zeros((3, 1), int), ever[:, :-1]], axis=1)
-    assert (held[before][:, 1:] == shown).all()
+    assert (interpret_registers(program, words)[ever][:, 1:] == np.maximum.accumulate(words, axis=1)).all()
 
 
 def test_a_finite_value_is_a_constant_a_register_or_a_table() -> None:
-    draft = ProgramDraft(3, "causal")
+    draft = ProgramDraft(3)
     draft.source("x", [0, 1, 2], 0)
     whole = register_value("x", range(3))
     assert whole.register(draft, "again") == "x"
@@ -231,7 +223,7 @@ def test_a_scan_moves_the_fewest_points_that_determine_the_state(name: str, poin
 @pytest.mark.parametrize(("length", "depth"), [(1, 0), (2, 1), (3, 2), (5, 3), (8, 3)])
 def test_a_scan_has_a_layer_for_each_doubling_and_the_right_states(length: int, depth: int) -> None:
     automaton = zoo("S3")
-    program = scan_program(automaton, length, "causal")
+    program = scan_program(automaton, length)
     assert program.depth == depth
     words = np.random.default_rng(length).integers(automaton.num_letters, size=(40, length))
     assert interpret(program, words).tolist() == [automaton.run(word) for word in words.tolist()]
@@ -283,16 +275,16 @@ def test_a_scan_of_quotients_side_by_side_is_smaller_and_certified() -> None:
     """Resets leave PermReset4 no single quotient that determines its states; three coordinates do."""
     automaton = zoo("PermReset4")
     assert fewest_points(automaton) is None
-    program = side_by_side(automaton, 9, "causal")
+    program = side_by_side(automaton, 9)
     assert program is not None
     words = np.random.default_rng(0).integers(automaton.num_letters, size=(60, 9))
     words[:, 3:] %= automaton.num_letters - 24  # few resets
     assert interpret(program, words).tolist() == [automaton.run(word) for word in words.tolist()]
-    network, layout = lower(program, 9, activation="relu", narrow=True, saturate=True, exact=False)
+    network, layout = lower(program, 9, narrow=True, saturate=True, exact=False)
     built = CompiledNetwork(network, automaton, "scan", program, layout)
     assert verify(built, second_opinion=False).certified
     assert network.num_parameters < compile("PermReset4", 9, method="scan").transformer.num_parameters
 
 
 def test_one_quotient_is_never_scanned_beside_another() -> None:
-    assert side_by_side(zoo("Grid4"), 9, "causal") is None
+    assert side_by_side(zoo("Grid4"), 9) is None

@@ -110,16 +110,15 @@ NOTES: list[tuple[Feature, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("notes", NOTES, ids=lambda notes: " ".join(note.name for note in notes))
 def test_noted_letters_are_those_that_occur_with_the_moves_they_go_with(
-    notes: tuple[Feature, ...], strict: bool
+    notes: tuple[Feature, ...],
 ) -> None:
     for automaton in sampled_automata(3, 2, 4, 1):
-        noted = annotate(automaton, notes, strict=strict)
+        noted = annotate(automaton, notes)
         seen: dict[tuple[int, ...], set[tuple[int, int]]] = {}
         for word in words(automaton, 8):
-            shown = (x for note in notes for x in shown_after(note, word, strict=strict))
+            shown = (x for note in notes for x in shown_after(note, word))
             states = [automaton.start, *automaton.run(word)]
             seen.setdefault((word[-1], *shown), set()).add((states[-2], states[-1]))
             assert noted.rows[noted.symbols_of(word)[-1]] in seen

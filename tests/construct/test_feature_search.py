@@ -77,18 +77,17 @@ FEATURES: list[Feature] = [
 ]
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_features_determine_the_state_exactly_where_no_two_short_words_look_alike(strict: bool) -> None:
+def test_features_determine_the_state_exactly_where_no_two_short_words_look_alike() -> None:
     """All automata of two or three states; words of up to seven letters see every state of these products."""
     verdicts = set()
     words = [word for length in range(1, 8) for word in product(range(2), repeat=length)]
     for automaton in [*small_automata(2, 2), *small_automata(3, 2)[::6]]:
-        annotated = annotate(automaton, (), strict=strict)
+        annotated = annotate(automaton, ())
         for chosen in (FEATURES[:1], FEATURES[:2], FEATURES[1:3], FEATURES):
             result = determine(annotated, chosen, range(automaton.num_states))
             looks: dict[tuple[object, ...], set[int]] = {}
             for word in words:
-                row = (word[-1], *(shown_after(f, word, strict=strict) for f in chosen))
+                row = (word[-1], *(shown_after(f, word) for f in chosen))
                 looks.setdefault(row, set()).add(automaton.run(word)[-1])
             alike = any(len(states) > 1 for states in looks.values())
             assert isinstance(result, DecisionTable) != alike
@@ -200,10 +199,13 @@ def test_indicators_say_which_value_a_form_has() -> None:
         ({"length": 0}, [f"length must be an integer from 1 to {MAX_LENGTH:,}; got 0"]),
         ({"length": True}, ["got True"]),
         ({"length": 2.0}, ["got 2.0"]),
-        ({"method": "magic", "mask": "open"}, ["method must be one of", "mask must be one of"]),
+        ({"method": "magic", "target": "open"}, ["method must be one of", "target must be one of"]),
         ({"gadget": "hat"}, ["gadget is an option of method scan; got method auto"]),
         ({"method": "grid", "positions": "circle"}, ["positions is an option of method scan and paper"]),
-        ({"method": "scan", "mask": "strict", "activation": "sin"}, ["mask strict is for", "scan has none"]),
+        (
+            {"method": "scan", "target": "observation", "activation": "sin"},
+            ["target observation is", "sin is for"],
+        ),
         (
             {"effort": 0, "max_sets": -1},
             ["max_sets must be positive; got -1", "effort must be positive; got 0"],

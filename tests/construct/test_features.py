@@ -91,7 +91,7 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
 
 
 def program_of(feature: Feature) -> tuple[Program, tuple[str, ...]]:
-    draft = ProgramDraft(3, "causal")
+    draft = ProgramDraft(3)
     draft.source("letter", range(3), 3)
     names = feature.registers(draft, Symbols(("letter",), {(x,): x for x in range(3)}, (3,)))
     values = {(v,): v for v in range(draft.registers[names[0]].low, draft.registers[names[0]].high + 1)}
@@ -153,17 +153,16 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
     assert verify(network, second_opinion=False).certified
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_fatal_letters_are_counted_over_what_living_words_show(strict: bool) -> None:
+def test_fatal_letters_are_counted_over_what_living_words_show() -> None:
     automaton = from_regex("d*(esd*)*")
-    plan = error_bit_plan(automaton, range(automaton.num_states), Budget(2e6), strict=strict)
+    plan = error_bit_plan(automaton, range(automaton.num_states), Budget(2e6))
     assert plan is not None
     assert plan.layers == 2
     words = np.array(list(product(range(automaton.num_letters), repeat=6)))
     assert interpret(plan.program(automaton.num_states), words).tolist() == [
         automaton.run(word) for word in words.tolist()
     ]
-    network = compile(automaton, 16, mask="strict" if strict else "causal", method="features")
+    network = compile(automaton, 16, method="features")
     assert network.transformer.depth == 2
     assert verify(network, second_opinion=False).certified
     two_sinks = Semiautomaton(np.array([[1, 2], [1, 1], [2, 2]]), 0)
@@ -202,18 +201,6 @@ def test_an_exchange_of_letters_rules_out_one_layer_only_where_no_plan_is_known(
     assert exchange_conflict(zoo("S4"))
     for make in ONE_LAYER.values():
         assert not exchange_conflict(make())
-
-
-def test_a_strict_mask_sees_the_second_latest_letter() -> None:
-    """The run of b before the last a: the letter itself hides the a before it from a causal head."""
-    automaton = Semiautomaton(np.array([[0, 1], [2, 0], [0, 1]]), 0)
-    assert exchange_conflict(automaton)
-    assert not exchange_conflict(automaton, strict=True)
-    network = compile(automaton, 12, mask="strict", method="features")
-    assert network.transformer.depth == 1
-    assert verify(network, second_opinion=False).certified
-    words = np.random.default_rng(2).integers(2, size=(60, 12))
-    assert network.run(words).tolist() == [automaton.run(word) for word in words.tolist()]
 
 
 @pytest.mark.parametrize("spec", ["abab", "regex:(ab)*", "D8"])

@@ -132,19 +132,6 @@ def test_a_saturating_step_is_exact_in_float32_where_a_difference_is_not() -> No
     assert errors[1] == 0.0 < errors[0]
 
 
-@pytest.mark.parametrize("modulus", [2, 3, 5, 8])
-def test_the_sine_residue_is_exact_on_integers_and_flat_for_more_than_two_values(modulus: int) -> None:
-    case = MapCase(
-        f"residue mod {modulus}",
-        Modulo((("a", 1),), 1, modulus, "x"),
-        (R("a", -30, 30), R("x", 0, modulus - 1)),
-        rows(range(-30, 31)),
-        0.0 if modulus == 2 else 1 / 64,
-        0.0,
-    )
-    check_map(case, activation="sin")
-
-
 FLAGGED = (Source("flag", (0, 1, 1, 0), (1,)), Source("value", (3, -2, 5, 0), (1,)))
 KEYED = tuple(((k,), (k,)) for k in range(5))
 HEADS = [

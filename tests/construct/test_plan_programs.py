@@ -23,8 +23,6 @@ from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, interpret
 
-WAYS = [("strict", False), ("causal", False), ("causal", True)]
-
 
 def network_of(automaton: Semiautomaton, program: Program, length: int) -> CompiledNetwork:
     return CompiledNetwork(*_order(lower(program, length), automaton, program))
@@ -35,12 +33,12 @@ def _order(lowered, automaton, program):  # type: ignore[no-untyped-def]
     return network, automaton, "cascade", program, layout
 
 
-@every(("mask", "lagged"), WAYS)
+@every("lagged", [False, True])
 @every("name", ["Grid9", "Dyck4,2", "T3", "abab", "PermReset3", "regex:(a|b)*abb"])
-def test_plain_holonomy_runs_in_every_way(name: str, mask: str, lagged: bool) -> None:
+def test_plain_holonomy_runs_in_every_way(name: str, lagged: bool) -> None:
     automaton = krohn.parse_spec(name)
     plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
-    program = plan_program(plan, mask, lagged=lagged)  # type: ignore[arg-type]
+    program = plan_program(plan, lagged=lagged)
     assert_simulates(network_of(automaton, program, 32), count=4)
 
 
@@ -50,32 +48,31 @@ def test_random_cascades_run_in_every_way_unreachable_states_included(seed: int)
     cascade = holonomy_cascade(automaton)
     if not cascade.is_solvable:
         with pytest.raises(Unsupported, match="is not solvable"):
-            plan_program(HolonomyPlan(automaton, cascade), "causal")
+            plan_program(HolonomyPlan(automaton, cascade))
         return
     words = hard_words(automaton, 40, 20)
     expected = simulate(automaton, words)
-    for mask, lagged in WAYS:
-        program = plan_program(HolonomyPlan(automaton, cascade), mask, lagged=lagged)  # type: ignore[arg-type]
+    for lagged in (False, True):
+        program = plan_program(HolonomyPlan(automaton, cascade), lagged=lagged)
         assert (interpret(program, words) == expected).all()
 
 
 def test_lags_save_a_look_back_per_level() -> None:
     automaton = krohn.zoo("Grid9")
     plan = HolonomyPlan(automaton, holonomy_cascade(automaton))
-    depths = [plan_program(plan, mask, lagged=lagged).depth for mask, lagged in WAYS]  # type: ignore[arg-type]
-    assert depths == [8, 15, 9]
+    depths = [plan_program(plan, lagged=lagged).depth for lagged in (False, True)]
+    assert depths == [15, 9]
 
 
 @pytest.mark.parametrize("places", [3, 4, 7])
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_a_clamped_counter_is_right_from_every_start_on_every_short_word(places: int, mask: str) -> None:
+def test_a_clamped_counter_is_right_from_every_start_on_every_short_word(places: int) -> None:
     right = [min(q + 1, places - 1) for q in range(places)]
     left = [max(q - 1, 0) for q in range(places)]
     words = np.array(list(product(range(3), repeat=7)))
     for start in range(places):
         automaton = Semiautomaton.from_letters([right, left, range(places)], start=start)
         plan = ClampedCounterPlan(automaton, tuple(range(places)), (1, -1, 0))
-        program = plan_program(plan, mask)  # type: ignore[arg-type]
+        program = plan_program(plan)
         assert program.depth == 2
         assert (interpret(program, words) == simulate(automaton, words)).all()
 
@@ -117,16 +114,15 @@ def test_stacks_are_recognised_under_any_numbering_and_nothing_else_is() -> None
         assert recognise_stack(other) is None
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
 @pytest.mark.parametrize(
     "spec", ["regex:[0-9][0-9]-(0[1-9]|1[0-2])", "regex:(ab|c){2}-(a{1,3}|b[abc]{2}){1,2}"]
 )
-def test_parts_held_in_registers_keep_what_only_padding_shows(spec: str, mask: str) -> None:
+def test_parts_held_in_registers_keep_what_only_padding_shows(spec: str) -> None:
     """More than 512 combinations of parts, one of them with values of its own at padding positions."""
     automaton = krohn.parse_spec(spec)
     words = hard_words(automaton, 12, 10)
     for effort in (0.01, 0.05):
-        network = krohn.compile(automaton, 12, mask=mask, effort=effort)  # type: ignore[arg-type]
+        network = krohn.compile(automaton, 12, effort=effort)  # type: ignore[arg-type]
         assert (network.run(words) == simulate(automaton, words)).all()
 
 
@@ -137,7 +133,7 @@ def _padded(value: str, values: range, extra: int) -> Finite:
 @pytest.mark.parametrize("size", [3, 40])
 def test_joined_parts_list_every_combination_that_padding_can_show(size: int) -> None:
     """The same rows whether parts are few enough to be joined as they are or are held in registers."""
-    draft = ProgramDraft(1, "causal")
+    draft = ProgramDraft(1)
     for name in ("x", "y"):
         draft.source(f"{name} token", [0], 0)
         draft.time[name] = 0
@@ -175,5 +171,5 @@ def test_a_group_is_scanned_on_few_points(name: str, points: int) -> None:
 def test_an_automaton_that_needs_all_its_states_is_scanned_on_them(name: str) -> None:
     automaton = krohn.zoo(name)
     assert fewest_points(automaton) is None
-    program = scan_program(automaton, 20, "causal")
+    program = scan_program(automaton, 20)
     assert_simulates(network_of(automaton, program, 20), count=4)

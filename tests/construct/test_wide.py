@@ -53,7 +53,7 @@ def test_a_scan_follows_only_states_that_words_reach() -> None:
     extra = [[3 + (n * 7) % 40, 3 + (n * 5) % 40] for n in range(40)]  # a part that no word enters
     small, large = Semiautomaton(np.array(table), 0), Semiautomaton(np.array(table + extra), 0)
     for length in (4, 9):
-        sizes = [scan_program(automaton, length, "causal") for automaton in (small, large)]
+        sizes = [scan_program(automaton, length) for automaton in (small, large)]
         assert len(sizes[0].registers) == len(sizes[1].registers)
         words = np.random.default_rng(0).integers(2, size=(50, length))
         for automaton, program in zip((small, large), sizes, strict=True):

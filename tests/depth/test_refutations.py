@@ -24,7 +24,6 @@ POINTS = Path(__file__).parents[2] / "results" / "proofs" / "width.jsonl"
 ATLAS = [automaton for count in (2, 3) for automaton in small_automata(count, 2)]
 WAYS = (
     {"method": "auto"},
-    {"method": "auto", "mask": "strict"},
     {"method": "scan"},
     {"method": "cascade"},
     {"method": "wide"},

@@ -74,8 +74,6 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
     ("S3", {"method": "paper"}),
     ("Grid4", {"method": "grid"}),
     ("C3", {"method": "scan"}),
-    ("C5", {"mask": "strict"}),
-    ("C4", {"activation": "sin"}),
 ]
 
 

@@ -99,14 +99,6 @@ def test_a_network_of_our_own_is_never_overwritten(network: Path, capsys: pytest
     assert {path.name: path.read_bytes() for path in network.iterdir()} == before
 
 
-def test_a_strict_mask_is_refused_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = str(tmp_path / "strict")
-    assert run(["compile", "abab", "--length", "8", "--mask", "strict", "--out", result]) == 0
-    capsys.readouterr()
-    assert run(["export", result, "--to", "hf", "--out", str(tmp_path / "out")]) == 2
-    assert "compile with --mask causal" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["README.md", "config.json", "model.safetensors"])
 def test_files_that_no_export_wrote_are_never_overwritten(
     network: Path, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -111,6 +111,6 @@ def test_what_other_people_do_not_have_is_refused_with_every_reason() -> None:
         "strict",
     )
     with pytest.raises(
-        Unsupported, match=r"--mask causal.*--activation relu.*at most 4096 channels, not 4098"
+        Unsupported, match=r"see their own position.*--activation relu.*at most 4096 channels, not 4098"
     ):
         standard_blocks(network)

@@ -34,8 +34,6 @@ METHODS = {
     "grid": "Grid4 Grid9 Grid9:noop Grid3x4",
 }
 OPTIONS = {
-    "--mask strict": "C3 S4 Grid9 abab T3",
-    "--activation sin": "C5 Q8 S4",
     "--objective blocks": "C2 D6 S4",
     "--objective parameters": "C4 Dyck2,2 abab",
     "--objective width": "A4 D8",

@@ -22,7 +22,6 @@ CASES = [
     ("Dyck4,2", {}),
     ("FlipFlop", {}),
     ("A5", {}),
-    ("abab", {"mask": "strict"}),
 ]
 
 

@@ -55,8 +55,7 @@ NETWORKS: dict[str, Callable[[], CompiledNetwork]] = {
     "values that underflow": lambda: scaled(compile(zoo("FlipFlop"), 16), 1.0, 1.0, 2.0**-22),
     "values that overflow": lambda: scaled(compile(zoo("FlipFlop"), 16), 1.0, 1.0, 2.0**17),
     "prefix sums": lambda: compile(zoo("C5"), 16),
-    "strict": lambda: compile(zoo("Dyck1,2"), 16, mask="strict"),
-    "sine": lambda: compile(zoo("C5"), 16, activation="sin"),
+    "sine": lambda: compile(zoo("C5"), 16, method="paper", activation="sin"),
     "scan": lambda: compile(zoo("S3"), 16, method="scan"),
 }
 

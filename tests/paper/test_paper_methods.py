@@ -41,12 +41,12 @@ def test_options_change_what_is_built() -> None:
 
 def test_options_of_other_methods_are_refused_together() -> None:
     with pytest.raises(InvalidInput) as caught:
-        compile(parse_spec("C2"), 5, method="grid", gadget="hat", mask="strict", objective="width")
-    for part in ("gadget is an option of method scan", "mask strict is for", "objective width is for"):
+        compile(parse_spec("C2"), 5, method="grid", gadget="hat", target="observation", objective="width")
+    for part in ("gadget is an option of method scan", "target observation is for", "objective width is for"):
         assert part in str(caught.value)
     with pytest.raises(InvalidInput, match=r"variant must be one of mod, .*; got 'round'"):
         compile(parse_spec("Grid4"), 5, method="grid", variant="round")
-    with pytest.raises(InvalidInput, match="activation sin is for counters"):
+    with pytest.raises(InvalidInput, match="activation sin is for methods paper and grid"):
         compile(parse_spec("C2"), 5, method="scan", activation="sin")
 
 

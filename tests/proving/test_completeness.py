@@ -36,18 +36,10 @@ def test_regular_expressions_are_certified(pattern: str) -> None:
     assert krohn.verify(network, second_opinion=False).certified
 
 
-@every("mask", ["causal", "strict"])
-@every("activation", ["relu", "sin"])
 @every("length", [1, 24])
-def test_masks_activations_and_lengths_are_certified(mask: str, activation: str, length: int) -> None:
+def test_short_and_longer_words_are_certified(length: int) -> None:
     for spec in ("C3", "abab", "Grid4"):
-        network = krohn.compile(
-            krohn.zoo(spec),
-            length,
-            method="cascade",
-            mask=mask,
-            activation=activation,  # type: ignore[arg-type]
-        )
+        network = krohn.compile(krohn.zoo(spec), length, method="cascade")
         outcome = attempt(network.transformer, network.automaton, length, arithmetic("float64"))[1]
         assert outcome is None, spec
 

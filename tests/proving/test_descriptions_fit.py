@@ -31,9 +31,8 @@ def test_the_program_of_a_compiled_network_gives_its_tensors_again(spec: str, dt
     assert not lowers_again(replace(network, transformer=turned))
 
 
-@pytest.mark.parametrize("activation", ["relu", "sin"])
-def test_so_does_one_with_other_units(activation: str) -> None:
-    assert lowers_again(krohn.compile("C5", length=8, method="cascade", activation=activation))
+def test_so_does_a_cascade() -> None:
+    assert lowers_again(krohn.compile("C5", length=8, method="cascade"))
 
 
 def rare(threshold: int) -> Program:

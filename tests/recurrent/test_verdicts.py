@@ -202,7 +202,7 @@ def test_a_broken_witness_is_refuted_with_a_word(capsys, tmp_path) -> None:
     ("arguments", "message"),
     [
         (["compile", "C2", "--architecture", "lstm", "--length", "4"], "--length is for Transformers"),
-        (["compile", "C2", "--architecture", "gru", "--mask", "strict"], "--mask is for Transformers"),
+        (["compile", "C2", "--architecture", "gru", "--target", "state"], "--target is for Transformers"),
         (["compile", "C2"], "choose it with --length"),
         (["compile", "A5", "--architecture", "diagonal"], "choose deltaproduct, rankone, lstm or gru"),
     ],

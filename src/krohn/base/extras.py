@@ -15,14 +15,13 @@ EXTRAS = {
     "onnx": "hf",
     "pyarrow": "parquet",
     "pandas": "pandas",
-    "automata": "dfa",
     "starlette": "explore",
     "uvicorn": "explore",
     "ray": "cluster",
     "aalpy": "extract",
 }
 """Optional packages by import name, and the extra that installs each."""
-_INDEX_NAMES = {"automata": "automata-lib", "ray": "ray[default]"}
+_INDEX_NAMES = {"ray": "ray[default]"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _OWN = re.compile(r"krohn\[([^]]*)\]")

@@ -1,13 +1,13 @@
-"""Human-readable cascades: plain data, DOT and pictures, with words, counters and the original states."""
+"""Human-readable cascades: plain data and a picture, with words, counters and the original states."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
 from krohn.algebra.solvable import counter_tower
 from krohn.algebra.transformation import cycle_notation
 from krohn.automata.quotients import word_along
-from krohn.base.svg import Canvas, fitted, text_width
+from krohn.base.svg import Canvas, text_width
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Plan
 from krohn.cascade.plan_leaves import HolonomyPlan
@@ -201,52 +201,7 @@ def state_names(frame: Skeleton, number: int) -> list[str]:
     return [frame.automaton.state_names[state] for state in frame.states(number)]
 
 
-def edges_below(frame: Skeleton, part: SetClass) -> tuple[list[int], list[int]]:
-    """The classes of the representative's tiles, and the other classes that letters lead to."""
-    tiles = {frame.class_of[tile] for tile in part.tiles} - {-1}
-    images = {frame.class_of[row[member]] for row in frame.images for member in part.members}
-    return sorted(tiles), sorted(images - tiles - {-1, part.number})
-
-
-def skeleton_dot(frame: Skeleton) -> str:
-    """The skeleton for Graphviz: one box per class, by level; solid edges to tiles, dashed to images."""
-    lines = ["digraph skeleton {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
-    for level in range(frame.num_levels):
-        names = "; ".join(f"c{part.number}" for part in frame.classes if part.level == level)
-        lines.append(f"  {{ rank=same; {names} }}")
-    for part in frame.classes:
-        states = ", ".join(state_names(frame, part.representative))
-        label = f"{{{states}}}\n{counted(len(part.members), 'set')}, {counted(len(part.tiles), 'tile')}"
-        lines.append(f"  c{part.number} [label={_quoted(label)}];")
-    for part in frame.classes:
-        tiles, images = edges_below(frame, part)
-        lines += [f"  c{part.number} -> c{below};" for below in tiles]
-        lines += [f"  c{part.number} -> c{below} [style=dashed];" for below in images]
-    return "\n".join([*lines, "}", ""])
-
-
-def plan_dot(plan: Plan) -> str:
-    """The tree of a plan for Graphviz; a plan that is one cascade is drawn as its skeleton."""
-    if isinstance(plan, HolonomyPlan):
-        return skeleton_dot(plan.cascade.skeleton)
-    lines = ["digraph plan {  // by krohn", '  rankdir=TB; node [shape=box, fontname="sans-serif"];']
-    trail: list[int] = []
-    for number, (indent, node) in enumerate(plan.walk()):
-        label = _quoted(f"{node.title}\n{counted(node.levels, 'level')}")
-        lines.append(f"  n{number} [label={label}];")
-        del trail[indent:]
-        if trail:
-            lines.append(f"  n{trail[-1]} -> n{number};")
-        trail.append(number)
-    return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-# Pictures of a cascade and of a skeleton.
+# The picture of a cascade.
 
 
 _ROW, _GAP, _LEFT, _TOP, _CHIP = 84.0, 22.0, 70.0, 46.0, 24.0
@@ -326,68 +281,3 @@ def _legend(canvas: Canvas, top: float) -> None:
         canvas.rect(left, top, 12, 12, fill=fill, stroke=_INK)
         canvas.text(left + 17, top + 6, text, size=11, text_anchor="start", fill=_INK)
         left += 40 + text_width(text, 11)
-
-
-def skeleton_picture(frame: Skeleton) -> str:
-    """The classes by level, each by its representative; lines to the classes of tiles, dashed to images."""
-    rows = [[part for part in frame.classes if part.level == level] for level in range(frame.num_levels)]
-    box = max(
-        60.0 + 7.0 * min(_MAX_NAMES, frame.automaton.num_states) * _name_width(frame),
-        *(text_width(_counts(part), 10) + 12 for part in frame.classes),
-    )
-    widest = max((len(row) for row in rows), default=1)
-    width = max(260.0, 2 * _LEFT + widest * (box + _GAP))
-    canvas = Canvas(width, _TOP + max(1, len(rows)) * _ROW + 10)
-    title = frame.automaton.name or f"{frame.automaton.num_states} states"
-    canvas.text(width / 2, 20, f"Skeleton of {title}: {counted(frame.num_sets, 'set')}", size=15, fill=_INK)
-    places = _places(rows, width, box)
-    for part in frame.classes:
-        _edges(canvas, frame, part, places)
-    for part in frame.classes:
-        _set_class(canvas, frame, part, places[part.number], box)
-    for level in range(len(rows)):
-        canvas.text(_LEFT / 3, _TOP + level * _ROW + 25, str(level), size=13, fill=_FAINT)
-    return canvas.render()
-
-
-def _name_width(frame: Skeleton) -> float:
-    return min(6, max(len(name) for name in frame.automaton.state_names)) + 1.2
-
-
-def _places(rows: Sequence[Sequence[SetClass]], width: float, box: float) -> dict[int, tuple[float, float]]:
-    """Midpoint of the upper edge of every class."""
-    places = {}
-    for level, row in enumerate(rows):
-        left = (width - len(row) * (box + _GAP) + _GAP) / 2 + box / 2
-        for index, part in enumerate(row):
-            places[part.number] = (left + index * (box + _GAP), _TOP + level * _ROW)
-    return places
-
-
-def _edges(canvas: Canvas, frame: Skeleton, part: SetClass, places: dict[int, tuple[float, float]]) -> None:
-    x, y = places[part.number]
-    tiles, images = edges_below(frame, part)
-    for below in tiles:
-        canvas.line(x, y + 50, *places[below], stroke=_INK, stroke_width=1.2)
-    for below in images:
-        canvas.line(x, y + 50, *places[below], stroke=_FAINT, stroke_dasharray="4 3")
-
-
-def _set_class(
-    canvas: Canvas, frame: Skeleton, part: SetClass, place: tuple[float, float], box: float
-) -> None:
-    x, y = place
-    canvas.rect(x - box / 2, y, box, 50, rx=7, fill=_GROUP if part.generators else "white", stroke=_INK)
-    names = [frame.automaton.state_names[state] for state in frame.states(part.representative)]
-    shown = ", ".join(names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
-    canvas.title(", ".join(names))
-    inside, size = fitted(f"{{{shown}}}", box - 10, 12)
-    canvas.text(x, y + 17, inside, size=size, fill=_INK)
-    canvas.text(x, y + 36, _counts(part), size=10, fill=_FAINT)
-
-
-def _counts(part: SetClass) -> str:
-    sets = counted(len(part.members), "set")
-    order = part.group.order
-    group = f" · |G| = {order}" if order > 1 else ""
-    return f"{sets} · {counted(len(part.tiles), 'tile')}{group}"

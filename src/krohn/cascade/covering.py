@@ -2,14 +2,11 @@
 
 For one letter a, a pair (P, P′) stands for all pairs of chains that agree with it so far: P is the set
 reached in the chain before the letter, P′ in the chain after it. From (Q, Q) the checker follows every
-choice of tile in P and what the cascade answers in P′, in the order in which the coordinates become
-known, until P′ is a single state {q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are
-finitely many, each is visited once, so the answer is exact: a chain of either side is a path of pairs.
+choice of tile in P and what the cascade answers in P′, from the top level down, until P′ is a single state
+{q′}; then P·a = {q′} must hold, and so for every q of P. The pairs are finitely many, each is visited once,
+so the answer is exact: a chain of either side is a path of pairs.
 P·a ⊆ P′ is checked on the way, for a fault as high up as possible: tiles only shrink, so a state
 outside stays outside.
-
-The order is a schedule: the coordinate of a set is decided at its ``start`` and readable from its
-``finish`` on. Levels are the plain schedule, start = depth and finish = depth + 1.
 
 Nothing here is shared with the builder: images are recomputed from the transition table, and the
 dependency function is only called.
@@ -58,18 +55,13 @@ class CoveringReport:
 
 
 def check_covering(
-    cascade: CascadeLike,
-    *,
-    start: Sequence[int] | None = None,
-    finish: Sequence[int] | None = None,
-    max_pairs: int = MAX_PAIRS,
-    budget: Budget | None = None,
+    cascade: CascadeLike, *, max_pairs: int = MAX_PAIRS, budget: Budget | None = None
 ) -> CoveringReport:
-    """Examines every triple under a schedule (the levels by default); reports the first fault."""
+    """Examines every triple; reports the first fault."""
     budget = unlimited() if budget is None else budget
     allowed = budget.pieces(PAIR_COST, max_pairs)
     try:
-        report = _examined(cascade, start, finish, allowed)
+        report = _examined(cascade, allowed)
     except LimitExceeded:
         if allowed == max_pairs:
             raise
@@ -79,21 +71,17 @@ def check_covering(
     return report
 
 
-def _examined(
-    cascade: CascadeLike, start: Sequence[int] | None, finish: Sequence[int] | None, max_pairs: int
-) -> CoveringReport:
+def _examined(cascade: CascadeLike, max_pairs: int) -> CoveringReport:
     frame = cascade.skeleton
-    begin = frame.depth if start is None else start
-    end = [level + 1 for level in frame.depth] if finish is None else finish
-    fault = _chain_fault(frame, begin, end)
+    fault = _chain_fault(frame)
     if fault:
         return CoveringReport(False, 0, fault)
-    upwards = sorted(range(frame.num_sets), key=begin.__getitem__, reverse=True)
+    upwards = sorted(range(frame.num_sets), key=frame.depth.__getitem__, reverse=True)
     valid: set[tuple[int, ...]] = set()
     reset: set[int] = set()
     count = 0
     for letter in range(frame.automaton.num_letters):
-        walk = _LetterWalk(cascade, letter, begin, end, valid, reset)
+        walk = _LetterWalk(cascade, letter, valid, reset)
         walk.find_images(upwards)
         fault = walk.first_fault(max_pairs - count)
         count += walk.num_pairs
@@ -102,25 +90,23 @@ def _examined(
     return CoveringReport(not fault, count, fault, frozenset(reset))
 
 
-def _chain_fault(frame: Skeleton, start: Sequence[int], finish: Sequence[int]) -> str:
-    """Every chain must end, every state must be the end of one, and tiles must start after their set."""
-    masks = frame.masks
+def _chain_fault(frame: Skeleton) -> str:
+    """Every chain must end, every state must be the end of one, and tiles must be deeper than their set."""
+    masks, depth = frame.masks, frame.depth
     if masks[0] != (1 << frame.automaton.num_states) - 1:
         return "set 0 is not the set of all states"
     for number, tiles in enumerate(frame.tiles):
-        mask, union, end = masks[number], 0, finish[number]
+        mask, union = masks[number], 0
         if not tiles:
             if mask & (mask - 1) or not mask:
                 return f"set {number} has {mask.bit_count()} states and no tile"
             continue
         for tile in tiles:
             union |= masks[tile]
-            if start[tile] < end:
-                return f"tile {tile} of set {number} starts before its set is finished"
+            if depth[tile] <= depth[number]:
+                return f"tile {tile} of set {number} is not deeper than its set"
         if union != mask:
             return f"the tiles of set {number} do not cover exactly its states"
-        if end <= start[number]:
-            return f"set {number} is finished before it starts"
     return ""
 
 
@@ -131,16 +117,13 @@ class _LetterWalk:
         self,
         cascade: CascadeLike,
         letter: int,
-        start: Sequence[int],
-        finish: Sequence[int],
         valid: set[tuple[int, ...]],
         reset: set[int],
     ) -> None:
         self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
-        self.start, self.finish = start, finish
         self.valid = valid  # the permutations seen so far, of any degree
         self.reset = reset  # the sets that were the target of a reset so far
-        self.images = [0] * len(start)
+        self.images = [0] * self.frame.num_sets
         self.num_pairs = 0
 
     def find_images(self, upwards: Sequence[int]) -> None:
@@ -161,7 +144,7 @@ class _LetterWalk:
     def first_fault(self, max_pairs: int) -> str:
         """The first pair at which the cascade and the automaton disagree, in words."""
         masks, tiles, images = self.frame.masks, self.frame.tiles, self.images
-        start, finish = self.start, self.finish
+        depth = self.frame.depth
         update, letter, valid = self.cascade.update, self.letter, self.valid
         queue: list[Pair] = [(0, 0)]
         seen = {(0, 0)}
@@ -174,7 +157,7 @@ class _LetterWalk:
                 continue  # P·a = {q′}: every state of P goes there, along any chain
             inner = tiles[source]
             below: Iterable[Pair] | str
-            if inner and finish[source] <= start[target]:
+            if inner and depth[source] < depth[target]:
                 below = [(tile, target) for tile in inner]
             else:
                 change = update(source, letter, target)
@@ -186,7 +169,7 @@ class _LetterWalk:
                     isinstance(change, tuple)
                     and change in valid
                     and len(change) == len(inner) == len(outer)
-                    and start[source] == start[target]
+                    and depth[source] == depth[target]
                 ):
                     below = zip(inner, map(outer.__getitem__, change), strict=True)
                 else:
@@ -208,7 +191,7 @@ class _LetterWalk:
         if isinstance(change, int):
             return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
         inner = self.frame.tiles[source]
-        if self.start[source] != self.start[target]:
+        if self.frame.depth[source] != self.frame.depth[target]:
             return f"{self._at(source, target)}: a permutation of a coordinate that is inactive before"
         if not len(change) == len(inner) == len(goal) or not self._is_permutation(change):
             return f"{self._at(source, target)}: {change} is not a permutation of the tiles"

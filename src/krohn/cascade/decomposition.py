@@ -11,10 +11,9 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
 from krohn.automata.simulation import checked_words
 from krohn.base.notebook import table
-from krohn.cascade.cascade_data import cascade_picture, plan_as_dict, plan_dot, skeleton_picture
+from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
-from krohn.cascade.skeleton import skeleton
 from krohn.errors import counted
 
 
@@ -43,8 +42,7 @@ class Decomposition:
         cascade: the plain holonomy cascade; None if it exceeds ``max_sets`` or its share of the budget.
         passes: what each pass saved, with ``explain``.
         is_complete: whether the search finished within its budget.
-        layers: layers of the plan's network under ``mask``; None if it has no network.
-        mask: ``causal`` or ``strict``.
+        layers: layers of the plan's network; None if it has no network, or is plain.
         is_plain: whether it is the holonomy cascade itself, not shortened.
         effort: how hard was searched.
     """
@@ -55,14 +53,13 @@ class Decomposition:
     passes: tuple[PassReport, ...] = ()
     is_complete: bool = True
     layers: int | None = None
-    mask: str = "causal"
     is_plain: bool = False
     effort: float = 1.0
 
     def __repr__(self) -> str:
         counted = {"level": self.levels, "component": len(self.components), "layer": self.layers}
         sizes = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counted.items() if n is not None)
-        sizes += ", no layers: not solvable" * (self.layers is None)
+        sizes += ", no layers: not solvable" * (not self.is_solvable)
         return f"<Decomposition of {self.automaton.name or 'an automaton'}: {sizes}>"
 
     @property
@@ -118,7 +115,6 @@ class Decomposition:
             "num_letters": self.automaton.num_letters,
             "levels": self.levels,
             "layers": self.layers,
-            "mask": self.mask,
             "plain_levels": None if plain is None else plain.num_levels,
             "is_solvable": self.is_solvable,
             "covering_checked": self.covering_checked,
@@ -136,9 +132,7 @@ class Decomposition:
             return None
         compiling = import_module("krohn.construct.compiling")  # on use: that part depends on this one
         request = import_module("krohn.construct.request").Request
-        return compiling.shallower(
-            request(self.automaton, 1, mask=self.mask, effort=self.effort), self.layers
-        )
+        return compiling.shallower(request(self.automaton, 1, effort=self.effort), self.layers)
 
     def to_json(self) -> dict[str, Any]:
         """``as_dict``, and the plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
@@ -157,20 +151,10 @@ class Decomposition:
         """Levels and layers, the plan, its components, and what each pass saved."""
         return _text(self)
 
-    def dot(self) -> str:
-        """The skeleton or the plan for Graphviz."""
-        return plan_dot(self.plan)
-
     @cached_property
     def svg(self) -> str:
         """The cascade, drawn."""
         return cascade_picture(self.plan)
-
-    def skeleton_svg(self, max_sets: int) -> str:
-        """The skeleton, image sets by level, drawn."""
-        plain = self.cascade
-        frame = skeleton(self.automaton, max_sets=max_sets) if plain is None else plain.skeleton
-        return skeleton_picture(frame)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -189,6 +173,8 @@ def _finite(layers: int) -> int | None:
 
 def _layers(result: Decomposition) -> Iterator[str]:
     """The layers of what krohn compile builds; then those of the cascade, if it builds another network."""
+    if result.is_plain:  # not what is compiled
+        return
     rival = result.rival
     if rival is not None:
         layers, seen = counted(rival.layers, "layer"), "; then ".join(rival.lines)
@@ -196,9 +182,9 @@ def _layers(result: Decomposition) -> Iterator[str]:
     if result.layers is None:
         yield "network      a scan, whose layers grow with the word: a group of the cascade is not solvable"
     elif rival is None:
-        yield f"network      {counted(result.layers, 'layer')} with a {result.mask} mask, by this cascade"
+        yield f"network      {counted(result.layers, 'layer')}, by this cascade"
     else:
-        yield f"cascade      would take {counted(result.layers, 'layer')} with a {result.mask} mask"
+        yield f"cascade      would take {counted(result.layers, 'layer')}"
 
 
 def _text(result: Decomposition) -> str:

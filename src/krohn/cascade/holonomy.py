@@ -17,7 +17,7 @@ of all coordinates above, which is what makes the cascade small. All sets are nu
 ``cascade.skeleton``; tile number i of a set P is ``cascade.skeleton.tiles[P][i]``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
@@ -30,13 +30,8 @@ from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
 
-# Scheduling: when each class of a cascade can be computed, and how many layers that takes.
-#
-# A class costs one layer per section of its group's derived series (a modular counter each) and one more
-# if it is ever reset (a memory look-up). In step with the levels, the layers of a cascade are the sum
-# over levels of the most expensive class. Asynchronously, a class starts as soon as every class above it is
-# finished: the layers are the longest weighted path. The covering check accepts any such schedule,
-# because every non-equivalent image and every tile still starts after its set is finished.
+# The layers of a cascade: a class costs one layer per section of its group's derived series (a modular
+# counter each) and one more if it is ever reset (a memory look-up); a level costs as much as its dearest.
 
 
 # A class whose group is not solvable has no plan of constant depth; it is ranked last.
@@ -49,44 +44,6 @@ def derived_length(group: PermutationGroup) -> int:
         return 0 if group.is_trivial else 1
     series = group.compact.derived_series()
     return len(series) - 1 if series[-1].is_trivial else UNSOLVABLE_LAYERS
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Start and finish of every class; total layers, and those needed in step with the levels."""
-
-    start: tuple[int, ...]
-    finish: tuple[int, ...]
-    layers: int
-    layers_in_step: int
-
-    def of_sets(self, frame: Skeleton) -> tuple[list[int], list[int]]:
-        """Start and finish per set, singletons last, in the form the covering check takes."""
-        start = [self.start[index] if index >= 0 else self.layers for index in frame.class_of]
-        finish = [self.finish[index] if index >= 0 else self.layers + 1 for index in frame.class_of]
-        return start, finish
-
-
-def schedule(frame: Skeleton, costs: Sequence[int]) -> Schedule:
-    """The asynchronous schedule for classes of the given costs; classes stand in order of level."""
-    start = [0] * len(frame.classes)
-    finish = [0] * len(frame.classes)
-    dearest = [0] * frame.num_levels
-    for part in frame.classes:
-        index = part.number
-        finish[index] = start[index] + max(costs[index], 1)
-        dearest[part.level] = max(dearest[part.level], max(costs[index], 1))
-        for below in classes_below(frame, index):
-            start[below] = max(start[below], finish[index])
-    return Schedule(tuple(start), tuple(finish), max(finish, default=0), sum(dearest))
-
-
-def classes_below(frame: Skeleton, index: int) -> set[int]:
-    """The classes of tiles and of non-equivalent images of one class."""
-    part = frame.classes[index]
-    below = {frame.class_of[tile] for member in part.members for tile in frame.tiles[member]}
-    below.update(frame.class_of[row[member]] for row in frame.images for member in part.members)
-    return below - {-1, index}
 
 
 # A reset to tile number ``int``, or a permutation: tile i becomes tile ``update[i]``.
@@ -159,9 +116,12 @@ class Cascade:
         return tuple(derived_length(part.group) + self.is_reset[part.number] for part in self.components)
 
     @cached_property
-    def schedule(self) -> Schedule:
-        """The asynchronous schedule: a component starts when everything above it is finished."""
-        return schedule(self.skeleton, self.costs)
+    def layers(self) -> int:
+        """Layers of all levels, each as many as its dearest component takes."""
+        dearest = [0] * self.num_levels
+        for part, cost in zip(self.components, self.costs, strict=True):
+            dearest[part.level] = max(dearest[part.level], cost, 1)
+        return sum(dearest)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

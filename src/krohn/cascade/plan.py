@@ -5,8 +5,9 @@ say how the automaton is put together from smaller ones: on its reachable states
 quotients, in series from a quotient and a fibre, or as a partial automaton with an error bit.
 
 ``levels`` counts levels of the cascade (parallel parts share theirs); ``layers`` counts the layers of a
-network with a strict causal mask: derived length of the group plus one if there are resets, along the
-longest path. A node that does not simulate its automaton cannot be constructed: it is checked on creation.
+network in which every level knows the sets before the letter: derived length of the group plus one if there
+are resets, along the longest path. A node that does not simulate its automaton cannot be constructed: it is
+checked on creation.
 """
 
 from abc import ABC, abstractmethod
@@ -19,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.covering import check_covering
-from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, Schedule
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
 from krohn.errors import InvalidInput
 
 Coordinates = tuple[int, ...]
@@ -176,16 +176,13 @@ class Plan(ABC):
 # states of its automaton for words of every length. None of them trusts the pass that made the node.
 
 
-def holonomy_fault(automaton: Semiautomaton, cascade: Cascade, schedule: Schedule | None = None) -> str:
-    """The cascade must be one of this automaton's table, and its covering must hold under the schedule."""
+def holonomy_fault(automaton: Semiautomaton, cascade: Cascade) -> str:
+    """The cascade must be one of this automaton's table, and cover it."""
     if not np.array_equal(automaton.table, cascade.automaton.table):
         return "the cascade is of another automaton"
     if automaton.start != cascade.automaton.start:
         return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
-    if schedule is None or schedule.layers == schedule.layers_in_step:
-        return cascade.covering.fault
-    start, finish = schedule.of_sets(cascade.skeleton)
-    return check_covering(cascade, start=start, finish=finish).fault
+    return cascade.covering.fault
 
 
 def reachable_fault(automaton: Semiautomaton, states: Sequence[int], inner: Semiautomaton) -> str:

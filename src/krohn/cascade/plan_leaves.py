@@ -18,16 +18,13 @@ _MAX_FACTORED = 5_000
 
 @dataclass(frozen=True, eq=False)
 class HolonomyPlan(Plan):
-    """A holonomy cascade, plain or with merged classes, in step with its levels or asynchronous."""
+    """A holonomy cascade, plain or with merged classes."""
 
     cascade: Cascade
-    is_asynchronous: bool = False
 
     def fault(self) -> str:
-        """The cascade must be of this automaton and cover it, under the schedule that is used."""
-        return holonomy_fault(
-            self.automaton, self.cascade, self.cascade.schedule if self.is_asynchronous else None
-        )
+        """The cascade must be of this automaton and cover it."""
+        return holonomy_fault(self.automaton, self.cascade)
 
     @property
     def levels(self) -> int:
@@ -36,9 +33,8 @@ class HolonomyPlan(Plan):
 
     @property
     def layers(self) -> int:
-        """Layers of the schedule."""
-        schedule = self.cascade.schedule
-        return schedule.layers if self.is_asynchronous else schedule.layers_in_step
+        """Layers of the cascade."""
+        return self.cascade.layers
 
     @property
     def size(self) -> int:
@@ -71,8 +67,6 @@ class HolonomyPlan(Plan):
         """Holonomy, with the number of sets."""
         merges = sum(part.is_merged for part in self.cascade.components)
         extra = f", {merges} merged component{'s' * (merges != 1)}" if merges else ""
-        if self.is_asynchronous and self.cascade.schedule.layers < self.cascade.schedule.layers_in_step:
-            extra += ", asynchronous"
         return f"holonomy of {counted(self.cascade.skeleton.num_sets, 'set')}{extra}"
 
     @property

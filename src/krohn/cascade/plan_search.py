@@ -22,7 +22,6 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
-from krohn.cascade.covering import PAIR_COST
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, recognise_stack
@@ -31,10 +30,10 @@ from krohn.cascade.skeleton import Skeleton
 from krohn.cascade.splitting import mergeable, merged
 from krohn.errors import LimitExceeded
 
-REACHABLE, ASYNCHRONOUS, MERGE = "reachable", "asynchronous", "merge"
+REACHABLE, MERGE = "reachable", "merge"
 PARALLEL, SERIAL, ERROR_BIT, CLAMPED = "parallel", "serial", "error bit", "clamped counter"
 STACK = "stack"
-PASSES = (REACHABLE, ASYNCHRONOUS, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED, STACK)
+PASSES = (REACHABLE, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED, STACK)
 
 _OVERHEAD = 200  # base cost of any automaton, in units of work
 _MAX_PAIRS = 800  # pairs of states tried for principal congruences
@@ -196,17 +195,7 @@ class PlanSearch:
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
         cascade = self._cascade(automaton)
         if cascade is not None:
-            yield self._run(automaton, cascade)
-
-    def _run(self, automaton: Semiautomaton, cascade: Cascade) -> Plan:
-        """A cascade as a plan; an asynchronous schedule is proved by another covering check."""
-        is_asynchronous = ASYNCHRONOUS in self.passes
-        if is_asynchronous:
-            try:
-                self.budget.spend(PAIR_COST * cascade.covering.num_pairs)
-            except BudgetSpent:
-                self.is_complete = is_asynchronous = False
-        return HolonomyPlan(automaton, cascade, is_asynchronous)
+            yield HolonomyPlan(automaton, cascade)
 
     def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The cascade with classes merged: once all that can be, once only those that save a level."""
@@ -216,7 +205,7 @@ class PlanSearch:
         for only_gains in (False, True):
             better = self._merge(cascade, only_gains=only_gains)
             if better is not cascade:
-                yield self._run(automaton, better)
+                yield HolonomyPlan(automaton, better)
 
     def _merge(self, cascade: Cascade, *, only_gains: bool) -> Cascade:
         """Merges one crossing after another; a solvable cascade stays solvable."""

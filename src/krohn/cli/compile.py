@@ -28,10 +28,7 @@ from krohn.cli.output import emit, json_option, note
     type=click.Path(file_okay=False, path_type=Path),
     help="Directory to write; a network in it is replaced, other files stay.",
 )
-@choice(
-    "mask", "Whether a head sees its own position (causal) or only earlier ones (strict).", default="causal"
-)
-@choice("activation", "Activation of the counters.", default="relu")
+@choice("activation", "Activation of the counters, for methods paper and grid.", default="relu")
 @choice(
     "objective",
     "What to keep small, among the networks that are proved: layers, then blocks of GPT-2, then parameters; "

@@ -78,7 +78,6 @@ class CompileReport:
             "automaton": network.automaton.name,
             "method": network.method,
             "length": network.length,
-            "mask": network.mask,
             **network.sizes(),
             "proved": network.proved,
             "bound": {key: value for key, value in asdict(paper).items() if key != "source"},
@@ -95,7 +94,7 @@ class CompileReport:
         network, paper = self.network, self.paper
         name = network.automaton.name or "the automaton"
         letters = counted(network.length, "letter")
-        title = f"{name}, words up to {letters}: method {network.method}, mask {network.mask}"
+        title = f"{name}, words up to {letters}: method {network.method}"
         theirs = asdict(paper)
         rows = [
             (SIZES[key], number_text(value), number_text(theirs.get(key, "")))

@@ -231,7 +231,6 @@ def _lowered(
         network, layout = lower(
             program,
             length,
-            activation=request.activation,
             narrow=narrow,
             saturate=saturate,
             exact=request.dtype is not None and FLOATS[request.dtype].half,

@@ -11,7 +11,6 @@ from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_c
 from krohn.construct.request import DEFAULT_EFFORT, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
 from krohn.errors import InvalidInput, Unsupported, plainly
-from krohn.network.transformer import Mask
 
 
 @plainly
@@ -20,7 +19,6 @@ def decompose(
     *,
     plain: bool = False,
     explain: bool = False,
-    mask: Mask = "causal",
     effort: float = DEFAULT_EFFORT,
     time_limit: float | None = None,
     max_sets: int = DEFAULT_MAX_SETS,
@@ -31,7 +29,6 @@ def decompose(
         automaton: what to decompose: an object, a name or a file.
         plain: holonomy without shortening: the levels, tiles and groups that SgpDec finds.
         explain: also report what each pass saves (one search per pass).
-        mask: what a head of the network sees; layers are counted for it.
         effort: how hard to search; 10 allows ten times the work. The same effort gives the same plan
             on every machine.
         time_limit: seconds after which the search ends with an error.
@@ -46,19 +43,15 @@ def decompose(
     automaton = as_automaton(automaton)
     if max_sets < 1:
         raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")
-    request = Request(
-        automaton, 1, method="cascade", mask=mask, effort=effort, time_limit=time_limit, max_sets=max_sets
-    )
+    request = Request(automaton, 1, method="cascade", effort=effort, time_limit=time_limit, max_sets=max_sets)
     if plain:
         cascade = holonomy_cascade(automaton, max_sets=max_sets)
-        plan = HolonomyPlan(automaton, cascade)
-        layers = cascade.schedule.layers_in_step if cascade.is_solvable else None
-        return Decomposition(automaton, plan, cascade, layers=layers, mask="strict", is_plain=True)
+        return Decomposition(automaton, HolonomyPlan(automaton, cascade), cascade, is_plain=True)
     budget = request.budget()
     base = plain_cascade(automaton, budget, max_sets)
     best, layers = _chosen(request, budget, base)
     reports = _explained(request, base, best) if explain else ()
-    return Decomposition(automaton, best, base, reports, not budget.given_up, layers, mask, effort=effort)
+    return Decomposition(automaton, best, base, reports, not budget.given_up, layers, effort=effort)
 
 
 def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Plan, int | None]:

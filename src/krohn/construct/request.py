@@ -16,14 +16,13 @@ from krohn.base.budget import UNITS, Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.errors import InvalidInput
 from krohn.network.forward import float_name
-from krohn.network.mlp_builder import Activation
 from krohn.network.program import Program
-from krohn.network.transformer import Mask
 from krohn.paper.theorem1 import Gadget, Positions
 from krohn.paper.theorem3 import Variant
 
 Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
+Activation = Literal["relu", "sin"]
 DEFAULT_EFFORT = 1.0
 DEFAULT_MAX_SETS = 20_000
 DEFAULT_MAX_ROWS = 20_000
@@ -35,7 +34,6 @@ OPTION_METHODS = {"gadget": ("scan",), "positions": ("scan", "paper"), "variant"
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "method": get_args(Method),
-    "mask": get_args(Mask),
     "activation": get_args(Activation),
     "objective": get_args(Objective),
     "target": get_args(Target),
@@ -57,8 +55,7 @@ class TransformerOptions(TypedDict, total=False):
     Attributes:
         method: ``scan``, ``paper`` and ``grid`` are Theorems 1, 2 and 3 as the paper builds them (corrected);
             ``cascade`` is the tight compiler; ``auto`` the shallowest that fits.
-        mask: ``strict`` lets a head see only earlier positions, which saves layers.
-        activation: ``sin`` makes modular counters two units wide.
+        activation: ``sin`` makes the counters of ``paper`` and ``grid`` two units wide.
         objective: what to minimise; ``blocks`` are those of a stock decoder, with one hidden layer each.
         target: what it outputs; ``observation`` is what the automaton shows, with only the heads it needs.
         dtype: the float format to support; words that are too long for it are refused. By default, and for
@@ -76,7 +73,6 @@ class TransformerOptions(TypedDict, total=False):
     """
 
     method: Method
-    mask: Mask
     activation: Activation
     objective: Objective
     target: Target
@@ -97,7 +93,6 @@ class Request:
     automaton: Semiautomaton
     length: int
     method: Method = "auto"
-    mask: Mask = "causal"
     activation: Activation = "relu"
     objective: Objective = "depth"
     target: Target = "state"
@@ -143,19 +138,19 @@ def _faults(request: Request) -> Iterator[str]:
             yield f"{name} is an option of method {' and '.join(methods)}; got method {request.method}"
     if request.method in ("scan", "paper", "grid"):
         yield from _tight_only(request)
+    if request.activation != "relu" and request.method not in ("paper", "grid"):
+        yield f"activation {request.activation} is for methods paper and grid; got method {request.method}"
     for name in ("max_sets", "max_rows", "effort", "time_limit"):
         if getattr(request, name) is not None and not getattr(request, name) > 0:
             yield f"{name} must be positive; got {getattr(request, name)!r}"
 
 
 def _tight_only(request: Request) -> Iterator[str]:
-    """Options that the paper's networks lack: they are causal and of one size."""
-    for name, usual in (("mask", "causal"), ("objective", "depth"), ("target", "state")):
+    """Options that the paper's networks lack: they are of one size."""
+    for name, usual in (("objective", "depth"), ("target", "state")):
         value = getattr(request, name)
         if value != usual:
             yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
-    if request.method == "scan" and request.activation != "relu":
-        yield f"activation {request.activation} is for counters, and method scan has none"
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import frexp, pi
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +40,10 @@ class Signal:
 
 @dataclass
 class Unit:
-    """One hidden unit: its input and its activation."""
+    """One hidden unit, by its input."""
 
     terms: dict[int, float]
     bias: float
-    activation: int = RELU
 
 
 @dataclass
@@ -62,11 +60,11 @@ class MlpBuilder:
         """A number, available at every layer."""
         return Signal(0, {}, value, value, value)
 
-    def unit(self, signal: Signal, slope: float, bias: float, activation: int = RELU) -> int:
-        """Makes ``activation(slope·signal + bias)`` in the layer after the signal's; returns its number."""
+    def unit(self, signal: Signal, slope: float, bias: float) -> int:
+        """Makes ``relu(slope·signal + bias)`` in the layer after the signal's; returns its number."""
         terms = {unit: weight * slope for unit, weight in signal.terms.items()}
-        result = Unit(terms, signal.constant * slope + bias, activation)
-        key = (signal.layer, tuple(sorted(result.terms.items())), result.bias, activation)
+        result = Unit(terms, signal.constant * slope + bias)
+        key = (signal.layer, tuple(sorted(result.terms.items())), result.bias)
         if key not in self._known:
             while len(self.layers) <= signal.layer:
                 self.layers.append([])
@@ -118,7 +116,7 @@ class MlpBuilder:
             biases[-1][channel] = signal.constant
             for source, weight in signal.terms.items():
                 weights[-1][source, channel] = weight
-        kinds = [np.array([unit.activation for unit in layer], dtype=np.int64) for layer in self.layers]
+        kinds = [np.full(len(layer), RELU, dtype=np.int64) for layer in self.layers]
         if self.balanced:
             _balance(weights, biases, kinds)
         return Mlp(tuple(weights), tuple(biases), tuple(kinds))
@@ -158,16 +156,12 @@ def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np
 # The context of lowering a position-wise map: how it reads and writes registers.
 
 
-Activation = Literal["relu", "sin"]
-
-
 @dataclass
 class MapContext:
     """One MLP under construction: its units so far and where each register's value is."""
 
     program: Program
     positions: int
-    activation: Activation
     narrow: bool
     builder: MlpBuilder
     signals: dict[Channel, Signal] = field(default_factory=dict)

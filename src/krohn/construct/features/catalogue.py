@@ -72,7 +72,6 @@ class Order:
     second: Mark
     lead: int = 0
     early: int = 1
-    masked: bool = True
 
     @property
     def start(self) -> Value:
@@ -140,7 +139,6 @@ class LaterPlace:
     second: Mark
     period: int
     early: int = 1
-    masked: bool = True
 
     @property
     def order(self) -> Order:

@@ -19,7 +19,7 @@ from functools import cached_property
 from krohn.automata.quotients import word_along
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
-from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded, shown_by
+from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
@@ -43,7 +43,6 @@ class AnnotatedLetters:
     features: tuple[Feature, ...]
     rows: tuple[Row, ...]
     moves: tuple[frozenset[tuple[int, int]], ...]
-    strict: bool = False
     ends: frozenset[int] = frozenset()
 
     @cached_property
@@ -57,7 +56,7 @@ class AnnotatedLetters:
 
     def step(self, values: tuple[Value, ...], letter: int, place: int) -> tuple[tuple[Value, ...], int]:
         """The values after a letter, and the symbol there."""
-        after, row = _moved(self.features, values, letter, place, strict=self.strict)
+        after, row = _moved(self.features, values, letter, place)
         return after, self.number[row]
 
     def symbols_of(self, word: Sequence[int]) -> list[int]:
@@ -69,9 +68,7 @@ class AnnotatedLetters:
         return result
 
 
-def annotate(
-    automaton: Semiautomaton, features: Sequence[Feature], *, strict: bool = False
-) -> AnnotatedLetters:
+def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> AnnotatedLetters:
     """All symbols that occur; refuses machines that are too large."""
     early, period = common_rhythm(features)
     start = (0, automaton.start, tuple(feature.start for feature in features))
@@ -80,7 +77,7 @@ def annotate(
     for place, state, values in queue:
         here = folded(place + 1, early, period)
         for letter in range(automaton.num_letters):
-            after, row = _moved(features, values, letter, here, strict=strict)
+            after, row = _moved(features, values, letter, here)
             target = automaton.step(state, letter)
             moves.setdefault(row, set()).add((state, target))
             following = (here, target, after)
@@ -91,15 +88,15 @@ def annotate(
             raise LimitExceeded(f"annotated letters need more than {MAX_ANNOTATED:,} states")
     rows = sorted(moves)
     result = tuple(frozenset(moves[row]) for row in rows)
-    return AnnotatedLetters(automaton, tuple(features), tuple(rows), result, strict)
+    return AnnotatedLetters(automaton, tuple(features), tuple(rows), result)
 
 
 def _moved(
-    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int, *, strict: bool
+    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int
 ) -> tuple[tuple[Value, ...], Row]:
     after = tuple([f.step(value, letter, place) for f, value in zip(features, values, strict=True)])
-    steps = zip(features, values, after, strict=True)
-    return after, (letter, *[x for f, old, new in steps for x in shown_by(f, old, new, strict=strict)])
+    shown = [x for f, new in zip(features, after, strict=True) for x in f.show(new)]
+    return after, (letter, *shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +137,7 @@ def determine(
             now = tuple([f.step(value, symbol, here) for f, value in zip(features, held, strict=True)])
             following: State = (here, automaton.step(state, letter), after, now)
             # The row belongs to the step, not to the state: other letters may lead to the same state.
-            steps = zip(features, held, now, strict=True)
-            row = (symbol, *[x for f, a, b in steps for x in shown_by(f, a, b, strict=annotated.strict)])
+            row = (symbol, *[x for f, new in zip(features, now, strict=True) for x in f.show(new)])
             value = wanted[following[1]]
             known, other, last = rows.setdefault(row, (value, item, letter))
             if known != value:
@@ -234,24 +230,19 @@ def _telling(
     if both[0][-1] != both[1][-1]:
         return None
     budget.spend(A_LOOK * len(catalogue))
-    rows = [_shown(annotated, catalogue, *each, held) for each in zip(pair, both, strict=True)]
+    rows = [_shown(catalogue, *each, held) for each in zip(pair, both, strict=True)]
     return [one != two for one, two in zip(*rows, strict=True)]
 
 
-def _shown(
-    annotated: AnnotatedLetters, catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held
-) -> list[Row]:
+def _shown(catalogue: Sequence[Feature], word: Word, symbols: Sequence[int], held: Held) -> list[Row]:
     """What every feature shows after a word; ``held`` caches their values by prefix."""
-    before = after = held[()]
+    values = held[()]
     for place, symbol in enumerate(symbols, 1):
-        before, beginning = after, word[:place]
+        beginning = word[:place]
         if beginning not in held:
-            held[beginning] = [f.step(v, symbol, place) for f, v in zip(catalogue, before, strict=True)]
-        after = held[beginning]
-    if not annotated.strict:
-        return [feature.show(new) for feature, new in zip(catalogue, after, strict=True)]
-    steps = zip(catalogue, before, after, strict=True)
-    return [shown_by(feature, old, new, strict=True) for feature, old, new in steps]
+            held[beginning] = [f.step(v, symbol, place) for f, v in zip(catalogue, values, strict=True)]
+        values = held[beginning]
+    return [feature.show(value) for feature, value in zip(catalogue, values, strict=True)]
 
 
 def cheapest(
@@ -329,7 +320,7 @@ class FeatureLayers:
 
     def program(self, num_outputs: int) -> Program:
         """The operations, and a read-out by one table."""
-        draft = ProgramDraft(len(self.letters), "strict" if self.annotated.strict else "causal")
+        draft = ProgramDraft(len(self.letters))
         count = max(self.letters) + 1
         draft.source("letter", self.letters, count)
         plain = Symbols(("letter",), {(x,): x for x in range(count)}, (count,))

@@ -75,10 +75,6 @@ class Feature(Protocol):
         """1 for a feature that ignores positions."""
 
     @property
-    def masked(self) -> bool:
-        """Whether a strict mask hides the current position from it: then it shows its value before."""
-
-    @property
     def start(self) -> Value:
         """The value before the first letter."""
 
@@ -90,11 +86,6 @@ class Feature(Protocol):
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """Writes the operations; returns the registers that hold ``show``."""
-
-
-def shown_by(feature: Feature, before: Value, after: Value, *, strict: bool) -> Row:
-    """What its registers hold at a position, from the values before and after the symbol there."""
-    return feature.show(before if strict and feature.masked else after)
 
 
 def folded(place: int, early: int, period: int) -> int:
@@ -150,7 +141,6 @@ class Count(CountingFeature):
     early: int = 1
     period: int = 1
     start: int = 0
-    masked: bool = True
 
     @property
     def cost(self) -> float:
@@ -180,7 +170,6 @@ class PlaceCount(CountingFeature):
     label: str
     names: tuple[str, ...]
     start: int = 0
-    masked: bool = True
 
     @property
     def cost(self) -> float:
@@ -219,7 +208,6 @@ class BackFeature:
     before: int | None = None
     early: int = 1
     period: int = 1
-    masked: bool = False
 
     @property
     def start(self) -> tuple[int, ...]:
@@ -262,7 +250,6 @@ class Latest:
     label: str
     early: int = 1
     period: int = 1
-    masked: bool = True
 
     @property
     def start(self) -> int:
@@ -303,7 +290,6 @@ class Place:
     early: int
     period: int
     start: int = 0
-    masked: bool = False
 
     @property
     def name(self) -> str:
@@ -347,7 +333,6 @@ class EndPlace:
     early: int = 1
     end: Literal["latest", "earliest"] = "latest"
     start: int = 0
-    masked: bool = True
 
     @property
     def name(self) -> str:

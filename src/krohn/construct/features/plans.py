@@ -99,7 +99,7 @@ def error_bit(
     result = choose(living, one_layer_catalogue(plain), alive, StatePairs(), budget)
     if result.determined is None or not result.features:
         return None
-    noted = annotate(automaton, result.features, strict=plain.strict)
+    noted = annotate(automaton, result.features)
     fatal = frozenset(noted.number[row] for row, value in result.determined.rows.items() if value == FATAL)
     features = (Count(fatal, 2, True, "fatal letters"),)
     proof = determine(noted, features, wanted)
@@ -187,24 +187,20 @@ MOST_IN_SECOND = 3
 Letters = tuple[int, ...]
 
 
-def plain_letters(
-    automaton: Semiautomaton, most: int = MOST_STATES, *, strict: bool = False
-) -> tuple[AnnotatedLetters, Letters]:
+def plain_letters(automaton: Semiautomaton, most: int = MOST_STATES) -> tuple[AnnotatedLetters, Letters]:
     """The letters without annotations, those that act alike merged; and the class of each letter."""
     if automaton.num_states > most:
         raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
-    return annotate(merged, (), strict=strict), letters
+    return annotate(merged, ()), letters
 
 
-def plan_without_search(
-    automaton: Semiautomaton, wanted: Sequence[int], *, strict: bool = False
-) -> FeatureLayers | None:
+def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeatureLayers | None:
     """One layer for automata known to need no more: definite ones, and one track with dead ends.
 
     If the output is an observation, a single recent letter may be enough.
     """
-    plain, letters = plain_letters(automaton, MOST_DEFINITE, strict=strict)
+    plain, letters = plain_letters(automaton, MOST_DEFINITE)
     if len(set(wanted)) < automaton.num_states:
         alone = _one_back(plain, letters, wanted)
         if alone is not None:
@@ -218,11 +214,9 @@ def plan_without_search(
     return _definite(plain, wanted, letters, FEW_ROWS)
 
 
-def one_layer_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
-) -> FeatureLayers | None:
+def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
     """The cheapest features of one layer that a search finds."""
-    plain, letters = plain_letters(automaton, strict=strict)
+    plain, letters = plain_letters(automaton)
     wrong = wrong_letters(plain.automaton)
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
@@ -286,22 +280,18 @@ def _definite(
     return FeatureLayers(plain, features, result, letters)
 
 
-def error_bit_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
-) -> FeatureLayers | None:
+def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
     """One layer for live words, and a count of fatal letters after it."""
-    return error_bit(*plain_letters(automaton, strict=strict), wanted, budget)
+    return error_bit(*plain_letters(automaton), wanted, budget)
 
 
-def two_layer_plan(
-    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool = False
-) -> FeatureLayers | None:
+def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
     """Features of letters that the first layer has annotated."""
-    plain, letters = plain_letters(automaton, strict=strict)
+    plain, letters = plain_letters(automaton)
     pairs = StatePairs()
     for notes in first_layers(plain):
         try:
-            annotated = annotate(plain.automaton, notes, strict=strict)
+            annotated = annotate(plain.automaton, notes)
         except LimitExceeded:
             continue
         budget.spend(A_STATE * len(annotated.rows))

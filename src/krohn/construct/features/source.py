@@ -41,11 +41,8 @@ def exact_length_period(automaton: Semiautomaton) -> int | None:
     return period * (first // period + 1)
 
 
-def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool:
-    """Whether some exchange changes the state; ``False`` also if the search would be too large.
-
-    Under a strict mask the last letter is not among those that heads see, so it must change the next state.
-    """
+def exchange_conflict(automaton: Semiautomaton) -> bool:
+    """Whether some exchange changes the state; ``False`` also if the search would be too large."""
     if automaton.num_states**2 > MOST_NODES:
         return False
     modulus = exact_length_period(automaton) or OTHERWISE
@@ -54,10 +51,10 @@ def exchange_conflict(automaton: Semiautomaton, *, strict: bool = False) -> bool
     # Sort key: letters that keep most states distinct first, because resets hide earlier exchanges.
     order = sorted(range(automaton.num_letters), key=lambda letter: -len(set(automaton.letters[letter])))
     pairs = combinations(order, 2)
-    return any(_conflict(automaton, modulus, x, y, strict=strict) for x, y in pairs)
+    return any(_conflict(automaton, modulus, x, y) for x, y in pairs)
 
 
-def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int, *, strict: bool) -> bool:
+def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int) -> bool:
     """Nodes: stage (before, between, after), whether x and y were seen at the residue, phase, two states."""
     table, letters = automaton.table.tolist(), range(automaton.num_letters)
     todo = [(1, False, False, phase, automaton.start, automaton.start) for phase in range(modulus)]
@@ -75,7 +72,7 @@ def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int, *, strict:
         for after, now_x, now_y, first, second in steps:
             if after == 3 and first == second:
                 continue
-            if after == 3 and now_x and now_y and not (strict and table[first] == table[second]):
+            if after == 3 and now_x and now_y:
                 return True
             node = (after, now_x, now_y, (phase + 1) % modulus, first, second)
             if node not in seen:
@@ -96,7 +93,7 @@ FEW_STATES = 100
 
 
 FeatureSearch = Callable[..., FeatureLayers | None]
-"""A search for a plan: of an automaton, what must be known, a budget, and whether the mask is ``strict``."""
+"""A search for a plan: of an automaton, what must be known, and a budget."""
 
 
 def proposals_without_search(request: Request, budget: Budget) -> Iterator[Proposal]:
@@ -104,15 +101,13 @@ def proposals_without_search(request: Request, budget: Budget) -> Iterator[Propo
     yield from _proposed(request, _without_search, ONE_LAYER, budget)
 
 
-def _without_search(
-    automaton: Semiautomaton, wanted: Sequence[int], budget: Budget, *, strict: bool
-) -> FeatureLayers | None:
-    return plan_without_search(automaton, wanted, strict=strict)
+def _without_search(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
+    return plan_without_search(automaton, wanted)
 
 
 def one_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """The cheapest features of one layer; no search where an exchange of letters rules them out."""
-    if exchange_conflict(request.automaton, strict=request.mask == "strict"):
+    if exchange_conflict(request.automaton):
         raise Unsupported("the state does not follow from counts and from first, last and nearby letters")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that no plan of one layer works for every length")
@@ -140,9 +135,7 @@ def _proposed(request: Request, search: FeatureSearch, units: float, budget: Bud
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")
     budget.look()
     try:
-        plan = search(
-            automaton, automaton.outputs, Budget(units * request.effort), strict=request.mask == "strict"
-        )
+        plan = search(automaton, automaton.outputs, Budget(units * request.effort))
     except BudgetSpent:
         budget.give_up("a search for features")
         raise

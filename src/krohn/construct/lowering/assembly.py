@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
 from math import sqrt
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from krohn.errors import KrohnError
 from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import (
-    Activation,
     MapContext,
     MlpBuilder,
     Signal,
@@ -133,7 +132,6 @@ def lower(
     program: Program,
     length: int,
     *,
-    activation: Activation = "relu",
     narrow: bool = False,
     saturate: bool = False,
     exact: bool = False,
@@ -154,7 +152,7 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        context = MapContext(program, codes.count, activation, narrow, MlpBuilder(len(before), saturate))
+        context = MapContext(program, codes.count, narrow, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
                 heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
@@ -355,8 +353,8 @@ def longest(faults: Faults) -> int:
 
 
 WAYS: tuple[dict[str, Any], ...] = tuple(
-    {"activation": activation, "narrow": narrow, "saturate": saturate, "exact": exact}
-    for activation, narrow, saturate, exact in product(get_args(Activation), *[(False, True)] * 3)
+    {"narrow": narrow, "saturate": saturate, "exact": exact}
+    for narrow, saturate, exact in product(*[(False, True)] * 3)
 )
 """All ways to lower a program: the options of ``lower``."""
 

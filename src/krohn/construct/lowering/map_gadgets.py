@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations, product
-from math import ceil, isqrt, pi
+from math import ceil, isqrt
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.nearest_float import cos, sin
 from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
 from krohn.network.position_maps import Clamp, Modulo, PositionMap, Select, Table
-from krohn.network.transformer import SIN, Channel
+from krohn.network.transformer import Channel
 
 # The linear code y = Σ cᵢ·vᵢ by which a table of several inputs becomes a staircase of one.
 #
@@ -120,12 +119,11 @@ def _emit(inputs: tuple[str, ...], outputs: tuple[str, ...], code: TableCode, co
         context.signals[channel] = signal
 
 
-# Residues: a staircase of wraps, two short staircases, or two sines (Lemma "modular counter").
+# Residues: a staircase of wraps, or two short staircases (Lemma "modular counter").
 #
 # Meaning: ``values[(Σ cᵢ·termᵢ + offset) mod n]``. With ReLU the residue is y − n·#wraps, two units per wrap
 # and one for y: the wraps are flat, so an error ε of y passes on as ε and no more, for ε < 1/4. ``narrow``
-# counts wraps in two rounds, coarse then fine, which takes about 2√K units instead of 2K. With sines the two
-# units sin(2πy/n), cos(2πy/n) say which residue it is, a staircase over a projection writes it.
+# counts wraps in two rounds, coarse then fine, which takes about 2√K units instead of 2K.
 
 
 # Below this many wraps one round is as narrow as two.
@@ -133,13 +131,11 @@ FEW_WRAPS = 6
 
 
 def lower_modulo(operation: Modulo, context: MapContext) -> None:
-    """Picks the cheapest of the three."""
+    """One step for each wrap, or one for each point where other values than residues are written."""
     circle = context.program.register[operation.target].kind == "circle"
     total = context.sum_of(operation.terms, operation.offset)
     low, high = round(total.low), round(total.high)
-    if context.activation == "sin":
-        _by_sine(operation, total, context, circle)
-    elif operation.values is None and not circle:
+    if operation.values is None and not circle:
         context.write(operation.target, residue(context.builder, total, operation.modulus, context.narrow))
     else:
         values = np.arange(operation.modulus) if operation.values is None else np.array(operation.values)
@@ -176,32 +172,6 @@ def _minus_wraps(builder: MlpBuilder, total: Signal, modulus: int, origin: int, 
 
 def _with_bounds(signal: Signal, low: float, high: float) -> Signal:
     return Signal(signal.layer, signal.terms, signal.constant, low, high)
-
-
-def _by_sine(operation: Modulo, total: Signal, context: MapContext, circle: bool) -> None:
-    n = operation.modulus
-    values = list(range(n)) if operation.values is None else list(operation.values)
-    turn = 2 * pi / n
-    across = Signal(total.layer + 1, {context.builder.unit(total, turn, pi / 2, SIN): 1.0}, 0.0, -1.0, 1.0)
-    if n == 2 and not circle:
-        half = context.builder.total([across.scaled((values[0] - values[1]) / 2)], sum(values) / 2)
-        context.write(operation.target, half)
-        return
-    up = Signal(total.layer + 1, {context.builder.unit(total, turn, 0.0, SIN): 1.0}, 0.0, -1.0, 1.0)
-    if circle and values == list(range(n)):
-        context.signals[Channel(register=operation.target, part="cos")] = across
-        context.signals[Channel(register=operation.target, part="sin")] = up
-        return
-    # The line at angle π/2n sees the n corners of the polygon at n different places.
-    tilt = pi / (2 * n)
-    places = np.array([cos(turn * r) * cos(tilt) + sin(turn * r) * sin(tilt) for r in range(n)])
-    order = np.argsort(places)
-    line = context.builder.total([across.scaled(cos(tilt)), up.scaled(sin(tilt))])
-    channels, columns = context.write_columns((operation.target,), np.array(values)[order][:, None])
-    for channel, signal in zip(
-        channels, staircase(context.builder, line, places[order], columns), strict=True
-    ):
-        context.signals[channel] = signal
 
 
 # Clamping: ``low + relu(y − low) − relu(y − high)``, two units, exact; errors pass through unchanged.

@@ -231,8 +231,7 @@ class RunningCounters:
     """One group's counters inside a program: names of what is known so far.
 
     ``letters`` are the elements that can still come, ``letter`` the register with their number,
-    ``steps`` the registers with their residues in the next section. ``now`` and ``before`` are the
-    counters after and before the letter (``before`` only under a strict mask).
+    ``steps`` the registers with their residues in the next section, ``now`` the counters.
     """
 
     name: str
@@ -240,7 +239,6 @@ class RunningCounters:
     letters: list[Permutation]
     section: int = 0
     now: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
 
     @property
     def letter(self) -> str:
@@ -293,17 +291,12 @@ def count(draft: ProgramDraft, group: RunningCounters) -> None:
 
 def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
     section = group.tower.sections[group.section]
-    now, before = [], []
-    for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True)):
-        counter = group.counter(index)
-        total = draft.prefix_sum(step)
-        if draft.strict:
-            before.append(draft.modulo([(total, 1)], modulus, f"{counter} before"))
-            now.append(draft.modulo([(total, 1), (step, 1)], modulus, counter))
-        else:
-            now.append(draft.modulo([(total, 1)], modulus, counter))
+    now = [
+        draft.modulo([(draft.prefix_sum(step), 1)], modulus, group.counter(index))
+        for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True))
+    ]
     letter, letters = group.letter, group.letters
-    group.now, group.before = (*group.now, *now), (*group.before, *before)
+    group.now = (*group.now, *now)
     group.section += 1
     if group.is_done:
         return
@@ -311,10 +304,10 @@ def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
     for number, element in enumerate(letters):
         for residues in section.transversal:
             after, inner = section.next_letter(residues, element)
-            following[(number, *(residues if draft.strict else after))] = inner
+            following[(number, *after)] = inner
     group.letters = sorted(set(following.values()))
     rows = {row: group.values(inner) for row, inner in following.items()}
-    draft.table((letter, *(before if draft.strict else now)), group.outputs(), rows)
+    draft.table((letter, *now), group.outputs(), rows)
 
 
 # The coordinate of a permutation-reset level: a value in memory, moved by the counters of its group.
@@ -326,7 +319,7 @@ def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
 
 @dataclass(frozen=True)
 class CounterReading:
-    """The registers of one class's counters at one moment (after or before the letter)."""
+    """The registers of one class's counters after the letter."""
 
     tower: CounterTower | None
     counters: tuple[str, ...]

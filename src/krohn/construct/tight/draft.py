@@ -23,7 +23,6 @@ from krohn.network.attention_operations import (
 )
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Row, Select, Table
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Mask
 
 Terms = Sequence[tuple[str, int]]
 Kind = Literal["integer", "wide", "circle"]
@@ -37,7 +36,6 @@ class ProgramDraft:
     """Registers with the layer that writes them, sources, and operations with their layer."""
 
     num_letters: int
-    mask: Mask
     num_padding: int = 1
     lagged: bool = False
     flat: bool = False  # maps of sums in one step, at the cost of more units
@@ -47,11 +45,6 @@ class ProgramDraft:
     rhythms: dict[str, Places] = field(default_factory=dict)
     heads: list[tuple[int, AttentionOperation]] = field(default_factory=list)
     maps: list[tuple[int, PositionMap]] = field(default_factory=list)
-
-    @property
-    def strict(self) -> bool:
-        """Whether heads see only earlier positions."""
-        return self.mask == "strict"
 
     def fresh(self, name: str) -> str:
         """The name, or the name with a number if it is taken."""
@@ -114,14 +107,9 @@ class ProgramDraft:
         kind = self.registers[source].kind
         return self._attended(EndWrite(tuple(flags), end, (source,), (self.fresh(target),)), kind)
 
-    def ever(self, flag: str, target: str) -> tuple[str, str]:
-        """Whether the flag, 0 at BOS, has been 1 so far; and before, which differs under a strict mask."""
-        if not self.strict:  # a copy of the latest 1 needs no MLP
-            result = self.end_write([flag], "latest", flag, target)
-            return result, result
-        total = self.prefix_sum(flag)
-        before = self.clamp([(total, 1)], 0, 0, 1, self.fresh(f"{target} before"))
-        return self.clamp([(total, 1), (flag, 1)], 0, 0, 1, self.fresh(target)), before
+    def ever(self, flag: str, target: str) -> str:
+        """Whether the flag, 0 at BOS, has been 1 so far: a copy of the latest 1, which needs no MLP."""
+        return self.end_write([flag], "latest", flag, target)
 
     def position(self) -> str:
         """The position itself."""
@@ -251,7 +239,6 @@ class ProgramDraft:
             sources=tuple(source for name, source in self.sources.items() if name in needed),
             layers=layers,
             readout=readout,
-            mask=self.mask,
             places=tuple(place for name, place in self.rhythms.items() if name in needed),
         )
 
@@ -330,18 +317,6 @@ class Finite:
 def register_value(name: str, values: Iterable[int]) -> Finite:
     """The value of a register that can hold these values."""
     return Finite((name,), {(value,): value for value in sorted(values)})
-
-
-@dataclass(frozen=True, eq=False)
-class Track:
-    """A state after the letter and, under a strict mask, before it (causal: both are the state after it)."""
-
-    after: Finite
-    before: Finite
-
-    def renamed(self, function: Callable[[int], int]) -> "Track":
-        """Both under a function."""
-        return Track(self.after.renamed(function), self.before.renamed(function))
 
 
 def joined(

@@ -1,8 +1,7 @@
 """A holonomy cascade inside a program: per level, counters for its groups and one memory for its resets.
 
-Causal mask: a memory head gives the coordinate after the letter; the stage set before the letter is fetched
-by a look-back where a level needs it (it cannot be recovered past a reset: erratum 28). Strict mask: the
-memory head gives the coordinate before the letter and a table steps it forward, so no look-back is needed.
+A memory head gives the coordinate after the letter; the stage set before the letter is fetched by a look-back
+where a level needs it (it cannot be recovered past a reset: erratum 28).
 """
 
 from dataclasses import dataclass
@@ -20,28 +19,24 @@ from krohn.construct.tight.cascade_level import (
     potential,
     running,
 )
-from krohn.construct.tight.draft import Finite, ProgramDraft, Track, register_value
+from krohn.construct.tight.draft import Finite, ProgramDraft, register_value
 from krohn.network.position_maps import Row
 
 
-def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Track:
+def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Finite:
     """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
     levels = cascade_levels(cascade, start)
-    if draft.lagged and not draft.strict:
+    if draft.lagged:
         stages = _lagged(draft, levels, letter, name)
     else:
-        stages = Track(Finite((), {(): 0}), Finite((), {(): 0}))
+        stages = Finite((), {(): 0})
         for level in levels:
             stages = _LevelWriter(draft, level, letter, f"{name}{level.number}", stages).following()
     masks = cascade.skeleton.masks
-
-    def state(number: int) -> int:
-        return masks[number].bit_length() - 1
-
-    return Track(stages.after.renamed(state), stages.before.renamed(state))
+    return stages.renamed(lambda number: masks[number].bit_length() - 1)
 
 
-def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: str) -> Track:
+def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: str) -> Finite:
     """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
     A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
@@ -61,14 +56,12 @@ def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: 
                 level,
                 letters[lag],
                 f"{name}{level.number} at t−{lag}",
-                Track(held[lag], held[lag + shift]),
-                True,
-            )
-            .following()
-            .after
+                held[lag],
+                held[lag + shift],
+            ).following()
             for lag in range(len(held) - shift)
         ]
-    return Track(stages[0], stages[0])
+    return stages[0]
 
 
 def _held(draft: ProgramDraft, stages: Finite, name: str) -> Finite:
@@ -84,26 +77,26 @@ def _held(draft: ProgramDraft, stages: Finite, name: str) -> Finite:
 
 @dataclass
 class _LevelWriter:
-    """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton."""
+    """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton.
+
+    ``earlier`` are those before the letter, where they are known without a look-back.
+    """
 
     draft: ProgramDraft
     level: CascadeLevel
     letter: str
     name: str
-    stages: Track
-    knows_before: bool = False
+    stages: Finite
+    earlier: Finite | None = None
 
-    def following(self) -> Track:
+    def following(self) -> Finite:
         """The stage sets of the next level."""
         level, draft = self.level, self.draft
         if level.is_constant:
-            return Track(
-                *(part.renamed(self._initial_tile) for part in (self.stages.after, self.stages.before))
-            )
+            return self.stages.renamed(self._initial_tile)
         after, before = self._staged()
-        if level.clock is not None and not draft.strict:
-            below = self._by_the_clock(after, before, level.clock)
-            return Track(below, below)
+        if level.clock is not None:
+            return self._by_the_clock(after, before, level.clock)
         several = len(level.towers) > 1
         groups = [
             running(f"{self.name} group {n}" if several else self.name, tower, level.moves[n])
@@ -119,22 +112,14 @@ class _LevelWriter:
             for group in groups:
                 count(draft, group)
         now = [CounterReading(group.tower, group.now) for group in groups]
-        then = [CounterReading(group.tower, group.before) for group in groups]
         memory = self._memory(after, now)
-        if not draft.strict:
-            tile = moved(draft, memory, after.renamed(level.kind), now, f"{self.name} now", undo=False)
-            below = self._below(after, tile)
-            return Track(below, below)
-        old = moved(draft, memory, before.renamed(level.kind), then, f"{self.name} then", undo=False)
-        if level.has_resets:
-            return Track(self._stepped(after, old), self._below(before, old))
         tile = moved(draft, memory, after.renamed(level.kind), now, f"{self.name} now", undo=False)
-        return Track(self._below(after, tile), self._below(before, old))
+        return self._below(after, tile)
 
     @property
     def _looks_back(self) -> bool:
         """Whether the actions wait for a look-back; sums of known values need not."""
-        return self.level.needs_before and not self.knows_before and not self.draft.strict
+        return self.level.needs_before and self.earlier is None
 
     def _potentials(self) -> list[list[Potential]]:
         """For each group and modulus its steps from what is known after a letter; [] if one has none."""
@@ -202,11 +187,11 @@ class _LevelWriter:
     def _staged(self) -> tuple[Finite, Finite]:
         """The stage sets in registers, numbered from 0; before the letter only if the actions need it."""
         level, draft = self.level, self.draft
-        after = _held(draft, self.stages.after, f"{self.name} stage")
-        if draft.strict or (self.knows_before and level.needs_before):
-            return after, _held(draft, self.stages.before, f"{self.name} earlier")
+        after = _held(draft, self.stages, f"{self.name} stage")
         if not level.needs_before:
             return after, Finite((), {(): level.start})
+        if self.earlier is not None:
+            return after, _held(draft, self.earlier, f"{self.name} earlier")
         earlier = draft.look_back(after.inputs[0])
         return after, Finite((earlier,), after.rows)
 
@@ -252,19 +237,3 @@ class _LevelWriter:
                 if not tiles or x < len(tiles):
                     rows[(*row, *values)] = tiles[x] if tiles else number
         return Finite((*stage.inputs, *tile.inputs), rows)
-
-    def _stepped(self, after: Finite, old: Finite) -> Finite:
-        """The stage set after the letter from the coordinate before it and the action."""
-        level = self.level
-        held = old.register(self.draft, f"{self.name} old")
-        rows: dict[Row, int] = {}
-        pairs = {(new, action) for (_, _, new), action in level.triples.items()}
-        place = {number: row for row, number in after.rows.items()}
-        for new, action in pairs:
-            tiles = level.tiles(new)
-            for x in range(level.num_tiles):
-                result = level.after(action, x)
-                if action is None or result is not None:
-                    row = (*place[new], level.action_number(action), x)
-                    rows[row] = new if action is None or result is None else tiles[result]
-        return Finite((*after.inputs, f"{self.name} action", held), rows)

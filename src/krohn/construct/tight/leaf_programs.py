@@ -20,7 +20,7 @@ state, so the depth does not grow with the height, as that of the cascade does.
 from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan_leaves import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
-from krohn.construct.tight.draft import Finite, ProgramDraft, Track
+from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.network.position_maps import Row
 from krohn.paper.theorem3 import padding_moves
 
@@ -39,7 +39,7 @@ def padding_steps(places: int, start: int) -> tuple[int, ...]:
 
 def clamped_track(
     plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str, outputs: Sequence[int]
-) -> Track:
+) -> Finite:
     """The places of the counter as states of the plan's automaton, driven by the register ``letter``.
 
     States with the same output that are neighbours on the line need not be distinguished.
@@ -47,15 +47,8 @@ def clamped_track(
     counter = _Counter(plan, draft, name, outputs)
     step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
     total = draft.prefix_sum(step)
-    terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
-    now = counter.now = counter.value(terms, "unclamped place")
-    key = counter.circle(now, terms, "class")
-    after = counter.place(now, key, key, "place")
-    if not draft.strict:
-        return Track(after, after)
-    then = counter.value([(total, 1)], "unclamped place before")
-    query = counter.circle(then, [(total, 1)], "class before")
-    return Track(after, counter.place(then, query, key, "place before"))
+    now = counter.value(total, "unclamped place")
+    return counter.place(now, counter.circle(now, total, "class"), "place")
 
 
 def _steps(
@@ -86,18 +79,17 @@ class _Counter:
         shown = [outputs[self.state[place]] for place in range(self.places)]
         self.steps = [j for j in range(1, self.places) if shown[j] != shown[j - 1]]
         self.modulus = self.places**2
-        self.now = ""
 
-    def value(self, terms: list[tuple[str, int]], name: str) -> str:
+    def value(self, total: str, name: str) -> str:
         """v = z mod (S + 1)², with z = 0 in the middle: short walks do not wrap; only differences count."""
         target = self.draft.fresh(f"{self.name}{name}")
-        return self.draft.modulo(terms, self.modulus, target, offset=self.modulus // 2)
+        return self.draft.modulo([(total, 1)], self.modulus, target, offset=self.modulus // 2)
 
-    def circle(self, value: str, terms: list[tuple[str, int]], name: str) -> str:
+    def circle(self, value: str, total: str, name: str) -> str:
         """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
         if self.draft.flat:
             target = self.draft.fresh(f"{self.name}{name}")
-            return self.draft.modulo(terms, self.places, target, kind="circle")
+            return self.draft.modulo([(total, 1)], self.places, target, kind="circle")
         if self.places > MANY_PLACES:
             residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name} mod"))
             same: dict[Row, int] = {(r,): r for r in range(self.places)}
@@ -105,12 +97,10 @@ class _Counter:
         classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
         return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
 
-    def place(self, value: str, query: str, key: str, name: str) -> Finite:
+    def place(self, value: str, key: str, name: str) -> Finite:
         """The state, as a function of the residue of the sum of what the heads find."""
         draft, places, count = self.draft, self.places, len(self.steps)
-        result = [
-            draft.latest_match(query, key, -j, self.now, f"{self.name}{name} visit {j}") for j in self.steps
-        ]
+        result = [draft.latest_match(key, key, -j, value, f"{self.name}{name} visit {j}") for j in self.steps]
         total = draft.linear(
             [(visit, 1) for visit in result],
             0,
@@ -134,23 +124,23 @@ ACTS = (POP, PUSH, REST)
 """The act of a letter as a small number: its index here; BOS leaves the stack unchanged."""
 
 
-def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     """The states of the stack, driven by the register ``letter``; it must start empty or failed."""
     stack = plan.stack
     if start == stack.sink:
-        return Track(Finite((), {(): start}), Finite((), {(): start}))
+        return Finite((), {(): start})
     tokens = _Tokens(draft, stack, letter, name)
     top = stack.height
     # A key is the height that a push reached, 0 for everything else.
     keys = tokens.of_height(lambda h, act: h if act == PUSH and 0 < h <= top else 0)
     key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, draft.fresh(f"{name}key"))
-    after, before = _places(tokens, key, _error(tokens, key))
+    places = _places(tokens, key, _error(tokens, key))
     codes: dict[Row, int] = {
         (*(symbol + 1 for symbol in content), *(0,) * (top - len(content))): state
         for state, content in stack.content.items()
     }
     codes[(-1, *(0,) * (top - 1))] = stack.sink
-    return Track(Finite(after, codes), Finite(before, codes))
+    return Finite(places, codes)
 
 
 class _Tokens:
@@ -165,15 +155,9 @@ class _Tokens:
         self.symbol, self.act, step = (self.named(what) for what in ("symbol", "act", "step"))
         draft.table((letter,), (self.symbol, self.act, step), meanings)
         total = draft.prefix_sum(step)
-        terms = [(total, 1), *([(step, 1)] if draft.strict else [])]
-        self.height = draft.clamp(terms, 0, -1, stack.height + 1, self.named("height"))
+        self.height = draft.clamp([(total, 1)], 0, -1, stack.height + 1, self.named("height"))
         self.heights = range(-1, stack.height + 2)
         self.symbols = range(stack.num_symbols)
-        self.earlier = (
-            draft.clamp([(total, 1)], 0, -1, stack.height + 1, self.named("height before"))
-            if draft.strict
-            else self.height
-        )
 
     def named(self, what: str) -> str:
         """A register of this stack."""
@@ -205,34 +189,17 @@ def _error(tokens: _Tokens, key: str) -> str:
     return Finite(inputs, rows).register(draft, f"{tokens.name}error")
 
 
-def _places(tokens: _Tokens, key: str, error: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers of all places after the letter and, under a strict mask, before it."""
-    draft, strict = tokens.draft, tokens.draft.strict
-    now, then = draft.ever(error, tokens.named("failed"))
-    after, before = [], []
+def _places(tokens: _Tokens, key: str, error: str) -> tuple[str, ...]:
+    """The registers of all places."""
+    draft, failed = tokens.draft, tokens.draft.ever(error, tokens.named("failed"))
+    places = []
     for level in range(1, tokens.stack.height + 1):
-        result = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
-        latest = _with_own_push(tokens, level, result) if strict else result
-        after.append(_place(tokens, level, (tokens.height, now, latest), "place"))
-        if strict:
-            before.append(_place(tokens, level, (tokens.earlier, then, result), "place before"))
-    return tuple(after), tuple(before if strict else after)
+        held = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
+        places.append(_place(tokens, level, (tokens.height, failed, held)))
+    return tuple(places)
 
 
-def _with_own_push(tokens: _Tokens, level: int, before: str) -> str:
-    """A strict head misses the push of this very position."""
-    rows: dict[Row, int] = {
-        (h, n, s, x): s if act == PUSH and h == level else x
-        for h in tokens.heights
-        for n, act in enumerate(ACTS)
-        for s in tokens.symbols
-        for x in tokens.symbols
-    }
-    inputs = (tokens.height, tokens.act, tokens.symbol, before)
-    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}held at height {level} now") or before
-
-
-def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str], what: str) -> str:
+def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str]) -> str:
     """0 where the stack is lower, else 1 + symbol; the lowest place says −1 after an error."""
     sink = -1 if level == 1 else 0
     rows: dict[Row, int] = {
@@ -241,4 +208,4 @@ def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str], what: str)
         for e in (0, 1)
         for x in tokens.symbols
     }
-    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}{what} {level}")
+    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}place {level}")

@@ -15,13 +15,12 @@ from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPla
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.request import Proposal, Request
-from krohn.construct.tight.draft import Finite, ProgramDraft, Track, joined
+from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.holonomy_part import holonomy_track
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.position_maps import Row, Table
 from krohn.network.program import Program
-from krohn.network.transformer import Mask
 
 # A function of (state before the letter, letter): what drives the next part of a serial plan.
 
@@ -50,22 +49,19 @@ class Drive:
         return {(state, letter): self.function(state, letter) for state in states for letter in letters}
 
 
-def driven(draft: ProgramDraft, track: Track, letter: str, drive: Drive, name: str) -> str:
+def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, name: str) -> str:
     """A register with the drive's value.
 
-    Under a causal mask the state before is fetched by a look-back, unless the state after the letter
-    and the letter already determine the answer.
+    The state before is fetched by a look-back, unless the state after the letter and the letter already
+    determine the answer.
     """
-    states = track.after.values
-    if draft.strict:
-        return _tabled(draft, track.before, letter, drive.by_before(states), drive, name)
-    answers = drive.by_after(states)
+    answers = drive.by_after(now.values)
     if answers is not None:
-        return _tabled(draft, track.after, letter, answers, drive, name)
-    held = track.after.register(draft, f"{name} state")
-    reached: dict[Row, int] = {(q,): q for q in track.after.all_rows.values()}
-    earlier = Finite((draft.look_back(held),), reached) if held else track.after
-    return _tabled(draft, earlier, letter, drive.by_before(states), drive, name)
+        return _tabled(draft, now, letter, answers, drive, name)
+    held = now.register(draft, f"{name} state")
+    reached: dict[Row, int] = {(q,): q for q in now.all_rows.values()}
+    earlier = Finite((draft.look_back(held),), reached) if held else now
+    return _tabled(draft, earlier, letter, drive.by_before(now.values), drive, name)
 
 
 def _tabled(
@@ -87,99 +83,87 @@ def _tabled(
 
 
 @singledispatch
-def plan_track(plan: Plan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def plan_track(plan: Plan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     """The states of the plan's automaton, driven by the register ``letter`` (BOS: number of letters)."""
     raise TypeError(f"no program for a {type(plan).__name__}")
 
 
 @plan_track.register
-def _(plan: HolonomyPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: HolonomyPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     return holonomy_track(draft, plan.cascade, letter, start, f"{name}level ")
 
 
 @plan_track.register
-def _(plan: ReachablePlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: ReachablePlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     inner = plan_track(plan.inner, draft, letter, plan.states.index(start), name)
     return inner.renamed(plan.states.__getitem__)
 
 
 @plan_track.register
-def _(plan: ParallelPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: ParallelPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     names = [f"{name}part {index} " for index in range(len(plan.parts))]
     tracks = [
         plan_track(part, draft, letter, labels[start], prefix)
         for part, labels, prefix in zip(plan.parts, plan.maps, names, strict=True)
     ]
     state: dict[Row, int] = {labels: q for q, labels in enumerate(zip(*plan.maps, strict=True))}
-    return Track(
-        joined(draft, [track.after for track in tracks], [f"{n}state" for n in names], state),
-        joined(draft, [track.before for track in tracks], [f"{n}state before" for n in names], state),
-    )
+    return joined(draft, tracks, [f"{n}state" for n in names], state)
 
 
 @plan_track.register
-def _(plan: SerialPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: SerialPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     blocks = plan_track(plan.quotient, draft, letter, plan.blocks[start], f"{name}block ")
     rest = plan.fiber.automaton.num_letters
     drive = Drive(plan.quotient.automaton, lambda block, a: plan.drive[block][a], rest)
     inner = driven(draft, blocks, letter, drive, f"{name}drive")
     places = plan_track(plan.fiber, draft, inner, plan.labels[start], f"{name}fibre ")
     state: dict[Row, int] = {pair: q for q, pair in enumerate(zip(plan.blocks, plan.labels, strict=True))}
-    names = [f"{name}block", f"{name}place"]
-    return Track(
-        joined(draft, [blocks.after, places.after], names, state),
-        joined(draft, [blocks.before, places.before], [f"{n} before" for n in names], state),
-    )
+    return joined(draft, [blocks, places], [f"{name}block", f"{name}place"], state)
 
 
 @plan_track.register
-def _(plan: ErrorBitPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: ErrorBitPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     if start == plan.sink:
-        return Track(Finite((), {(): start}), Finite((), {(): start}))
+        return Finite((), {(): start})
     first = plan.states.index(start)
     inner = plan_track(plan.inner, draft, letter, first, f"{name}legal ")
     drive = Drive(plan.inner.automaton, lambda q, a: int(plan.errors[q, a]), 0)
     error = driven(draft, inner, letter, drive, f"{name}error")
-    now, before = draft.ever(error, f"{name}failed")
-    known = inner.before if draft.strict else inner.after
-    return Track(_with_bit(plan, inner.after, now), _with_bit(plan, known, before))
-
-
-def _with_bit(plan: ErrorBitPlan, inner: Finite, bit: str) -> Finite:
+    bit = draft.ever(error, f"{name}failed")
     legal = {(0, *row): plan.states[value] for row, value in inner.rows.items()}
     other = {(0, *row): plan.states[value] for row, value in inner.elsewhere.items()}
     return Finite((bit, *inner.inputs), legal | {(1, *row): plan.sink for row in inner.rows}, other)
 
 
 @plan_track.register
-def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     if has_unit_steps(plan):
         return clamped_track(plan, draft, letter, start, name, range(len(plan.line)))
     return holonomy_track(draft, holonomy_cascade(plan.automaton), letter, start, f"{name}level ")
 
 
 @plan_track.register
-def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Track:
+def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
     return stack_track(plan, draft, letter, start, name)
 
 
 # Plans of an automaton as programs, and the shallowest of them.
 
 
-def plan_program(plan: Plan, mask: Mask, *, lagged: bool = False, flat: bool = False) -> Program:
+def plan_program(plan: Plan, *, lagged: bool = False, flat: bool = False) -> Program:
     """The program of a plan, from the start state of its automaton.
 
-    ``lagged`` (causal mask): cascades keep stage sets of several positions back instead of looking back.
+    ``lagged``: cascades keep stage sets of several positions back instead of looking back.
     ``flat``: MLPs of few hidden layers rather than few units.
     """
     automaton = plan.automaton
     letters = automaton.num_letters
-    draft = ProgramDraft(letters, mask, 1 + max(_padding(plan), default=0), lagged, flat)
+    draft = ProgramDraft(letters, 1 + max(_padding(plan), default=0), lagged, flat)
     draft.source("letter", range(letters), letters)
     if isinstance(plan, ClampedCounterPlan) and has_unit_steps(plan):
-        after = clamped_track(plan, draft, "letter", automaton.start, "", automaton.outputs).after
+        after = clamped_track(plan, draft, "letter", automaton.start, "", automaton.outputs)
     else:
-        after = plan_track(plan, draft, "letter", automaton.start, "").after
+        after = plan_track(plan, draft, "letter", automaton.start, "")
     if not after.inputs:
         state = after.rows[()]
         draft.source("state", [state] * letters, state)
@@ -203,7 +187,7 @@ def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
         yield Proposal("cascade", program.depth, partial(_same, program), lines)
         if request.objective == "blocks" or request.dtype == "float64":  # too fine for shorter formats
-            flat = plan_program(plan, request.mask, flat=True)
+            flat = plan_program(plan, flat=True)
             if flat != program and flat.depth == program.depth:
                 yield Proposal("cascade", flat.depth, partial(_same, flat), lines)
 
@@ -225,7 +209,7 @@ def built_plans(
             faults = [f"{plan.layers} layers are needed"]
         if not faults:
             try:
-                programs = _programs(plan, request.mask, None if in_scan is None else 2 * in_scan)
+                programs = _programs(plan, None if in_scan is None else 2 * in_scan)
             except LimitExceeded as error:
                 faults = [str(error)]
         if faults:
@@ -253,17 +237,17 @@ def program_size(program: Program) -> int:
     return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
 
 
-def _programs(plan: Plan, mask: Mask, most: int | None) -> list[Program]:
+def _programs(plan: Plan, most: int | None) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions.
 
     That one saves at most half of the layers, and takes minutes to write if there are hundreds.
     """
-    plain = plan_program(plan, mask)
+    plain = plan_program(plan)
     if most is not None and plain.depth > 2 * most:
         raise LimitExceeded(f"{plain.depth} layers are needed")
-    if mask == "strict" or not any(_has_levels(node) for _, node in plan.walk()):
+    if not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
-    lagged = plan_program(plan, mask, lagged=True)
+    lagged = plan_program(plan, lagged=True)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
 
 

@@ -20,7 +20,6 @@ from krohn.errors import LimitExceeded
 from krohn.network.mlp_builder import require_entries
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
-from krohn.network.transformer import Mask
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
@@ -38,7 +37,7 @@ class ScanPoints:
     state: dict[Transformation, int]
 
 
-def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2) -> Program:
+def scan_program(automaton: Semiautomaton, length: int, fan: int = 2) -> Program:
     """The scan on the fewest points found, or on the states themselves; a layer composes ``fan`` windows."""
     points = fewest_points(automaton)
     reached = sorted(reachable_states(automaton))  # other points do not help
@@ -46,7 +45,7 @@ def scan_program(automaton: Semiautomaton, length: int, mask: Mask, fan: int = 2
     letters = [tuple(number[letter[q]] for q in reached) for letter in automaton.letters]
     if points is not None:
         letters = list(points.letters)
-    draft = ProgramDraft(automaton.num_letters, mask)
+    draft = ProgramDraft(automaton.num_letters)
     size = len(letters[0])
     if length > 1:  # maps take 2n channels and are composed by 2n² units: refuse before building them
         shape = f"{2 * size:,} × {2 * size**2:,}"
@@ -86,12 +85,12 @@ def _longer_window(draft: ProgramDraft, maps: list[str], window: int, fan: int) 
     return parts[0]
 
 
-def side_by_side(automaton: Semiautomaton, length: int, mask: Mask) -> Program | None:
+def side_by_side(automaton: Semiautomaton, length: int) -> Program | None:
     """The scan on quotients that together separate all states; ``None`` if they have no fewer points."""
     chosen = _separating(automaton)
     if chosen is None:
         return None
-    draft = ProgramDraft(automaton.num_letters, mask)
+    draft = ProgramDraft(automaton.num_letters)
     parts: list[
         tuple[int, Transformation]
     ] = []  # where a quotient's points begin, and the class of each state
@@ -181,14 +180,14 @@ def scan_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     program, title = None, f"scan in {request.scan_depth} layers"
     if request.objective == "parameters" and fewest_points(request.automaton) is None:
         program, title = (
-            side_by_side(request.automaton, request.length, request.mask),
+            side_by_side(request.automaton, request.length),
             f"{title}, of quotients",
         )
-    program = program or scan_program(request.automaton, request.length, request.mask)
+    program = program or scan_program(request.automaton, request.length)
     yield Proposal("scan", program.depth, lambda: program, (title,))
 
 
 def wide_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """One layer: a head for every distance, so that each position sees the whole word."""
-    program = scan_program(request.automaton, request.length, request.mask, max(request.length, 2))
+    program = scan_program(request.automaton, request.length, max(request.length, 2))
     yield Proposal("wide", program.depth, lambda: program, ("one layer that sees the whole word",))
