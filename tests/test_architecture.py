@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explorer": CORE | {"construct", "paper", "proving", "compilation"},
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
     "installation": {"base"},
-    "functions": CORE | {"construct", "paper", "recurrent", "explorer"},
+    "functions": CORE | {"construct", "paper", "recurrent", "explorer", "compilation"},
     "cli": {"base", "functions"},  # and `krohn`: commands parse, call a public function, print the result
     "__init__": set(),
     "__main__": set(),

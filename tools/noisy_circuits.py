@@ -19,7 +19,7 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
-from krohn.construct.compiling import compile as compile_network
+from krohn.compilation import compile as compile_network
 from krohn.lab.suite.building import SCORING_SEED, search_for
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.disguise import DECOY_UNITS, ROTATED, disguise
@@ -60,7 +60,7 @@ def right(decoder: Decoder, automaton: Semiautomaton) -> bool:
 
 def measured(name: str) -> dict[str, object]:
     (entry,) = entries([name])
-    network = compile_network(entry.automaton, length=entry.length, **entry.options)
+    network = compile_network(entry.automaton, length=entry.length, unproved=True, **entry.options)
     decoder = disguise(network, ROTATED, entry.seed, units=DECOY_UNITS).decoder
     true = search_for(entry.automaton, entry.algorithm).names
     most = next((one for one in SHARES if right(noisy(decoder, one, entry.seed), network.automaton)), 0.0)

@@ -19,7 +19,7 @@ from krohn.automata.small import require_listable, sampled_automata, small_autom
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.strict_json import short
-from krohn.construct.compiling import compile
+from krohn.compilation import compile
 from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.errors import InvalidInput, counted, plainly
@@ -163,7 +163,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
         return threshold_circuit(storage.load(network), length)
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")
-    return threshold_circuit(compile(network, length), length)
+    return threshold_circuit(compile(network, length, unproved=True), length)
 
 
 def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas.BarringtonProgram:

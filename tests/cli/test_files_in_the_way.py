@@ -10,7 +10,6 @@ from krohn.cli.app import run
 # Commands that write a file; {} stands for where it goes.
 WRITERS = [
     "zoo C2 --svg {}.svg",
-    "analyze C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
     "decompose C2 --plain --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",

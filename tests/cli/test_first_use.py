@@ -16,7 +16,6 @@ from krohn.cli.app import COMMANDS, run
 
 WRITERS = [
     ("zoo C2 --svg {}", ".svg"),
-    ("analyze C2 --svg {}", ".svg"),
     ("decompose C2 --svg {}", ".svg"),
     ("explore C2 -T 3 --out {}", ".html"),
     ("extract net --length 2 --out {}", ".json"),

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from krohn.automata.zoo import zoo
-from krohn.construct.compiling import compile
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save
+from unproved import compile
 
 
 def exchanged(network: CompiledNetwork) -> CompiledNetwork:

@@ -13,11 +13,12 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import Budget
-from krohn.construct.compiling import compile, cost, proposals
+from krohn.construct.compiling import cost, proposals
 from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program
+from unproved import compile
 
 OBJECTIVES: tuple[Objective, ...] = ("depth", "blocks", "parameters", "width")
 ACCEPTED = {  # the methods that accept a non-default value of each option, as documented

@@ -8,9 +8,9 @@ import krohn
 from construct.small_automata import assert_simulates, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.storage import load, save
+from unproved import compile
 
 # depth and dimension at T = 100: neither may grow.
 SIZES = {

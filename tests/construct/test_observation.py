@@ -10,7 +10,6 @@ import pytest
 from krohn.automata.semiautomaton import Observed, Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.check.transformer.checker import check
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import load, save
@@ -18,6 +17,7 @@ from krohn.proving.compiled import arithmetic
 from krohn.proving.proof import checkable
 from krohn.proving.verification import verify
 from krohn.proving.word_search import exhaustive
+from unproved import compile
 
 LENGTH = 12
 CASES = {  # heads in the layer that has most of them

@@ -7,10 +7,10 @@ import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
-from krohn.construct.compiling import compile
 from krohn.construct.tight.cascade_level import potential
 from krohn.network.program import interpret
 from krohn.proving.verification import verify
+from unproved import compile
 
 
 def test_the_sum_is_that_of_all_steps_on_every_path() -> None:

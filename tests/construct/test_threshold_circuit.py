@@ -10,10 +10,10 @@ import pytest
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.paper.threshold_circuit import letters_as_bits, threshold_circuit
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates
+from unproved import compile
 
 OPTIONS = [
     ("C2", {}),

@@ -6,13 +6,13 @@ import torch
 
 from every import every
 from krohn.automata.zoo import zoo
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput
 from krohn.lab.bridge import states_on_device, to_torch
 from krohn.lab.interpret.stages import Past, stages_of_transformer
 from krohn.network.forward import logits
 from krohn.network.storage import tensors_of, transformer_from
 from network.naive_transformer import naive_logits, random_transformer
+from unproved import compile
 
 
 @every(

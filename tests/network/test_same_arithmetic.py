@@ -15,13 +15,12 @@ import torch
 
 from every import every
 from krohn.automata.zoo import zoo
-from krohn.construct.compiling import compile
 from krohn.lab.bridge import states_on_device
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, caster
 from krohn.network.forward import run as run_in
 from krohn.proving.compiled import ARITHMETICS, arithmetic
-from krohn.proving.word_search import outputs_below
+from unproved import compile
 
 LENGTH = 7
 States = npt.NDArray[np.int64]
@@ -60,12 +59,6 @@ NETWORKS: dict[str, Callable[[], CompiledNetwork]] = {
 }
 
 
-def by_tree(network: CompiledNetwork, dtype: str, length: int) -> States:
-    """The states after all words of a length, by the run that accompanies a certificate."""
-    with np.errstate(all="ignore"):
-        return outputs_below(network.transformer, (), length, arithmetic(dtype)).states[-1]
-
-
 @every("dtype", list(ARITHMETICS))
 @every("name", list(NETWORKS))
 def test_every_way_to_run_a_network_gives_the_same_states(name: str, dtype: str) -> None:
@@ -76,8 +69,6 @@ def test_every_way_to_run_a_network_gives_the_same_states(name: str, dtype: str)
     states = network.run(words, dtype)
     assert (states == run_in(network.transformer, words, arithmetic(dtype))).all()
     assert (states == states_on_device(network, dtype, "cpu")(words)).all()
-    whole = np.array(list(product(range(network.automaton.num_letters), repeat=length)))
-    assert (network.run(whole, dtype)[:, -1] == by_tree(network, dtype, length)).all()
 
 
 @pytest.mark.gpu

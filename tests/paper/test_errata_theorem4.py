@@ -3,11 +3,11 @@
 import numpy as np
 
 from krohn.automata.zoo import parse_spec
-from krohn.construct.compiling import compile
 from krohn.paper.barrington import barrington
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.word_problem import alphabet
 from paper.lemma_networks import build_counter
+from unproved import compile
 
 
 def rounded(value: float, bits: int) -> float:

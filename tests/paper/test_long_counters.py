@@ -2,8 +2,8 @@
 
 import pytest
 
-from krohn.construct.compiling import compile
 from krohn.errors import Unsupported
+from unproved import compile
 
 
 def test_counters_that_are_too_wide_are_refused_with_what_helps() -> None:

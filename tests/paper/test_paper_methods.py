@@ -8,10 +8,10 @@ import pytest
 from construct.small_automata import assert_simulates
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidInput, Unsupported
 from krohn.paper.theorem1 import position_code
 from paper.lemmas import computed_margin
+from unproved import compile
 
 
 @every(

@@ -5,12 +5,12 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.construct.compiling import compile
 from krohn.network.transformer import Mlp
 from krohn.paper.grid_heads import circular_mlp
 from krohn.paper.lemmas import modular_mlp, saturating_nd
 from krohn.proving.verification import verify
 from paper.lemmas import interpolation_nd_meaning, modular_meaning
+from unproved import compile
 
 
 def in_float32(mlp: Mlp, inputs: np.ndarray) -> np.ndarray:

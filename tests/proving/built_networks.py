@@ -4,7 +4,6 @@ from functools import cache
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.compiling import compile
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import LookBack, PrefixSum
 from krohn.network.compiled import CompiledNetwork
@@ -18,6 +17,7 @@ from network.hand_written_programs import (
     memory_program,
     parity_program,
 )
+from unproved import compile
 
 CEILING = Semiautomaton.from_letters([(0, 1, 2, 3), (1, 2, 3, 3)])
 """Counts the second letter up to 3."""

@@ -8,7 +8,6 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.compiling import compile
 from krohn.construct.lowering import map_gadgets
 from krohn.construct.lowering.assembly import lower
 from krohn.network.attention_operations import PrefixSum
@@ -20,6 +19,7 @@ from krohn.proving.proof import RUN_ONLY, attempt
 from krohn.proving.verification import verify
 from proving.mutants import Mutant, is_wrong
 from proving.planting import gadgets, planted
+from unproved import compile
 
 Network = tuple[str, str, dict[str, Any]]
 

@@ -19,13 +19,13 @@ from krohn.check.rules import check_certificate
 from krohn.check.transformer.near import MOST_TERMS
 from krohn.check.transformer.running_error import Running
 from krohn.cli.app import run
-from krohn.construct.compiling import compile
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.lab.suite.disguise import disguise
 from krohn.network.gpt2.decoder import write_files
 from krohn.network.gpt2.stock import net_of_module, tokens_for
 from krohn.proving.stock import certificate_for
+from unproved import compile
 
 MODULUS, LENGTH = 5, 2
 

@@ -136,6 +136,8 @@ class Decomposition:
 
     def to_json(self) -> dict[str, Any]:
         """``as_dict``, and the plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
+        if self.is_plain:
+            return {**self.as_dict(), "compiled": None}
         if self.rival is not None:
             plan = {"method": self.rival.method, "layers": self.rival.layers, "plan": list(self.rival.lines)}
         else:

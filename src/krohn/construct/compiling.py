@@ -33,27 +33,13 @@ from krohn.construct.request import (
 )
 from krohn.construct.tight.plan_programs import cascade_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
-from krohn.errors import InvalidInput, LimitExceeded, Unsupported, plainly
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
 
 MAX_OBSERVATIONS = 4_096
-
-
-@plainly
-def compile(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> CompiledNetwork:
-    """A network that outputs the states of ``automaton``, or what it shows, on words up to ``length``.
-
-    Nothing is proved here: ``krohn.compile`` proposes these networks to the checker and takes one it accepts.
-
-    Args:
-        automaton: what to simulate, from its own start state: an object, a name or a file.
-        length: the longest word.
-        options: see ``TransformerOptions``.
-    """
-    return build(requested(automaton, length, **options))
 
 
 def requested(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:

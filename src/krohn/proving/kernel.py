@@ -210,7 +210,7 @@ def _stored(
     return stored, lambda automaton: exhaustive(stored.weights, automaton, "float32", stored.length, WORK)
 
 
-WORK = 5e9
+WORK = 1.2e10
 """Multiplications that running words may take beside a proof: about a second."""
 
 

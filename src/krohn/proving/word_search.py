@@ -5,8 +5,7 @@ to a length. A sample gives an interval for the share of right words (Clopper an
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
 from math import exp, lgamma, log, log1p
 
 import numpy as np
@@ -15,9 +14,9 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import FLOATS
-from krohn.network.forward import Cast, Floats, apply_mlp, attend, caster, logits, softmax
+from krohn.network.forward import logits
 from krohn.network.forward import run as run_network
-from krohn.network.transformer import Head, Transformer
+from krohn.network.transformer import Transformer
 from krohn.proving.outcome import Counterexample, SecondOpinion
 
 Words = npt.NDArray[np.int64]
@@ -64,8 +63,12 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
 
 def all_words(letters: int, length: int) -> Words:
     """``[letters^length, length]`` in lexicographic order."""
-    number, worth = np.arange(letters**length)[:, None], [letters**place for place in range(length)][::-1]
-    return number // np.array(worth, dtype=np.int64) % letters
+    return _numbered(np.arange(letters**length), letters, length)
+
+
+def _numbered(numbers: npt.NDArray[np.int64], letters: int, length: int) -> Words:
+    worth = np.array([letters**place for place in range(length)][::-1], dtype=np.int64)
+    return numbers[:, None] // worth % letters
 
 
 def search(
@@ -185,7 +188,7 @@ def _patterns(letters: int, length: int) -> Iterator[Words]:
             yield word
 
 
-MAX_WORK = 2 * 10**10
+MAX_WORK = 5 * 10**10
 """Budget of the run, in multiplications: one to six seconds."""
 PER_SCORE = 250
 """Cost of scoring one position, in multiplications of a large matrix product: small ones are slow."""
@@ -194,43 +197,26 @@ PER_DOUBLE, PER_HALF = 2, 8
 """Cost of float64 and of half types relative to float32; rounding to half types is done in software."""
 
 
-States = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Subtree:
-    """States along a prefix, and below it: ``states[l]`` of its continuations by l + 1 letters."""
-
-    prefix: tuple[int, ...]
-    along: States
-    states: list[States]
-
-
-@dataclass(frozen=True)
-class _Errors:
-    """The result of one subtree: the earliest wrong prefix, and how many of its words have an error."""
-
-    earliest: Counterexample | None
-    words: int
-    wrong: int
+WORDS_AT_ONCE = 1 << 14
 
 
 def exhaustive(
     network: Transformer, automaton: Semiautomaton, dtype: str, length: int, max_work: float = MAX_WORK
 ) -> tuple[SecondOpinion, Counterexample | None]:
     """Runs all words of the largest length that fits the budget; shorter words are their prefixes."""
-    longest, why = _longest(network, automaton.num_letters, dtype, length, max_work)
+    letters = automaton.num_letters
+    longest, why = _longest(network, letters, dtype, length, max_work)
     if longest == 0:
         return SecondOpinion(0, 0, 0, dtype, why), None
+    run, count, wrong, errors = runner(network, dtype), letters**longest, 0, []
     with np.errstate(all="ignore"):
-        parts = [
-            _errors(automaton, outputs_below(network, prefix, below, dtype))
-            for prefix, below in prefixes(automaton.num_letters, longest)
-        ]
-    result = [part.earliest for part in parts if part.earliest is not None]
-    first = min(result, key=lambda item: (len(item.word), item.word), default=None)
-    words, wrong = sum(part.words for part in parts), sum(part.wrong for part in parts)
-    return SecondOpinion(longest, words, wrong, dtype, why), first
+        for begin in range(0, count, WORDS_AT_ONCE):
+            numbers = np.arange(begin, min(begin + WORDS_AT_ONCE, count))
+            error, bad = first_wrong(run, automaton, _numbered(numbers, letters, longest))
+            wrong += bad
+            errors += [] if error is None else [error]
+    first = min(errors, key=lambda error: (len(error.word), error.word), default=None)
+    return SecondOpinion(longest, count, wrong, dtype, why), first
 
 
 def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:
@@ -246,7 +232,6 @@ def _longest(network: Transformer, letters: int, dtype: str, length: int, max_wo
 
 def work_of(network: Transformer, letters: int, length: int, dtype: str) -> float:
     """The cost of all words of a length, in multiplications."""
-    prefixes_ = sum(letters**level for level in range(1, length + 1))
     weights = sum(matrix.size for _, matrix in network.named_parameters()) + network.readout.size
     heads = sum(len(layer.heads) for layer in network.layers)
     matrices = sum(len(layer.mlp.weights) for layer in network.layers)
@@ -254,133 +239,7 @@ def work_of(network: Transformer, letters: int, length: int, dtype: str) -> floa
     each = weights + PER_SCORE * heads * (network.num_padding + length)
     each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
     factor = PER_HALF if FLOATS[dtype].half else PER_DOUBLE if dtype == "float64" else 1
-    return float(prefixes_ * each * factor)
-
-
-def _errors(automaton: Semiautomaton, run: Subtree) -> _Errors:
-    """Compares a subtree's states with the automaton's, level by level."""
-    table, letters = automaton.table.astype(np.int64), automaton.num_letters
-    state, outputs = automaton.start, np.array(automaton.outputs)
-    for number, letter in enumerate(run.prefix):
-        state = int(table[state, letter])
-        if run.along[number] != outputs[state]:
-            word = run.prefix[: number + 1]
-            total = letters ** len(run.states)
-            return _Errors(Counterexample(word, int(outputs[state]), int(run.along[number])), total, total)
-    states, bad, result = np.array([state]), np.zeros(1, dtype=bool), None
-    for depth, got in enumerate(run.states, start=1):
-        states = table[states].reshape(-1)
-        wrong = got != outputs[states]
-        if result is None and wrong.any():
-            place = int(wrong.argmax())
-            tail = tuple(int(letter) for letter in np.unravel_index(place, (letters,) * depth))
-            right = int(outputs[states[place]])
-            result = Counterexample((*run.prefix, *tail), right, int(got[place]))
-        bad = np.repeat(bad, letters) | wrong
-    return _Errors(result, len(bad), int(bad.sum()))
-
-
-LEAVES = 1 << 15
-"""Prefixes of one level that are run at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Tree:
-    """A path of positions that all prefixes share (``path``), then levels of ever more prefixes."""
-
-    path: Floats  # positions × d
-    levels: list[Floats]  # level l: |Σ|^l × d (of one subtree)
-
-
-def prefixes(letters: int, length: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """The subtrees that hold all words of a length: prefix, and how many letters follow it."""
-    below = length
-    while below > 1 and letters**below > LEAVES:
-        below -= 1
-    # One letter has a single word of each length: the tree is a path.
-    below = min(below, LEAVES.bit_length()) if letters == 1 else below
-    yield from ((prefix, below) for prefix in product(range(letters), repeat=length - below))
-
-
-def outputs_below(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> Subtree:
-    """The states the network outputs along a prefix and for all its continuations by ``below`` letters."""
-    tree, cast = _embedded(network, prefix, below, dtype), caster(dtype)
-    for layer in network.layers:
-        keep, keep_mlp, mlp = cast(layer.keep_attention), cast(layer.keep_mlp), layer.mlp
-        mixed = _each(tree, lambda x, keep=keep: x * keep)  # type: ignore[misc]
-        for head in layer.heads:
-            mixed = _joined(mixed, _attend(tree, head, network, cast), lambda a, b: cast(a + b))
-        hidden = _each(mixed, lambda x, mlp=mlp: apply_mlp(mlp, x, cast))  # type: ignore[misc]
-        tree = _joined(mixed, hidden, lambda a, b, keep=keep_mlp: cast(a * keep + b))  # type: ignore[misc]
-    readout, bias = cast(network.readout), cast(network.readout_bias)
-
-    def decode(stream: Floats) -> States:
-        out: States = cast(cast(stream @ readout) + bias).argmax(axis=1)
-        return out
-
-    return Subtree(prefix, decode(tree.path[network.num_padding :]), [decode(level) for level in tree.levels])
-
-
-def _embedded(network: Transformer, prefix: tuple[int, ...], below: int, dtype: str) -> _Tree:
-    cast = caster(dtype)
-    letters, places = cast(network.embedding), cast(network.positions)
-    tokens = np.concatenate([cast(network.padding), letters[list(prefix)]])
-    levels = [
-        cast(np.tile(letters, (len(letters) ** level, 1)) + places[len(tokens) + level])
-        for level in range(below)
-    ]
-    return _Tree(cast(tokens + places[: len(tokens)]), levels)
-
-
-def _each(tree: _Tree, change: Callable[[Floats], Floats]) -> _Tree:
-    return _Tree(change(tree.path), [change(level) for level in tree.levels])
-
-
-def _joined(first: _Tree, second: _Tree, join: Callable[[Floats, Floats], Floats]) -> _Tree:
-    levels = [join(a, b) for a, b in zip(first.levels, second.levels, strict=True)]
-    return _Tree(join(first.path, second.path), levels)
-
-
-def _attend(tree: _Tree, head: Head, network: Transformer, cast: Cast) -> _Tree:
-    """A head: along the path as in any word, and below it each prefix over its own ancestors."""
-    query = _each(tree, lambda x: cast(x @ cast(head.query)))
-    key = _each(tree, lambda x: cast(x @ cast(head.key)))
-    value = _each(tree, lambda x: cast(x @ cast(head.value)))
-    output, strict = cast(head.output), network.mask == "strict"
-    levels = [
-        cast(_level_attention(query, key, value, number, strict, cast) @ output)
-        for number in range(len(tree.levels))
-    ]
-    return _Tree(attend(head, tree.path[None], network.mask, cast)[0], levels)
-
-
-def _level_attention(
-    query: _Tree,
-    key: _Tree,
-    value: _Tree,
-    number: int,
-    strict: bool,
-    cast: Cast,
-) -> Floats:
-    """Attention of one level: to the shared path, and to the ancestors in every level above."""
-    queries = query.levels[number]
-    on_path = len(key.path)
-    # The first position sees itself if nothing precedes it.
-    seen = number if strict and on_path + number > 0 else number + 1
-    # Positions along the first axis: sums over them then run at full speed.
-    scores = np.empty((on_path + seen, len(queries)), dtype=queries.dtype)
-    scores[:on_path] = key.path @ queries.T
-    for level in range(seen):
-        keys = key.levels[level]
-        family = queries.reshape(len(keys), -1, queries.shape[1])
-        np.matmul(family, keys[:, :, None], out=scores[on_path + level].reshape(len(keys), -1, 1))
-    weights = cast(softmax(scores, axis=0))
-    mixed = weights[:on_path].T @ value.path
-    for level in range(seen):
-        values = value.levels[level]
-        share = weights[on_path + level].reshape(len(values), -1, 1)
-        mixed += (share * values[:, None, :]).reshape(mixed.shape)
-    return cast(mixed)
+    return float(letters**length * (network.num_padding + length) * each * factor)
 
 
 # The share of right words, known from a sample: an interval that holds for every true share.

@@ -13,7 +13,7 @@ from krohn.automata.files import automaton_payload
 from krohn.base.atomic import json_bytes
 from krohn.base.extras import to_install
 from krohn.base.strict_json import read_json
-from krohn.construct.compiling import compile as compile_network
+from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
 from krohn.exporting.hugging_face import hugging_face_files
@@ -94,7 +94,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
-    network = compile_network(entry.automaton, length=entry.length, **entry.options)
+    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
     shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
     explained = with_program(network)
@@ -168,7 +168,7 @@ def search_for(automaton: str, algorithm: str) -> CircuitSearch:
     (entry,) = (
         e for e in entries() if (e.automaton, e.algorithm, e.disguise) == (automaton, algorithm, NONE)
     )
-    network = compile_network(entry.automaton, length=entry.length, **entry.options)
+    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
     return search(disguise(network, NONE, entry.seed).plain, network.automaton, seed=entry.seed)
 
 

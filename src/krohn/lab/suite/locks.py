@@ -23,7 +23,7 @@ from krohn.automata.simulation import right_outputs
 from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import json_bytes, write_json, write_text
 from krohn.base.strict_json import parse_json, read_json
-from krohn.construct.compiling import compile as compile_network
+from krohn.construct.compiling import build, requested
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files
@@ -114,7 +114,7 @@ def first_difference(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...
 def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
     """The compiled network, and its disguised form, tested on words with and without the planted one."""
     options: TransformerOptions = {"method": "cascade", "objective": "parameters", "target": "observation"}
-    network = compile_network(lock.automaton, length=LENGTH, **options)
+    network = build(requested(lock.automaton, LENGTH, **options))
     decoder = disguise(network, lock.grade, lock.seed, units=DECOY_UNITS).decoder
     rng = np.random.default_rng(lock.seed)
     words = rng.integers(LETTERS, size=(TESTED, LENGTH))
