@@ -19,7 +19,6 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card_files
 from krohn.lab.cards.beside import beside
-from krohn.lab.cards.certified_letters import certified_letters
 from krohn.lab.cards.harness import (
     Effort,
     Factory,
@@ -212,8 +211,7 @@ def _row(
             held = None
             if one.right >= PASSES:
                 far = first_wrong(one.module, automaton, layer.longest, device, clock.check)
-                proof = certified_letters(one.module, automaton, 4 * effort.length, clock.check)
-                held = _held(far, proof)
+                held = _held(far)
             done.append((one._replace(module=torch.nn.Identity()), held))
             clock.say(f"{name}, seed {seed}: {_in_words(one, held)}")
     except TrainingOutOfTime:
@@ -239,10 +237,9 @@ def _row(
     return row | {"conflict": conflict(row)}
 
 
-def _held(far: FirstWrong, certified: int | None) -> dict[str, Any]:
+def _held(far: FirstWrong) -> dict[str, Any]:
     right = far.tested if far.letter is None else far.letter - 1
-    seen = {"letters": right, "first_wrong": far.letter, "word": far.word, "tested": far.tested}
-    return seen | {"certified": certified}
+    return {"letters": right, "first_wrong": far.letter, "word": far.word, "tested": far.tested}
 
 
 def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
@@ -251,12 +248,9 @@ def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
         return f"{shares}; diverged: the loss of step {one.diverged:,} is not finite"
     if held is None:
         return shares
-    proved = (
-        "" if held["certified"] is None else f"; every word of at most {held['certified']} letters proved"
-    )
     if held["first_wrong"] is None:
-        return f"{shares}; none wrong in {held['tested']:,}{proved}"
-    return f"{shares}; first wrong letter {held['first_wrong']:,} ({held['word']}){proved}"
+        return f"{shares}; none wrong in {held['tested']:,}"
+    return f"{shares}; first wrong letter {held['first_wrong']:,} ({held['word']})"
 
 
 def conflict(row: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.base.atomic import check_output, json_bytes, write_folder
+from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
 from krohn.lab.cards.beside import stored_protocol
@@ -21,8 +22,7 @@ GREEN, GREY, BLUE, LINE = "#2e7d32", "#555555", "#2f5db0", "#d8d4cb"
 LEGEND = (
     "can: by theorem, yes, no or open. learned: seeds with at least 99% of the letters right on test words "
     "of T and 4T letters, of all seeds. holds: for each seed that passes at T, how many letters are right "
-    "before the first wrong one on random words, repeated letters and alternations; ≥ where none was wrong; "
-    "proved n (LSTM, GRU): right on every word of up to n letters, in float32 with sums in any order. "
+    "before the first wrong one on random words, repeated letters and alternations; ≥ where none was wrong. "
     "seconds: of training one network. ! marks a conflict of can and learned."
 )
 
@@ -46,9 +46,7 @@ def cells(row: Data) -> list[str]:
 def _far(held: Data | None) -> str:
     if held is None:
         return "–"
-    letters = f"{'≥' if held['first_wrong'] is None else ''}{held['letters']:,}"
-    certified = held.get("certified")
-    return letters if certified is None else f"{letters} (proved {certified})"
+    return f"{'≥' if held['first_wrong'] is None else ''}{held['letters']:,}"
 
 
 def notes(data: Data) -> list[str]:
@@ -81,13 +79,8 @@ def notes(data: Data) -> list[str]:
 def text(data: Data) -> str:
     """The terminal table, with assumptions and notes below."""
     header = (*HEADER[:4], "holds", *HEADER[5:])
-    lines = [header, *(cells(row) for row in data["rows"])]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    shown = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    return "\n".join([verdict(data), "", *shown, "", *_beside_text(data), *notes(data)])
+    shown = table(header, [cells(row) for row in data["rows"]])
+    return "\n".join([verdict(data), "", shown, "", *_beside_text(data), *notes(data)])
 
 
 def _beside_text(data: Data) -> list[str]:

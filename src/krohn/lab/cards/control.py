@@ -32,7 +32,7 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import as_automaton
 from krohn.base.atomic import check_output, json_bytes, write_folder
-from krohn.base.notebook import Rows
+from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
 from krohn.errors import InvalidInput
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
@@ -361,18 +361,16 @@ def control_text(rows: list[Control]) -> str:
     def said(letters: int | None, none: str) -> str:
         return none if letters is None else f"{letters:,}"
 
-    lines = [("automaton", "type", "kernel", "guaranteed", "estimated", "measured")]
+    header, lines = ("automaton", "type", "kernel", "guaranteed", "estimated", "measured"), []
     for row in rows:
         beyond = f"> {row.tested:,}"
         texts = said(row.guaranteed, "every length"), said(row.estimated, beyond), said(row.measured, beyond)
         lines.append((row.automaton, row.dtype, row.kernel, *texts))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    shown = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
     head = (
         f"exact weights in {LAYER}: every word of the guaranteed length is right; "
         f"then the first wrong letter, estimated, and measured by {rows[0].by}"
     )
-    return "\n".join([head, *shown])
+    return f"{head}\n{table(header, lines)}"
 
 
 def control_figure(rows: list[Control]) -> str:
