@@ -75,7 +75,6 @@ HEAVY: dict[str, set[str]] = {
     "pyarrow": {"automata", "network", "lab"},
     "starlette": {"explorer"},
     "uvicorn": {"explorer"},
-    "tensorboard": {"lab"},
     "aalpy": {"lab"},
     "pandas": {"base"},
 }

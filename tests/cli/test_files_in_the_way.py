@@ -140,7 +140,7 @@ def test_options_of_transformers_are_refused_for_recurrent_networks(
         ("train C2 --config net/krohn.json", "give either an automaton SPEC or --config"),
         ("train --config net/krohn.json", "task"),
         ("train --config net/krohn.json --lr 1", "--config holds the whole run; leave out --lr"),
-        ("train C2 --tensorboard --provable", "need a directory: give --out"),
+        ("train C2 --provable", "needs a directory: give --out"),
         ("explore C2 --results net --out x.html", "none in net"),
         ("explore zebra --out x.html", "zebra"),
         ("barrington x --automaton S4", "solvable"),

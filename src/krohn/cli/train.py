@@ -67,7 +67,7 @@ def setting_options(command: F) -> F:
 
 
 # Execution options, not part of the run's configuration.
-_AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "tensorboard", "provable", "as_json")
+_AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", "as_json")
 
 
 @click.command()
@@ -94,7 +94,6 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "tensorboard
     type=FiniteFloat(min=0),
     help="Least time between two checkpoints.  [default: 120.0]",
 )
-@click.option("--tensorboard", is_flag=True, help="Write TensorBoard files in the run directory.")
 @click.option(
     "--provable",
     is_flag=True,

@@ -69,8 +69,8 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
         ("reproduce depth --scale large", "a scale must be one of smoke, small, paper; got 'large'"),
         ("train Nonsense", "an automaton must be named as krohn zoo lists it"),
         (
-            "train C2 --lr -1 --tensorboard",
-            "positive numbers; got (-1.0,); TensorBoard files need a directory",
+            "train C2 --lr -1 --provable",
+            "positive numbers; got (-1.0,); --provable needs a directory",
         ),
         ("train --config nowhere.json", "nowhere.json must exist"),
         ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'onnx>=1.17'"),

@@ -126,9 +126,6 @@ def test_every_reason_against_a_task_is_listed_at_once() -> None:
         ("ones:" + "9" * 5000, "must have a count"),
         ("periodic:02:0.5", r"must lie in \[0, 2\)"),
         ("uniform:3", "takes no parameter"),
-        ("weights:1", "one for each of 2 letters"),
-        ("weights:0,0", "not all 0"),
-        ("weights:1,-1", "whole numbers"),
     ],
 )
 def test_a_malformed_distribution_is_refused(text: str, message: str) -> None:
@@ -139,10 +136,3 @@ def test_a_malformed_distribution_is_refused(text: str, message: str) -> None:
 def test_bernoulli_needs_two_letters() -> None:
     with pytest.raises(InvalidInput, match="two letters"):
         parse_distribution("bernoulli:0.5", parse_spec("C3"))
-
-
-def test_weighted_letters_come_in_their_proportions() -> None:
-    words, _ = task("WriteOnce2", distribution="weights:3,0,1,4").sample(torch.tensor([1]), 0, 4000)
-    shares = torch.bincount(words.flatten(), minlength=4) / words.numel()
-    torch.testing.assert_close(shares, torch.tensor([3, 0, 1, 4]) / 8, rtol=0, atol=0.01)
-    assert not shares[1]

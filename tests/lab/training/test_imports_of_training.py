@@ -65,11 +65,10 @@ def test_every_kind_of_automaton_trains_with_what_is_there(tmp_path: Path) -> No
     assert all(json.loads(line)["replicates"][0]["status"] == "finished" for line in lines[:-1])
 
 
-def test_directories_and_tensorboard_need_nothing_else_either(tmp_path: Path) -> None:
-    more = [*OPTIONS.split(), "--out", str(tmp_path / "run"), "--tensorboard"]
-    allowed = (*PRESENT, "absl", "google", "six", "werkzeug", "grpc", "markdown", "PIL")  # tensorboard's own
+def test_directories_need_nothing_else_either(tmp_path: Path) -> None:
+    more = [*OPTIONS.split(), "--out", str(tmp_path / "run")]
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(allowed), '["C2"]', *more], capture_output=True, text=True
+        [sys.executable, "-c", SCRIPT, json.dumps(PRESENT), '["C2"]', *more], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "run" / "result.json").exists()

@@ -218,12 +218,6 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         run(small_run(steps=10), directory=tmp_path / "run")
 
 
-def test_tensorboard_files_are_written_on_request(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    run(small_run(steps=10), directory=tmp_path / "run", tensorboard=True)
-    assert list((tmp_path / "run" / "tensorboard").glob("events*"))
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused_with_all_other_reasons() -> None:
     config = small_run(task=TaskConfig(spec="line", target="observation"))

@@ -1,4 +1,4 @@
-"""Progress of a run: a bar between evaluations, lines without a terminal, TensorBoard scalars."""
+"""Progress of a run: a bar between evaluations, lines without a terminal."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from krohn.cli.app import run as krohn
 from krohn.lab.training.loop import train
-from krohn.lab.training.progress import Lines, Progress, ProgressBar, TensorBoard, TimeLeft
+from krohn.lab.training.progress import Lines, ProgressBar, TimeLeft
 from lab.training.small_runs import LINE, small_run
 
 VALUES = {"loss": 0.51234, "best": 0.875, "median": 0.5, "sequences_per_second": 1234.4}
@@ -200,44 +200,3 @@ def _pretend_it_took(seconds: float, state: Path) -> None:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         progress = json.loads(file.metadata()["progress"])
     save_file(tensors, state, {"progress": json.dumps(progress | {"seconds": seconds})})
-
-
-def test_tensorboard_files_hold_the_numbers_of_every_evaluation(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-
-    beside = Notebook()
-    board: Progress = TensorBoard(tmp_path / "board", beside)
-    board.advance(5)
-    for step in (5, 10):
-        board.report(step, VALUES | {"loss": step / 10})
-    board.close()
-    (file,) = (tmp_path / "board").iterdir()
-    result = {
-        (value.tag, event.step): float(value.tensor.float_val[0])
-        for event in EventFileLoader(str(file)).Load()
-        for value in event.summary.value
-    }
-    assert {name for name, _ in result} == set(VALUES)
-    assert result["loss", 5] == pytest.approx(0.5)
-    assert result["loss", 10] == pytest.approx(1.0)
-    assert result["sequences_per_second", 10] == pytest.approx(1234.4)
-    assert (beside.steps, len(beside.reports), beside.closed) == ([5], 2, 1)
-
-
-def test_a_run_writes_tensorboard_scalars_on_request(tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-
-    result = train(
-        small_run(steps=20), device="cpu", automaton=LINE, directory=tmp_path / "run", tensorboard=True
-    )
-    (file,) = (tmp_path / "run" / "tensorboard").iterdir()
-    losses = [
-        (event.step, float(value.tensor.float_val[0]))
-        for event in EventFileLoader(str(file)).Load()
-        for value in event.summary.value
-        if value.tag == "loss"
-    ]
-    assert [step for step, _ in losses] == [10, 20]
-    assert [loss for _, loss in losses] == pytest.approx([row["loss"][0] for row in result.curves])

@@ -81,7 +81,7 @@ TYPED: dict[str, tuple[str, Any, str]] = {
 # What else there is, and what it needs.
 AROUND = {
     "--config": "a file", "--option": "NAME=VALUE", "--device": "", "--out": "", "--json": "",
-    "--checkpoint-seconds": "--out", "--tensorboard": "--out", "--provable": "--out",
+    "--checkpoint-seconds": "--out", "--provable": "--out",
 }  # fmt: skip
 SPEC = "Grid9@boundary"  # has an observation map
 
@@ -151,7 +151,6 @@ def test_an_option_is_refused_when_what_it_belongs_to_is_off(
         ("--hidden 5", "got hidden"),
         ("--lr 1e-3 --lr 1e-4", "every learning rate needs a replicate; got 2 rates and 1 replicates"),
         ("--replicates 2 --halving 50 --steps 50", "--halving must come before the last step"),
-        ("--tensorboard", "TensorBoard files need a directory: give --out"),
         ("--checkpoint-seconds 5", "--checkpoint-seconds needs a directory: give --out"),
     ],
 )

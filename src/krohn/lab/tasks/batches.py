@@ -6,7 +6,6 @@ Input distributions, each a pure function of 64-bit keys, so that words are the 
 ``feasible``           uniform over the letters that do not lead into a sink, position by position.
 ``bernoulli:P``        letter 1 with probability P, else letter 0 (two letters).
 ``ones:K``             exactly K letters 1 among letters 0, at uniformly chosen places.
-``weights:W,W,…``      letter i with probability proportional to the i-th integer.
 ``periodic:WORD:P``    WORD (digits 0–9) repeated, with probability P; uniform otherwise.
 ``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
 """
@@ -14,7 +13,6 @@ Input distributions, each a pure function of 64-bit keys, so that words are the 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -25,7 +23,7 @@ from krohn.errors import InvalidInput, Unsupported
 from krohn.lab import random_streams
 from krohn.lab.tasks.task_config import TaskConfig
 
-FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, weights:W,W,…, periodic:WORD:P"
+FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, periodic:WORD:P"
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,6 @@ def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
         "feasible": _feasible,
         "bernoulli": _bernoulli,
         "ones": _ones,
-        "weights": _weights,
         "periodic": _periodic,
     }
     if name not in parsers:
@@ -73,10 +70,6 @@ def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: 
         # The K smallest of T independent draws mark a uniformly random K-subset.
         rank = random_streams.uniform(draws, torch.float64).argsort(-1).argsort(-1)
         return (rank < distribution.count).long()
-    if distribution.name == "weights":
-        number = random_streams.integers(draws, sum(distribution.word))
-        bounds = list(accumulate(distribution.word))[:-1]
-        return sum(((number >= bound).long() for bound in bounds), torch.zeros_like(number))
     random = random_streams.integers(draws, num_letters)
     repeated = random_streams.uniform(random_streams.derive(keys, -2))[..., None] < distribution.probability
     return torch.where(repeated, _repeat(distribution.word, place), random)
@@ -119,20 +112,6 @@ def _ones(values: list[str], automaton: Semiautomaton) -> Distribution:
     if len(values) != 1 or not re.fullmatch("[0-9]{1,18}", values[0]):
         raise InvalidInput(f"ones:K must have a count K; got {':'.join(['ones', *values])!r}")
     return Distribution("ones", count=int(values[0]))
-
-
-def _weights(values: list[str], automaton: Semiautomaton) -> Distribution:
-    if len(values) != 1 or not re.fullmatch("[0-9]{1,4}(,[0-9]{1,4})*", values[0]):
-        raise InvalidInput(
-            f"weights:W,W,… must have whole numbers below 10,000; got {':'.join(values)[:60]!r}"
-        )
-    result = tuple(map(int, values[0].split(",")))
-    if len(result) != automaton.num_letters or not any(result):
-        raise InvalidInput(
-            f"weights:W,W,… must have one for each of {automaton.num_letters} letters, not all 0; "
-            f"got {values[0][:60]!r}"
-        )
-    return Distribution("weights", word=result)
 
 
 def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:

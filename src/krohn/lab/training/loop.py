@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from krohn.lab.training.config import RunConfig, typed_run
 from krohn.lab.training.device import choose_device, start_reasons
 from krohn.lab.training.directory import RunDirectory, sole_user
 from krohn.lab.training.metrics import HeldOut
-from krohn.lab.training.progress import Lines, Progress, ProgressBar, TensorBoard, TimeLeft
+from krohn.lab.training.progress import Lines, Progress, ProgressBar, TimeLeft
 from krohn.lab.training.run import CheckpointClock, Interruption, Run
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork
@@ -170,7 +169,6 @@ def train(
     progress: bool = False,
     checkpoint_seconds: float = 120.0,
     deadline: float | None = None,
-    tensorboard: bool = False,
     automaton: Semiautomaton | None = None,
     test_sequences: int | None = None,
     **settings: Any,
@@ -188,7 +186,6 @@ def train(
         checkpoint_seconds: minimum time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
-        tensorboard: write TensorBoard files under ``directory``.
         automaton: used instead of parsing ``config.task.spec``.
         test_sequences: words of the test set; as many as the validation set has by default.
 
@@ -201,10 +198,6 @@ def train(
         raise InvalidInput(f"a RunConfig holds the whole run; leave out {', '.join(settings)}")
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
     result = start_reasons(config, chosen, device)
-    if tensorboard and directory is None:
-        result.append("TensorBoard files need a directory")
-    if tensorboard and find_spec("tensorboard") is None:
-        result.append("TensorBoard files need the package: pip install tensorboard")
     if result:
         raise Unsupported("; ".join(result))
     path = None if directory is None else Path(directory)
@@ -212,7 +205,7 @@ def train(
         RunDirectory(path).check(config)  # before a lock file is written into someone else's directory
     with nullcontext() if path is None else sole_user(path):
         run = Run(config, chosen, choose_device(device), path)
-        display = display_of(run, progress=progress, tensorboard=tensorboard)
+        display = display_of(run, progress=progress)
         try:
             _finish(run, display, checkpoint_seconds, deadline)
         finally:
@@ -246,12 +239,9 @@ def _finish(run: Run, display: Progress, checkpoint_seconds: float, deadline: fl
     interruption.obey(f"at step {run.standing.step}, saved in {run.directory and run.directory.path}")
 
 
-def display_of(run: Run, *, progress: bool, tensorboard: bool) -> Progress:
-    """Where progress is shown: nowhere, a bar or lines, and TensorBoard on request."""
-    display: Progress = Progress()
-    if progress:
-        left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
-        display = ProgressBar(left) if sys.stderr.isatty() else Lines(left)
-    if tensorboard and run.directory is not None:
-        return TensorBoard(run.directory.path / "tensorboard", display)
-    return display
+def display_of(run: Run, *, progress: bool) -> Progress:
+    """Where progress is shown: nowhere, or a bar or lines."""
+    if not progress:
+        return Progress()
+    left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
+    return ProgressBar(left) if sys.stderr.isatty() else Lines(left)

@@ -1,10 +1,8 @@
-"""Progress display: a bar on a terminal, lines elsewhere, TensorBoard files on request."""
+"""Progress display: a bar on a terminal, lines elsewhere."""
 
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
@@ -140,28 +138,3 @@ def in_words(values: dict[str, float]) -> str:
         f"loss {values['loss']:.3g}, best {values['best']:.2%}, median {values['median']:.2%}, "
         f"{values['sequences_per_second']:,.0f} seq/s"
     )
-
-
-class TensorBoard(Progress):
-    """Writes the numbers of each evaluation as TensorBoard scalars, beside another display."""
-
-    def __init__(self, directory: Path, beside: Progress) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # optional package, only on request
-
-        self._writer: Any = SummaryWriter(log_dir=str(directory))
-        self._beside = beside
-
-    def advance(self, steps: int) -> None:
-        """Passed on."""
-        self._beside.advance(steps)
-
-    def report(self, step: int, values: dict[str, float]) -> None:
-        """Writes and passes on."""
-        for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
-        self._beside.report(step, values)
-
-    def close(self) -> None:
-        """Closes the files."""
-        self._writer.close()
-        self._beside.close()

@@ -81,7 +81,6 @@ def train_as_typed(
         device=options["device"],
         progress=progress,
         checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
-        tensorboard=options["tensorboard"],
         automaton=automaton,
     )
     return TypedResult(result, _made_provable(options["out"], tell) if options["provable"] else None)
@@ -169,7 +168,6 @@ def _directory_reasons(options: dict[str, Any]) -> list[str]:
     if options["out"] is not None:
         return []
     reasons = {
-        "TensorBoard files need a directory: give --out": options["tensorboard"],
         "--checkpoint-seconds needs a directory: give --out": options["checkpoint_seconds"] is not None,
         "--provable needs a directory: give --out": options["provable"],
     }
