@@ -34,6 +34,8 @@ ELSEWHERE: dict[str, str] = {
     "zoo.spec": "krohn:zoo",
     "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",
+    "analyze.eggbox": "krohn:Analysis.eggbox",
+    "analyze.svg": "krohn:Analysis.eggbox",
     "decompose.svg": "krohn:Decomposition.svg",
     "verify.as_argument": "krohn:Verification.argument",
     "verify.out": "krohn:Verification.save",

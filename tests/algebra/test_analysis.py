@@ -90,6 +90,7 @@ def test_a_verdict_survives_the_limit_on_the_size() -> None:
     analysis = analysis_of(letters_of(CASES["T7"]), max_classes=50)
     assert analysis.semigroup_size is None
     assert analysis.monoid_size is None
+    assert analysis.green is None
     assert [group.order for group in analysis.groups] == [5040, 720, 120, 24, 6, 2]
     assert "--max-classes" in analysis.notes[0]
 

@@ -5,8 +5,10 @@ from collections import Counter
 
 from every import every
 from krohn.algebra.analysis import analyze
+from krohn.algebra.green import eggbox_text
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import product_of_word
+from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 
 Map = tuple[int, ...]
@@ -96,6 +98,8 @@ def test_the_report_says_what_the_definitions_say(seed: int) -> None:
     letters = random_letters(seed)
     meant, report = Definitions(letters), analyze(Semiautomaton.from_letters(letters))
     assert (report.semigroup_size, report.monoid_size) == (len(meant.elements), len(meant.monoid))
+    assert report.green is not None
+    assert {key: getattr(report.green, key) for key in meant.counts()} == meant.counts()
     assert report.is_group == all(len(set(s)) == len(s) for s in meant.elements)
     result = Counter((part.order, orders_in(part.group)) for part in report.groups)
     assert result == meant.groups()
@@ -130,9 +134,34 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     def verdicts(given: list[Map]) -> tuple[object, ...]:
         report = analyze(Semiautomaton.from_letters(given))
         groups = sorted((part.name, part.order, part.factors) for part in report.groups)
-        return report.semigroup_size, report.monoid_size, groups, report.complexity
+        return report.semigroup_size, report.monoid_size, report.green, groups, report.complexity
 
     assert verdicts(moved) == verdicts(letters) == verdicts([*letters, letters[0]])
     assert (
         verdicts(products)[:-1] == verdicts(letters)[:-1]
     )  # AC⁰ depends on the lengths of words, and so on letters
+
+
+@every("seed", range(60, 75))
+def test_rows_and_stars_of_the_text_are_classes_and_idempotents(seed: int) -> None:
+    letters = random_letters(seed)
+    meant = Definitions(letters)
+    text = eggbox_text(TransitionSemigroup(letters).d_classes)
+    boxes = [block.splitlines() for block in text.split("\n\n")]
+    counts: Counter[object] = Counter()
+    for caption, *rows in boxes:
+        cells = [row.split() for row in rows]
+        shape = (len(cells), len(cells[0]), sum(row.count("*") for row in cells))
+        counts[int(caption.split(":")[0].removeprefix("rank ")), shape] += 1
+    expected: Counter[object] = Counter()
+    for ideal in set(meant.both.values()):
+        members = [s for s in meant.elements if meant.both[s] == ideal]
+        shape = (
+            len({meant.right[s] for s in members}),
+            len({meant.left[s] for s in members}),
+            sum(then(s, s) == s for s in members),
+        )
+        expected[len(set(members[0])), shape] += 1
+    assert counts == expected
+    ranks = [int(caption.split(":")[0].removeprefix("rank ")) for caption, *_ in boxes]
+    assert ranks == sorted(ranks, reverse=True)

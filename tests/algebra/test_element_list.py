@@ -5,7 +5,7 @@ from algebra.golden_cases import CASES, Letters, letters_of, naive_elements, tim
 from algebra.test_transition_semigroup import letter_lists
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import ElementList, TransitionSemigroup, list_elements
-from krohn.errors import LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded
 
 
 def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, step: int = 1) -> None:
@@ -14,6 +14,7 @@ def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, s
         assert product_of_word(letters, elements.word(index)) == element
         for number, letter in enumerate(letters):
             assert elements[int(elements.right[index, number])] == times(element, letter)
+            assert elements[int(elements.left[index, number])] == times(letter, element)
 
 
 @settings(max_examples=60, deadline=None)
@@ -21,7 +22,8 @@ def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, s
 def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Letters) -> None:
     elements = list_elements(letters)
     assert {elements[i] for i in range(len(elements))} == set(naive_elements(letters))
-    words = [elements.word(index) for index in range(len(elements))]
+    words = elements.words()
+    assert words == [elements.word(index) for index in range(len(elements))]
     assert words == sorted(words, key=lambda word: (len(word), word))
     assert_words_and_graphs_are_right(elements, letters)
 
@@ -39,6 +41,7 @@ def test_green_classes_of_listed_elements_agree_with_golden_counts(name: str) ->
     elements = list_elements(letters_of(CASES[name]))
     green = CASES[name]["green"]
     assert len(set(elements.r_class)) == green["R"]
+    assert len(set(elements.l_class)) == green["L"]
     assert len(elements.idempotents) == green["idempotents"]
     assert all(times(elements[i], elements[i]) == elements[i] for i in elements.idempotents)
 
@@ -57,13 +60,21 @@ def test_equal_letters_share_an_element() -> None:
     assert elements.right.tolist() == [[1, 1], [0, 0]]
 
 
+def test_an_element_is_found_by_its_images_and_others_are_refused() -> None:
+    elements = list_elements(letters_of(CASES["grid4"]))
+    assert all(elements.index(elements[i]) == i for i in range(len(elements)))
+    for outside in [(0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0)]:
+        with pytest.raises(InvalidInput, match="must be induced by some word"):
+            elements.index(outside)
+
+
 def test_listing_stops_at_the_limit() -> None:
     with pytest.raises(LimitExceeded, match="at most 3,124 elements to be listed"):
         list_elements(letters_of(CASES["T5"]), limit=3124)
     assert len(list_elements(letters_of(CASES["T5"]), limit=3125)) == 3125
 
 
-def test_the_cayley_graph_and_words_agree_with_libsemigroups() -> None:
+def test_cayley_graphs_and_words_agree_with_libsemigroups() -> None:
     peer = pytest.importorskip("libsemigroups_pybind11")
     with_report_off = peer.ReportGuard(False)
     for name in ("T5", "grid16", "rand9_s2"):
@@ -71,9 +82,10 @@ def test_the_cayley_graph_and_words_agree_with_libsemigroups() -> None:
         other = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])
         other.run()
         elements = list_elements(letters)
-        right = other.right_cayley_graph()
+        right, left = other.right_cayley_graph(), other.left_cayley_graph()
         for index in range(0, len(elements), 41):
             assert tuple(peer.froidure_pin.minimal_factorisation(other, index)) == elements.word(index)
             for letter in range(len(letters)):
                 assert right.target(index, letter) == elements.right[index, letter]
+                assert left.target(index, letter) == elements.left[index, letter]
     del with_report_off

@@ -1,6 +1,7 @@
 """Image sets, R-classes, D-classes, groups and boxes of small semigroups, each against all elements."""
 
 import math
+import xml.etree.ElementTree as ET
 from collections import Counter
 from random import Random
 
@@ -10,8 +11,10 @@ import pytest
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
 from every import every
 from krohn.algebra.analysis import analyze
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.r_classes import BatchSearch, ListedSearch
 from krohn.algebra.subgroups import idempotent_onto, idempotent_power
 from krohn.algebra.transformation import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -71,7 +74,7 @@ def test_the_group_of_an_image_set_is_how_elements_that_keep_it_permute_it(seed:
 
 @pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_r_classes_are_counted_by_the_image_they_can_be_moved_to(
+def test_there_is_one_representative_in_each_r_class_and_letters_lead_between_them(
     seed: int, batches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if batches:
@@ -79,24 +82,74 @@ def test_r_classes_are_counted_by_the_image_they_can_be_moved_to(
     letters = random_letters(seed)
     right = NaiveGreen(letters).right
     classes = TransitionSemigroup(letters).r_classes
-    orbit = classes.orbit
-    part = {
-        ideal: orbit.component_of[orbit.number[orbit.rows.pack(sorted(set(x)))]] for x, ideal in right.items()
-    }
-    assert classes.component_counts == Counter(part.values())
+    result = [tuple(row) for row in classes.representatives]
+    assert len(result) == classes.count
+    assert Counter(right[x] for x in result) == Counter(set(right.values()))
+    number = {right[x]: index for index, x in enumerate(result)}
+    edges = [number[right[times(letter, x)]] for x in result for letter in letters]
+    assert classes.left_edges == edges
+    bases = [tuple(classes.orbit.components[part].base) for part in classes.component_numbers]
+    assert bases == [tuple(sorted(set(x))) for x in result]
 
 
-@pytest.mark.parametrize("degree", [16, 17])
-def test_a_state_may_or_may_not_fit_into_four_bits(degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps that stop at the last state, a swap of the last two, and a constant; 16 states are batched."""
+@pytest.mark.parametrize(("degree", "kind"), [(16, BatchSearch), (17, ListedSearch)])
+def test_whole_arrays_are_used_while_a_state_fits_into_four_bits(
+    degree: int, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps that stop at the last state, a swap of the last two, and a constant."""
     monkeypatch.setattr("krohn.algebra.r_classes.BATCH", -1)
     step = (*range(1, degree), degree - 1)
     swap = (*range(degree - 2), degree - 1, degree - 2)
     letters = (step, swap, (degree - 1,) * degree)
     naive = NaiveGreen(letters)
     semigroup = TransitionSemigroup(letters)
-    assert semigroup.size == len(naive.elements)
-    assert sum(semigroup.r_classes.component_counts.values()) == len(set(naive.right.values()))
+    assert isinstance(semigroup.r_classes._search, kind)
+    assert semigroup.size == sum(part.size for part in semigroup.d_classes) == len(naive.elements)
+    assert semigroup.r_classes.count == len(set(naive.right.values()))
+
+
+@every("seed", SEEDS)
+def test_boxes_have_the_shape_and_the_stars_of_their_d_class(seed: int) -> None:
+    letters = random_letters(seed)
+    naive = NaiveGreen(letters)
+    expected = Counter()
+    stars = Counter()
+    for ideal in set(naive.two_sided.values()):
+        members = [x for x in naive.elements if naive.two_sided[x] == ideal]
+        rows, columns = {naive.right[x] for x in members}, {naive.left[x] for x in members}
+        idempotents = [x for x in members if times(x, x) == x]
+        size = len(members) // (len(rows) * len(columns))
+        expected[len(set(members[0])), len(rows), len(columns), size, len(idempotents)] += 1
+        stars += Counter(sum(naive.right[x] == row for x in idempotents) for row in rows)
+    parts = TransitionSemigroup(letters).d_classes
+    actual = [(part.rank, part.num_r, part.num_l, part.h_size, part.num_idempotents) for part in parts]
+    assert Counter(actual) == expected
+    assert [part.rank for part in parts] == sorted((part.rank for part in parts), reverse=True)
+    lines = [line for line in eggbox_text(parts).splitlines() if line.startswith("  ")]
+    assert Counter(line.count("*") for line in lines) == stars
+
+
+def test_boxes_of_one_rank_stand_side_by_side_and_none_overlap() -> None:
+    parts = TransitionSemigroup(letters_of(CASES["rand8_s1"])).d_classes
+    root = ET.fromstring(eggbox_svg(parts))
+    space = "{http://www.w3.org/2000/svg}"
+    rects = [
+        tuple(float(shape.get(name) or 0) for name in ("x", "y", "width", "height"))
+        for shape in root.findall(f"{space}rect")
+        if shape.get("stroke-width") == "1.4"
+    ]
+    assert len(rects) == len(parts)
+    tops: dict[int, set[float]] = {}
+    for part, (_, y, width, height) in zip(parts, rects, strict=True):
+        assert (width, height) == (18 * part.num_l, 18 * part.num_r)
+        tops.setdefault(part.rank, set()).add(y)
+    assert all(len(result) == 1 for result in tops.values())
+    for one, (x, y, width, height) in enumerate(rects):
+        for left, top, wide, high in rects[one + 1 :]:
+            assert x + width <= left or left + wide <= x or y + height <= top or top + high <= y
+    right, bottom = (max(r[axis] + r[axis + 2] for r in rects) for axis in (0, 1))
+    assert right <= float(root.get("width") or 0)
+    assert bottom <= float(root.get("height") or 0)
 
 
 @every("seed", SEEDS)
@@ -186,6 +239,6 @@ def test_a_page_shows_what_is_known_and_what_is_not() -> None:
     known, unknown = analyze("S4"), analyze(zoo("T7"), max_classes=50)
     assert repr(known) == "<Analysis: 24 states, 8 letters, semigroup of 24 elements, ACC0>"
     assert "semigroup of unknown size" in repr(unknown)
-    assert "<th>semigroup</th><td>24</td>" in known._repr_html_()
+    assert "<th>D-classes</th><td>1</td>" in known._repr_html_()
     assert "<th>semigroup</th><td>not known</td>" in unknown._repr_html_()
     assert isinstance(known.groups[0].group, PermutationGroup)

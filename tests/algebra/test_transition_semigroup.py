@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, SOURCE, Letters, NaiveGreen, letters_of, naive_elements
 from every import every
+from krohn.algebra.r_classes import BatchSearch
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded
@@ -15,8 +16,16 @@ letter_lists = st.integers(1, 4).flatmap(
 )
 
 
-def count_r_classes(semigroup: TransitionSemigroup) -> int:
-    return sum(semigroup.r_classes.component_counts.values())
+def counts(semigroup: TransitionSemigroup) -> tuple[int, ...]:
+    green = semigroup.green
+    return (
+        green.num_d,
+        green.num_r,
+        green.num_l,
+        green.num_h,
+        green.num_regular_d,
+        green.num_idempotents,
+    )
 
 
 def test_the_golden_file_names_its_source() -> None:
@@ -25,13 +34,14 @@ def test_the_golden_file_names_its_source() -> None:
 
 
 @every("name", CASES)
-def test_golden_sizes_r_classes_and_solvability_agree(name: str) -> None:
+def test_golden_sizes_green_counts_and_solvability_agree(name: str) -> None:
     case = CASES[name]
     semigroup = TransitionSemigroup(letters_of(case))
     assert semigroup.size == case["size"]
     assert all(group.is_solvable for group in semigroup.subgroups) == case["solvable"]
     if case["green"] is not None:
-        assert count_r_classes(semigroup) == case["green"]["R"]
+        expected = [case["green"][key] for key in ("D", "R", "L", "H", "regular_D", "idempotents")]
+        assert list(counts(semigroup)) == expected
 
 
 @settings(max_examples=80, deadline=None)
@@ -42,19 +52,22 @@ def test_small_semigroups_agree_with_the_definitions(letters: Letters) -> None:
     naive = NaiveGreen(letters)
     semigroup = TransitionSemigroup(letters)
     assert semigroup.size == len(naive.elements)
-    assert count_r_classes(semigroup) == len(set(naive.right.values()))
+    assert counts(semigroup) == naive.counts()
     assert sorted(group.order for group in semigroup.subgroups) == naive.subgroup_orders()
+    assert sum(part.size for part in semigroup.d_classes) == semigroup.size
 
 
 @settings(max_examples=60, deadline=None)
 @given(letter_lists)
-def test_every_group_has_an_idempotent_that_its_word_induces(letters: Letters) -> None:
-    for part in TransitionSemigroup(letters).subgroups:
-        idempotent = part.idempotent
-        assert idempotent is not None
+def test_every_regular_class_shows_an_idempotent_that_its_word_induces(letters: Letters) -> None:
+    for part in TransitionSemigroup(letters).d_classes:
+        if not part.is_regular:
+            assert part.group is None
+            continue
+        idempotent = part.idempotent()
         images = idempotent.images
         assert all(images[image] == image for image in images)
-        assert set(images) == set(part.states)
+        assert len(set(images)) == part.rank
         assert product_of_word(letters, idempotent.word * idempotent.exponent) == images
 
 
@@ -71,11 +84,13 @@ def test_loops_of_a_component_generate_its_group_on_the_image(letters: Letters) 
 
 def same_by_batches(monkeypatch: pytest.MonkeyPatch, letters: Letters) -> None:
     one_by_one = TransitionSemigroup(letters)
-    expected = (one_by_one.size, dict(one_by_one.r_classes.component_counts))
+    expected = (one_by_one.size, counts(one_by_one), sorted(one_by_one.r_classes.representatives))
     with monkeypatch.context() as patch:
         patch.setattr("krohn.algebra.r_classes.BATCH", -1)
         in_batches = TransitionSemigroup(letters)
-        assert (in_batches.size, in_batches.r_classes.component_counts) == expected
+        assert (in_batches.size, counts(in_batches)) == expected[:2]
+        assert isinstance(in_batches.r_classes._search, BatchSearch)
+        assert sorted(in_batches.r_classes.representatives) == expected[2]
 
 
 @pytest.mark.parametrize("name", ["T5", "rand8_s1", "rand10_s0", "rand12_s1", "rperm5_s0", "reg_D8", "T3"])
@@ -99,7 +114,7 @@ def test_many_states_are_handled_as_few(degree: int) -> None:
     semigroup = TransitionSemigroup(((1, 2, 0, *rest), (0, 0, 2, *rest)))
     assert semigroup.size == 24
     small = TransitionSemigroup(((1, 2, 0), (0, 0, 2)))
-    assert count_r_classes(semigroup) == count_r_classes(small)
+    assert counts(semigroup) == counts(small)
 
 
 def test_the_search_of_image_sets_stops_at_its_limit() -> None:
@@ -119,4 +134,6 @@ def test_sizes_agree_with_libsemigroups() -> None:
         konieczny.run()
         semigroup = TransitionSemigroup(letters)
         assert semigroup.size == konieczny.size()
+        assert semigroup.green.num_d == konieczny.number_of_D_classes()
+        assert semigroup.green.num_idempotents == konieczny.number_of_idempotents()
     del with_report_off

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,11 +52,19 @@ def test_the_report_has_the_promised_keys(
     assert actual["complexity"] in actual["reason"]
 
 
-def test_a_person_reads_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["analyze", "T3"]) == 0
+def test_a_person_reads_the_verdict_and_the_eggbox(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["analyze", "T3", "--eggbox"]) == 0
     text = capsys.readouterr().out
     assert "complexity   ACC0" in text
-    assert "semigroup    27 elements" in text
+    assert "3 D-classes (3 regular), 5 R, 7 L, 13 H; 10 idempotents" in text
+    assert "rank 3: 1 × 1, group S3" in text
+
+
+def test_the_eggbox_is_written_as_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "t3.svg"
+    assert run(["analyze", "T3", "--svg", str(target), "--json"]) == 0
+    assert target.read_text().startswith("<svg")
+    assert json.loads(capsys.readouterr().out)["semigroup_size"] == 27
 
 
 def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,6 +82,7 @@ def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str
         ["Nonsense"],
         ["T6", "--max-images", "0"],
         ["Grid9", "--max-images", "5"],
+        ["T6", "--eggbox", "--max-classes", "10"],
         ["regex:(("],
         [],
     ],

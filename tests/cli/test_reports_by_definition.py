@@ -4,7 +4,7 @@ import io
 import itertools
 import json
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,10 @@ def groups_of_one_length(automaton: Semiautomaton) -> bool:
     return False
 
 
+def classes(elements: Iterable[Map], ideal: dict[Map, frozenset[Map]]) -> int:
+    return len({ideal[element] for element in elements})
+
+
 @pytest.mark.usefixtures("algebra_only")
 @pytest.mark.parametrize("spec", [*TABLES, *NAMED])
 def test_the_numbers_of_an_analysis_are_those_of_the_semigroup_written_out(
@@ -97,7 +101,7 @@ def test_the_numbers_of_an_analysis_are_those_of_the_semigroup_written_out(
 
 @pytest.mark.usefixtures("algebra_only")
 @pytest.mark.parametrize("spec", [*TABLES, *NAMED])
-def test_the_groups_are_those_of_the_ideals(spec: str, capsys: Capture) -> None:
+def test_green_s_classes_and_the_groups_in_them_are_those_of_the_ideals(spec: str, capsys: Capture) -> None:
     report = asked(capsys, "analyze", spec)
     automaton = parse_spec(spec)
     every = semigroup(automaton.letters)
@@ -106,6 +110,15 @@ def test_the_groups_are_those_of_the_ideals(spec: str, capsys: Capture) -> None:
     left = {s: frozenset(after(t, s) for t in monoid) for s in monoid}
     both = {s: frozenset(after(t, u) for t in left[s] for u in monoid) for s in monoid}
     idempotents = [s for s in every if after(s, s) == s]
+    cells = {(right[s], left[s]) for s in every}
+    assert report["green"] == {
+        "D": classes(every, both),  # D = J, since everything is finite
+        "R": classes(every, right),
+        "L": classes(every, left),
+        "H": len(cells),
+        "regular_D": classes(idempotents, both),
+        "idempotents": len(idempotents),
+    }
     orders = {both[e]: sum((right[s], left[s]) == (right[e], left[e]) for s in every) for e in idempotents}
     nontrivial = sorted(order for order in orders.values() if order > 1)
     assert sorted(group["order"] for group in report["groups"] if group["order"] > 1) == nontrivial

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from krohn.algebra.analysis_report import AnalysisReport
+from krohn.algebra.green import Eggbox, GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import Subgroup
@@ -92,7 +93,10 @@ def _some(names: Sequence[str], separator: str) -> str:
 #
 # Every group that divides a transition semigroup divides one of the groups of its image sets, and
 # those are found from the orbit of image sets alone. So the verdict never needs the semigroup's
-# elements; its size is added where the limits allow.
+# elements; its size and Green's relations are added where the limits allow.
+
+
+_GREEN_CLASSES = 20_000  # up to this many R-classes, Green's classes are counted
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +111,7 @@ class Analysis:
             reachable from the start; unreachable states do not count here.
         one_length: words of one length that form a group, if any.
         groups: the non-trivial maximal subgroups, one for each regular D-class, largest image first.
+        green: the numbers of Green's classes; ``None`` beyond the limits.
         reason: why the verdict holds, in words.
         notes: what was left out and which limit to raise.
         is_partial: whether only the letters that permute all states were examined, enough for a verdict.
@@ -124,6 +129,7 @@ class Analysis:
     complexity: str
     one_length: OneLength | None
     groups: tuple[Subgroup, ...]
+    green: GreenCounts | None
     reason: str
     notes: tuple[str, ...]
     is_partial: bool = False
@@ -145,6 +151,12 @@ class Analysis:
         assert self.automaton is not None, "an analysis knows its automaton"
         return AnalysisReport(self.automaton, self)
 
+    def eggbox(self, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES) -> Eggbox:
+        """Green's classes as a picture; beyond the limits an error."""
+        assert self.automaton is not None, "an analysis knows its automaton"
+        letters = self.automaton.letters
+        return Eggbox(TransitionSemigroup(letters, max_images=max_images, max_classes=max_classes).d_classes)
+
     @property
     def is_quasi_aperiodic(self) -> bool:
         """Whether no set of all words of one length contains a non-trivial group."""
@@ -157,9 +169,12 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
+        green = self.green
         rows = {
             "states, letters": f"{self.num_states:,}, {self.num_letters:,}",
             "semigroup": self.semigroup_size,
+            "D-classes": None if green is None else green.num_d,
+            "idempotents": None if green is None else green.num_idempotents,
             "groups": ", ".join(group.name for group in self.groups) or "none",
             "class": self.complexity,
             "because": self.reason,
@@ -203,13 +218,13 @@ def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, size
     try:
         groups = semigroup.subgroups
         one_length = group_of_one_length(semigroup.images) if groups else None
-        size, notes = _size(semigroup) if sized else (None, ())
+        size, green, notes = _size(semigroup) if sized else (None, None, ())
     except LimitExceeded as limit:
         groups = _unsolvable_units(automaton, permuting)
         if not groups:
             raise
         one_length = _of_units(automaton, permuting)
-        size, partial = None, True
+        size, green, partial = None, None, True
         notes = (f"the verdict rests on the letters that permute all states, for {limit}",)
     return Analysis(
         num_states=automaton.num_states,
@@ -222,6 +237,7 @@ def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, size
         complexity=complexity(groups, one_length),
         one_length=one_length,
         groups=groups,
+        green=green,
         reason=reason(automaton, groups, one_length),
         notes=notes,
         is_partial=partial,
@@ -262,9 +278,17 @@ def _of_units(automaton: Semiautomaton, permuting: list[bool]) -> OneLength | No
     return replace(result, words=tuple(tuple(chosen[letter] for letter in word) for word in result.words))
 
 
-def _size(semigroup: TransitionSemigroup) -> tuple[int | None, tuple[str, ...]]:
-    """The size, if the limits allow it, and a note if they do not."""
+def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | None, tuple[str, ...]]:
+    """The size and Green's numbers as far as the limits allow, and notes on what is missing."""
     try:
-        return semigroup.size, ()
+        size = semigroup.size
     except LimitExceeded as limit:
-        return None, (f"the size of the semigroup is not known: {limit}",)
+        return None, None, (f"the size of the semigroup is not known: {limit}",)
+    count = semigroup.r_classes.count
+    if count > _GREEN_CLASSES:
+        return (
+            size,
+            None,
+            (f"Green's classes are not counted beyond {_GREEN_CLASSES:,} R-classes: {count:,}",),
+        )
+    return size, semigroup.green, ()

@@ -80,7 +80,7 @@ def holonomy_levels(automaton: Semiautomaton, analysis: Any) -> tuple[int | None
 
 
 def _payload(automaton: Semiautomaton, analysis: Any, levels: int | None) -> dict[str, Any]:
-    witness = analysis.one_length
+    green, witness = analysis.green, analysis.one_length
     return {
         "name": automaton.name,
         "num_states": analysis.num_states,
@@ -98,6 +98,16 @@ def _payload(automaton: Semiautomaton, analysis: Any, levels: int | None) -> dic
         "reason": analysis.reason,
         "groups": [_group(automaton, group) for group in analysis.groups],
         "levels": levels,
+        "green": None
+        if green is None
+        else {
+            "D": green.num_d,
+            "R": green.num_r,
+            "L": green.num_l,
+            "H": green.num_h,
+            "regular_D": green.num_regular_d,
+            "idempotents": green.num_idempotents,
+        },
     }
 
 
@@ -120,12 +130,19 @@ def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
 
 
 def _text(spec: str, automaton: Semiautomaton, analysis: Any, levels: int | None, depth: Any) -> str:
+    green = analysis.green
     number = analysis.semigroup_size
     size = "unknown elements" if number is None else counted(number, "element")
     lines = [
         f"{spec}: {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
         f"semigroup    {size}{' (a group)' if analysis.is_group else ''}",
     ]
+    if green is not None:
+        classes = counted(green.num_d, "D-class", "D-classes")
+        lines.append(
+            f"Green        {classes} ({green.num_regular_d} regular), {green.num_r} R, "
+            f"{green.num_l} L, {green.num_h} H; {counted(green.num_idempotents, 'idempotent')}"
+        )
     lines.append(f"levels       {'unknown' if levels is None else levels}")
     none = " (none unless TC⁰ = NC¹, MLPs of constant depth)" if analysis.complexity == "NC1-complete" else ""
     lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")

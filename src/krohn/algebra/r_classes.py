@@ -1,4 +1,4 @@
-"""How many R-classes there are, found by multiplying on the left; elements are never listed.
+"""One representative per R-class, found by multiplying on the left; elements are never listed.
 
 Every R-class holds elements whose image is the representative set P of an image component. Those
 with the same kernel form cosets of the component's Schreier group; the coset whose sequence of
@@ -7,7 +7,7 @@ images is least, position by position of a stabiliser chain, is the key of the R
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
@@ -49,32 +49,84 @@ def unpack_columns(keys: Keys, degree: int) -> Bytes:
     return columns
 
 
-def _search_in_batches(
-    orbit: ImageOrbit, known: Sequence[Row], frontier: Sequence[Row], refuse: Callable[[int], None]
-) -> dict[int, int]:
-    """Continues from ``known`` keys of which those in ``frontier`` are not yet multiplied."""
-    relabelling = _Relabelling(orbit)
-    runs = [np.sort(_packed(known))]
-    waiting = _packed(frontier)
-    while len(waiting):
-        new_runs: list[Keys] = []
-        for start in range(0, len(waiting), _CHUNK):
-            fresh = np.unique(relabelling.products(waiting[start : start + _CHUNK]))
-            for run in (*runs, *new_runs):
-                fresh = fresh[~_is_in(run, fresh)]
-            new_runs.append(fresh)
-        waiting = np.concatenate(new_runs)
-        runs.append(np.sort(waiting))
-        # Runs double in length, so that merging costs no more than sorting.
-        while len(runs) > 1 and 2 * len(runs[-1]) > len(runs[-2]):
-            runs[-2:] = [np.sort(np.concatenate(runs[-2:]))]
-        refuse(sum(map(len, runs)))
-    counts = np.zeros(len(orbit.components), dtype=np.int64)
-    for run in runs:
-        for start in range(0, len(run), _CHUNK):
-            numbers = relabelling.components(run[start : start + _CHUNK])
-            counts += np.bincount(numbers, minlength=len(counts))
-    return {number: count for number, count in enumerate(counts.tolist()) if count}
+@dataclass(frozen=True, eq=False)
+class BatchSearch:
+    """A finished search: every R-class by its key.
+
+    Attributes:
+        orbit: the image orbit.
+        keys: all keys, sorted.
+    """
+
+    orbit: ImageOrbit
+    keys: Keys
+
+    @classmethod
+    def run(
+        cls, orbit: ImageOrbit, known: Sequence[Row], frontier: Sequence[Row], refuse: Callable[[int], None]
+    ) -> "BatchSearch":
+        """Continues from ``known`` keys of which those in ``frontier`` are not yet multiplied."""
+        relabelling = _Relabelling(orbit)
+        runs = [np.sort(_packed(known))]
+        waiting = _packed(frontier)
+        while len(waiting):
+            new_runs: list[Keys] = []
+            for start in range(0, len(waiting), _CHUNK):
+                fresh = np.unique(relabelling.products(waiting[start : start + _CHUNK]))
+                for run in (*runs, *new_runs):
+                    fresh = fresh[~_is_in(run, fresh)]
+                new_runs.append(fresh)
+            waiting = np.concatenate(new_runs)
+            runs.append(np.sort(waiting))
+            # Runs double in length, so that merging costs no more than sorting.
+            while len(runs) > 1 and 2 * len(runs[-1]) > len(runs[-2]):
+                runs[-2:] = [np.sort(np.concatenate(runs[-2:]))]
+            refuse(sum(map(len, runs)))
+        return cls(orbit, np.sort(np.concatenate(runs)))
+
+    @property
+    def count(self) -> int:
+        """The number of R-classes."""
+        return len(self.keys)
+
+    @cached_property
+    def _relabelling(self) -> "_Relabelling":
+        return _Relabelling(self.orbit)
+
+    def _chunks(self) -> Iterator[Keys]:
+        return (self.keys[start : start + _CHUNK] for start in range(0, len(self.keys), _CHUNK))
+
+    @cached_property
+    def representatives(self) -> list[Row]:
+        """One element per R-class."""
+        degree = len(self.orbit.letters[0])
+        rows = np.ascontiguousarray(unpack_columns(self.keys, degree).T)
+        return list(rows.view(f"V{degree}").ravel().tolist())
+
+    @cached_property
+    def component_numbers(self) -> list[int]:
+        """The image component of each representative."""
+        parts = [self._relabelling.components(keys) for keys in self._chunks()]
+        return list(np.concatenate(parts).tolist())
+
+    @cached_property
+    def component_counts(self) -> dict[int, int]:
+        """How many R-classes there are in each image component."""
+        counts = sum(
+            np.bincount(self._relabelling.components(keys), minlength=len(self.orbit.components))
+            for keys in self._chunks()
+        )
+        return {number: count for number, count in enumerate(np.asarray(counts).tolist()) if count}
+
+    @cached_property
+    def left_edges(self) -> list[int]:
+        """Entry ``i·k + a`` is the R-class of letter a times representative i, for k letters."""
+        count = len(self.orbit.letters)
+        parts = [
+            np.searchsorted(self.keys, self._relabelling.products(keys)).reshape(count, -1).T.ravel()
+            for keys in self._chunks()
+        ]
+        return list(np.concatenate(parts).tolist())
 
 
 class _Relabelling:
@@ -181,6 +233,25 @@ _OVERHEAD = 50  # fixed cost of a product, in images, for any number of states
 
 
 @dataclass(frozen=True, eq=False)
+class ListedSearch:
+    """A finished search: keys in breadth-first order, edges of left multiplication, image components."""
+
+    representatives: list[Row]
+    left_edges: list[int]
+    component_numbers: list[int]
+
+    @property
+    def count(self) -> int:
+        """The number of R-classes."""
+        return len(self.representatives)
+
+    @property
+    def component_counts(self) -> dict[int, int]:
+        """How many R-classes there are in each image component."""
+        return Counter(self.component_numbers)
+
+
+@dataclass(frozen=True, eq=False)
 class RClasses:
     """The R-classes of the semigroup of an image orbit.
 
@@ -193,49 +264,51 @@ class RClasses:
     limit: int = 20_000_000
 
     @cached_property
-    def component_counts(self) -> dict[int, int]:
-        """How many R-classes there are in each image component."""
+    def _search(self) -> ListedSearch | BatchSearch:
         rows, degree = self.orbit.rows, len(self.orbit.letters[0])
         # The identity comes first, so that its products are the letters; it is removed at the end.
         queue = [rows.pack(range(degree))]
         relabelling: dict[Row, tuple[Table | None, int]] = {}
-        known: set[Row] = set()
+        index: dict[Row, int] = {}
         components: list[int] = []
+        edges: list[int] = []
         done = 0
         while done < len(queue):
             chunk = queue[done : done + 64]
             done += len(chunk)
-            self._multiply(chunk, relabelling, known, queue, components)
-            self._refuse(len(known), done)
+            self._multiply(chunk, relabelling, index, (queue, components, edges))
+            self._refuse(len(index), done)
             if degree <= MAX_STATES and len(queue) - done > BATCH:
-                return _search_in_batches(self.orbit, queue[1:], queue[done:], self._refuse)
-        return Counter(components)
+                return BatchSearch.run(self.orbit, queue[1:], queue[done:], self._refuse)
+        return ListedSearch(queue[1:], edges[len(self.orbit.letters) :], components)
 
     def _multiply(
         self,
         chunk: Sequence[Row],
         relabelling: dict[Row, tuple[Table | None, int]],
-        known: set[Row],
-        queue: list[Row],
-        components: list[int],
+        index: dict[Row, int],
+        parts: tuple[list[Row], list[int], list[int]],
     ) -> None:
         """Multiplies the rows of ``chunk`` by every letter on the left and appends the new ones."""
-        rows = self.orbit.rows
+        rows, (queue, components, edges) = self.orbit.rows, parts
         pack, send, table_of, distinct = rows.pack, rows.send, rows.table, dict.fromkeys
+        record, known, lookup = edges.append, relabelling.get, index.get
         letters = [rows.through(pack(letter)) for letter in self.orbit.letters]
         for row in chunk:
             table = table_of(row)
             for letter_through in letters:
                 product = letter_through(table)
                 first = pack(distinct(product))
-                relabel = relabelling.get(first)
+                relabel = known(first)
                 if relabel is None:
                     relabel = relabelling[first] = self._relabel(first)
                 key = product if relabel[0] is None else send(product, relabel[0])
-                if key not in known:
-                    known.add(key)
+                number = lookup(key)
+                if number is None:
+                    number = index[key] = len(index)
                     queue.append(key)
                     components.append(relabel[1])
+                record(number)
 
     def _refuse(self, count: int, multiplied: int = 0) -> None:
         """Stops at the limit, or once the images computed for ``multiplied`` classes would take minutes."""
@@ -281,3 +354,28 @@ class RClasses:
             undo = level.inverse[min(level.orbit, key=when.__getitem__)]
             sequence = [undo[point] for point in sequence]
         return self.orbit.rows.pack(component.base[point] for point in sequence)
+
+    @property
+    def count(self) -> int:
+        """The number of R-classes."""
+        return self._search.count
+
+    @property
+    def representatives(self) -> list[Row]:
+        """One element per R-class, with its image at the component's representative set."""
+        return self._search.representatives
+
+    @property
+    def left_edges(self) -> list[int]:
+        """Entry ``i·k + a`` is the R-class of ``a · representatives[i]``, for k letters."""
+        return self._search.left_edges
+
+    @property
+    def component_numbers(self) -> list[int]:
+        """The image component of each representative."""
+        return self._search.component_numbers
+
+    @property
+    def component_counts(self) -> dict[int, int]:
+        """How many R-classes there are in each image component."""
+        return self._search.component_counts

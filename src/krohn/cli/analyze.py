@@ -1,14 +1,21 @@
 """`krohn analyze SPEC`: the algebra report."""
 
+from pathlib import Path
+
 import click
 
 import krohn
+from krohn.base.atomic import check_output, write_text
 from krohn.cli.options import default_of
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("spec")
+@click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
+@click.option(
+    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the eggbox picture to this file."
+)
 @click.option(
     "--max-images",
     type=click.IntRange(1),
@@ -24,14 +31,27 @@ from krohn.cli.output import emit, json_option, note
     help="Most R-classes to search; only the size of the semigroup needs them.",
 )
 @json_option
-def command(spec: str, max_images: int, max_classes: int, as_json: bool) -> None:
+def command(
+    spec: str, eggbox: bool, svg: Path | None, max_images: int, max_classes: int, as_json: bool
+) -> None:
     """Report the algebra of SPEC: semigroup, groups, and the circuit class of its states.
 
     \b
     Example:  krohn analyze S4
-              krohn analyze 'regex:(ab)*' --json
+              krohn analyze 'regex:(ab)*' --eggbox
     """
-    report = krohn.analyze(krohn.parse_spec(spec), max_images=max_images, max_classes=max_classes).report()
+    if svg is not None:
+        check_output(svg, ".svg")  # fail early
+    analysis = krohn.analyze(krohn.parse_spec(spec), max_images=max_images, max_classes=max_classes)
+    # Before anything is printed: exceeding the limits is bad input, not a partial answer.
+    wanted = eggbox or svg is not None
+    picture = analysis.eggbox(max_images=max_images, max_classes=max_classes) if wanted else None
+    report = analysis.report()
     for text in report.notes:
         note(text)
+    if svg is not None and picture is not None:
+        write_text(svg, picture.svg())
+        note(f"wrote {svg}")
     emit(report.to_json(), as_json=as_json, text=lambda: report.text(spec))
+    if eggbox and picture is not None and not as_json:
+        click.echo("\n" + picture.text())
