@@ -55,8 +55,8 @@ MUTANTS = [
     ),
     (
         "cascade/covering.py",
-        "if start[tile] < end:",
-        "if start[tile] < end - 1:",
+        "if depth[tile] <= depth[number]:",
+        "if depth[tile] < depth[number]:",
         "tests/cascade/test_covering.py tests/cascade/test_schedules.py",
     ),
     (
