@@ -181,5 +181,5 @@ def test_a_table_can_be_typed_in_the_place_of_a_name() -> None:
     ],
 )
 def test_a_table_with_a_hole_or_a_state_that_is_not_there_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="table:ROWS must have a row for each of at most 10 states"):
+    with pytest.raises(InvalidInput, match="table:ROWS"):
         parse_spec(text)

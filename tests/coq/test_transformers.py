@@ -213,9 +213,7 @@ def test_an_mlp_that_cannot_be_cut_is_refused() -> None:
     both = Mlp((np.array([[1.0], [1.0]]), np.array([[1.0, 0.0]])), (np.array([-1.0]), np.zeros(2)))
     layer = Layer((), both, np.zeros(2), np.ones(2))
     effects, spans = list(np.eye(2)), [range(5), range(5)]
-    with pytest.raises(
-        Unsupported, match="on one counter, and repeats with its count or stops; this one cannot"
-    ):
+    with pytest.raises(Unsupported, match="this one cannot"):
         best_cut(layer, np.zeros((1, 2)), [effects[0], effects[0] + effects[1]], spans)
     still = replace(layer, keep_mlp=np.zeros(2))
     with pytest.raises(Unsupported, match="repeats with its count"):

@@ -105,7 +105,7 @@ def test_theorem_two_names_rows_and_length_together() -> None:
     with pytest.raises(Unsupported, match="is too much for float16") as caught:
         compile(parse_spec("T3"), 5000, method="paper", dtype="float16", max_rows=5)
     assert "needs 108 table rows, more than 5; raise --max-rows" in str(caught.value)
-    with pytest.raises(Unsupported, match=r"the group S5 of order 120 .* is not solvable; use method scan"):
+    with pytest.raises(Unsupported, match="S5 of order 120"):
         compile(parse_spec("S5"), 10, method="paper")
 
 

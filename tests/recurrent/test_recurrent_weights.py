@@ -264,7 +264,7 @@ def test_groups_act_on_few_points(spec, points) -> None:
 
 
 def test_what_one_layer_cannot_do_is_refused_with_a_way_out() -> None:
-    with pytest.raises(KrohnError, match=r"diagonal layers need solvable groups; .*: choose deltaproduct"):
+    with pytest.raises(KrohnError, match="choose deltaproduct"):
         diagonal(parse_spec("A5"))
     with pytest.raises(LimitExceeded, match="at most 50,000,000 parameters"):
         lstm(parse_spec("C100"))

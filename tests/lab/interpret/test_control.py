@@ -76,5 +76,5 @@ def test_the_command_prints_the_three_lengths_and_writes_a_figure(
 
 
 def test_what_is_no_group_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="exact weights are there for groups; FlipFlop is none"):
+    with pytest.raises(InvalidInput, match="FlipFlop is none"):
         StockWeights(parse_spec("FlipFlop"), "float32")

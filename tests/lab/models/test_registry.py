@@ -70,9 +70,7 @@ def test_a_registered_architecture_is_known_by_name_and_its_options_are_its_fiel
     assert architecture("wide-lstm") is WideConfig
     assert model_config("wide-lstm", hidden=5) == WideConfig(hidden=5)
     register(WideConfig)  # once more is no harm
-    with pytest.raises(
-        InvalidInput, match="options of wide-lstm must be among embedding, gate, hidden, sizes"
-    ):
+    with pytest.raises(InvalidInput, match="embedding, gate, hidden, sizes"):
         model_config("wide-lstm", heads=2)
 
 
@@ -91,7 +89,7 @@ def test_an_invalid_architecture_is_refused() -> None:
     class Plain:
         kind = "plain"
 
-    with pytest.raises(InvalidInput, match="must be a dataclass, a ModelConfig whose kind is 'plain'"):
+    with pytest.raises(InvalidInput, match="kind is 'plain'"):
         register(Plain)  # type: ignore[type-var, arg-type]
     assert issubclass(WideConfig, ModelConfig)
 

@@ -83,9 +83,7 @@ def test_a_run_begun_in_another_precision_is_refused(tmp_path: Path, monkeypatch
         patch.setattr("krohn.lab.training.run.choose_precision", lambda config, device: "fp64")
         go_on(tmp_path / "run")
     before = (tmp_path / "run" / "state.safetensors").read_bytes()
-    with pytest.raises(
-        Unsupported, match=r"was begun in fp64 on cpu and here it would be fp32 on cpu: go on"
-    ):
+    with pytest.raises(Unsupported, match=r"fp64 on cpu .* fp32 on cpu"):
         go_on(tmp_path / "run")
     assert (tmp_path / "run" / "state.safetensors").read_bytes() == before
 

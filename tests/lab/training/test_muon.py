@@ -244,7 +244,7 @@ def test_the_method_is_part_of_the_id_only_where_it_is_not_adamw() -> None:
 
 
 def test_a_network_without_block_matrices_is_refused_in_one_line() -> None:
-    with pytest.raises(Unsupported, match="optimizer muon needs a model with matrices of blocks") as caught:
+    with pytest.raises(Unsupported, match="muon needs a model with matrices") as caught:
         RunConfig(
             task=TaskConfig(spec="C2", length=8),
             model=model_config("lstm"),
