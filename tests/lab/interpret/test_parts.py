@@ -10,7 +10,7 @@ from krohn.lab.interpret.readings import Pairs, Readings, draw_pairs
 from krohn.lab.interpret.report import status
 from krohn.lab.interpret.stages import Stages, stages_of_transformer
 from krohn.lab.interpret.subspace import DIMENSIONS, Spread, Trial, choose, complement, random_directions
-from krohn.lab.interpret.swaps import Bench, dealt, moved_in, telling_pairs, untrained
+from krohn.lab.interpret.swaps import Bench, dealt, telling_pairs, untrained
 from krohn.lab.interpret.variables import candidates
 
 
@@ -99,24 +99,11 @@ def test_the_chosen_subspace_is_the_channel_that_is_used() -> None:
     assert (answers == telling.predicted).all()
 
 
-def test_later_states_are_those_of_the_word_that_goes_on() -> None:
-    readings, pairs = sample("D6", length=12)
-    place = np.minimum(pairs.at + 5, 11)
-    states = readings.states[pairs.source, pairs.at]
-    moved = moved_in(readings, pairs, place, states)
-    for base, at, last, state, ended in zip(
-        *(one.tolist() for one in (pairs.base, pairs.at, place, states, moved)), strict=True
-    ):
-        for letter in readings.letters[base, at + 1 : last + 1].tolist():
-            state = int(readings.table[state, letter])
-        assert state == ended
-
-
 def test_nothing_is_held_that_only_correlates() -> None:
     sure, never = Share(1.0, 0.97, 1.0), Share(0.0, 0.0, 0.03)
 
     def finding(causal: Share | None, stays: Share | None, *, final: bool = False) -> Finding:
-        return Finding(1, causal, stays, {"random": never}, never, never, sure, 0.5, 0.5, 0.3, final=final)
+        return Finding(1, causal, stays, {"random": never}, never, sure, 0.5, 0.5, 0.3, final=final)
 
     assert status(finding(sure, sure)) == "held"
     assert status(finding(sure, never)) != "held"

@@ -4,11 +4,9 @@ from functools import cache
 
 from known_algorithms import ALGORITHMS, NEAR, Cell, cells, compiled, shared, variables_of
 
-import krohn
 from every import every
 from krohn.lab.interpret.findings import Amount
 from krohn.lab.interpret.report import status
-from krohn.lab.interpret.subject import subject_of_compiled
 from krohn.lab.interpret.understand import Study
 
 NETWORKS = [(spec, algorithm) for spec, algorithms in ALGORITHMS.items() for algorithm in algorithms]
@@ -73,11 +71,3 @@ def test_decoys_are_read_by_a_probe_and_not_called_held() -> None:
     rows = study.findings(back)
     assert max(row.probe.value for row in rows) >= 0.9
     assert all(status(row) != "held" for row in rows)
-
-
-def test_later_answers_follow_the_letter_before_the_first_block_and_nothing_after_the_last() -> None:
-    network = krohn.compile("Grid4", length=8, method="scan")
-    rows = Study(subject_of_compiled(network), seed=0, amount=Amount.of(0.3), length=8).whole()
-    assert rows[0]["later_letter"].value == 1.0
-    assert rows[0]["later_state"].value == 0.0
-    assert rows[-1]["later_letter"].value == rows[-1]["later_state"].value == 0.0

@@ -47,13 +47,10 @@ class Finding:
             predicts this.
         controls: the causal share of subspaces that should not matter, by name.
         rest: the causal share of all other directions: high where the stream holds the variable twice.
-        variance: the causal share of the directions of largest variance; no control, since they may hold
-            the variable.
         probe: accuracy of a linear probe, with an interval over words.
         baseline: accuracy of guessing.
         selectivity: accuracy of the probe less that on shuffled labels.
         chance: score of the same answers after a random permutation among swaps from one state.
-        by_place: the causal share in the first, second and last third of the word.
         role, dimension, ridge: selected on the validation words.
         pairs: number of swaps.
         alike: whether no pair of words separates the variable from the state.
@@ -65,12 +62,10 @@ class Finding:
     stays: Share | None
     controls: dict[str, Share]
     rest: Share | None
-    variance: Share | None
     probe: Share
     baseline: float
     selectivity: float
     chance: float | None = None
-    by_place: tuple[float | None, ...] = ()
     role: str = ""
     dimension: int = 0
     ridge: float = 0.0

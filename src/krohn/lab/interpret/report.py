@@ -136,7 +136,6 @@ def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
         "chance": finding.chance,
         "controls": {name: asdict(share) for name, share in finding.controls.items()},
         "rest": None if finding.rest is None else asdict(finding.rest),
-        "variance": None if finding.variance is None else asdict(finding.variance),
         "probe": finding.probe.value,
         "probe_interval": [finding.probe.low, finding.probe.high],
         "baseline": finding.baseline,
@@ -146,7 +145,6 @@ def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
         "ridge": finding.ridge,
         "pairs": finding.pairs,
         "alike": finding.alike,
-        "by_place": list(finding.by_place),
     }
 
 

@@ -85,11 +85,6 @@ class Stages(Walk):
             x = block.advance(x, mixed)
         return self.read(x).argmax(-1)
 
-    @torch.inference_mode()
-    def finish(self, layer: int, stream: Tensor) -> Tensor:
-        """Predicted states at every letter, from ``stream`` after ``layer`` blocks."""
-        return self.logits_from(layer, stream).argmax(-1)
-
     def logits(self, letters: npt.NDArray[np.integer]) -> Tensor:
         """Logits of the states at every letter, with gradients."""
         return self.logits_from(0, self.embed(letters))

@@ -8,7 +8,6 @@ validation set, from which nothing is reported.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -28,12 +27,6 @@ class Spread:
         wide = stream.to(torch.float64)
         self.centred = wide - wide.mean(dim=0)
         self.by_place = torch.einsum("wtd,wte->tde", self.centred, self.centred)
-
-    @cached_property
-    def widest(self) -> Tensor:
-        """Directions of largest variance, the largest first: [d, d]."""
-        vectors: Tensor = torch.linalg.eigh(self.by_place.sum(dim=0))[1]
-        return vectors.flip(1)
 
     def scatters(self, values: Numbers) -> tuple[Tensor, Tensor]:
         """Scatter [d, d] between and within cells (position, value); −1 is no value."""

@@ -140,8 +140,6 @@ def dealt(answers: Numbers, predicted: Numbers, before: Numbers) -> float:
 
 
 BRINGS = {"state": (state_variable(), "moved"), "letter": (letter_variable(), "replaced")}
-NEXT, LATER_PAIRS = 8, 64
-"""How many positions after a swap are evaluated, and for how many swaps."""
 
 
 def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> list[dict[str, Share]]:
@@ -156,52 +154,12 @@ def whole_positions(bench: Bench, readings: Readings, seed: int, count: int) -> 
     everything = torch.eye(bench.stages.dim, dtype=torch.float64)
     swaps = bench.swapping(drawn.where(chosen))
     out = []
-    for layer, later in enumerate(_later(bench, readings, seed)):
+    for layer in range(len(bench.passed.streams)):
         answers = swaps.answers(layer, [everything])[:, 0]
         hits = {name: int((answers == states[chosen]).sum()) for name, states in brought.items()}
-        out.append({**{name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()}, **later})
+        out.append({name: Share.of(hit, max(len(chosen), 1)) for name, hit in hits.items()})
     return out
 
 
 def _brought(readings: Readings, pairs: Pairs) -> dict[str, Numbers]:
     return {name: one.roles[role](readings, pairs) for name, (one, role) in BRINGS.items()}
-
-
-def _later(bench: Bench, readings: Readings, seed: int) -> list[dict[str, Share]]:
-    """By layer, the effect of swapping a whole position on one of the next positions.
-
-    The answer there follows the letter if it is that of the base's word with that letter replaced; it follows
-    the state if the base's letters in between lead to it from the source's state. Only pairs count where both
-    differ from each other and from the right state without a swap, so none if the automaton has two states.
-    Where neither is followed, no later position reads this one.
-    """
-    rng = np.random.default_rng([seed, 3])
-    drawn = draw_pairs(readings, rng, 8 * LATER_PAIRS)
-    place = drawn.at + rng.integers(1, NEXT + 1, size=len(drawn))
-    fits = place < readings.length
-    pairs, place = drawn.where(fits), place[fits]
-    wanted = {
-        f"later_{name}": moved_in(readings, pairs, place, states)
-        for name, states in _brought(readings, pairs).items()
-    }
-    one, other = wanted.values()
-    plain = readings.states[pairs.base, place]
-    chosen = np.flatnonzero((one != other) & (one != plain) & (other != plain))[:LATER_PAIRS]
-    pairs, place, count = pairs.where(chosen), place[chosen], np.arange(len(chosen))
-    at, out = torch.from_numpy(pairs.at) + len(bench.stages.prompt), []
-    for layer, stream in enumerate(bench.passed.streams):
-        swapped = stream[torch.from_numpy(pairs.base)]
-        swapped[torch.from_numpy(count), at] = stream[torch.from_numpy(pairs.source), at]
-        answers = bench.stages.finish(layer, swapped).numpy()[count, place]
-        hits = {name: int((answers == states[chosen]).sum()) for name, states in wanted.items()}
-        out.append({name: Share.of(hit, len(chosen)) for name, hit in hits.items() if len(chosen)})
-    return out
-
-
-def moved_in(readings: Readings, pairs: Pairs, place: Numbers, state: Numbers) -> Numbers:
-    """The state at a later position if the base's letters continue from this one."""
-    for step in range(1, NEXT + 1):
-        letter = readings.letters[pairs.base, np.minimum(pairs.at + step, place)]
-        moves = (pairs.at + step <= place) & (state >= 0)
-        state = np.where(moves, readings.table[state, letter], state)
-    return state

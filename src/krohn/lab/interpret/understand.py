@@ -103,7 +103,7 @@ class Study:
         return Readings(self.subject.automaton, self.judge.letters[:count])
 
     def whole(self) -> list[dict[str, Share]]:
-        """By layer, the effect of swapping a whole position, there and at later positions."""
+        """By layer, the effect of swapping a whole position."""
         return whole_positions(self.judging, self.judge, self.seed, self.amount.judged_pairs)
 
     def findings(self, variable: Variable, against: Sequence[Variable] = ()) -> list[Finding]:
@@ -143,28 +143,24 @@ class Study:
         read = self._probed(layer, values, mixed)
         chosen = choose(layer, spread.scatters(values), trials) if trials else None
         if chosen is None:
-            return Finding(layer, None, None, {}, None, None, *read)
+            return Finding(layer, None, None, {}, None, *read)
         telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
         others = {
             "rest": complement(chosen.basis),
             "shuffled labels": directions(*spread.scatters(mixed), RIDGES[0])[0][:, :count],
             "random": random_directions(self.stages.dim, count, self.seed),
-            "variance": spread.widest[:, :count],
         }
         none = directions(*blank.scatters(values), chosen.ridge)[0][:, :count]
         moved, hits = self._hits(layer, chosen.basis, others, none, asked[chosen.role])
         shares = {name: Share.of(int(hit.sum()), len(hit)) for name, hit in hits.items() if len(hit)}
-        third = telling.pairs.at * 3 // self.judge.length
         return Finding(
             layer,
             shares.pop("causal"),
             shares.pop("stays", None),
             {name: shares[name] for name in CONTROLS},
             shares["rest"],
-            shares["variance"],
             *read,
             dealt(moved, telling.predicted, self.judge.states[telling.pairs.base, telling.pairs.at]),
-            tuple(_mean(hits["causal"][third == part]) for part in range(3)),
             chosen.role,
             count,
             chosen.ridge,
@@ -212,10 +208,6 @@ def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hi
     plain = bench.passed.answers[telling.pairs.base, telling.pairs.at][: len(answers)]
     out: Hits = (answers == predicted) & (plain != predicted)
     return out
-
-
-def _mean(hits: Hits) -> float | None:
-    return float(hits.mean()) if len(hits) else None
 
 
 SHORTEST, LONGEST = 2, 40
