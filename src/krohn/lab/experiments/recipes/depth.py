@@ -68,6 +68,7 @@ SWAPPED_CELLS = (("C5", 1), ("C2xC2xC2", 2), ("A4", 8), ("D8", 8))
 # which are all elements but the neutral one, and with two reflections, not a rotation and a reflection.
 LETTERS, LETTERS_TASKS, LETTERS_DEPTH = "D6 by other letters", ("S3", "S3:adjacent"), 8
 FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
+DEEPER_REPLICATES = 3  # in cells of the map deeper than one that passes
 QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 # Older results, each with its own settings.
 OWN = "settings of its own"
@@ -105,6 +106,8 @@ def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
         changes: dict[str, Any] = {}
         if sheet in QUESTIONS and layers == LETTERS_DEPTH:
             changes |= {"replicates": FEWER_REPLICATES}
+        if scale is Scale.SMALL and sheet == MUON and passing_depth(task) < layers != DOUBLING_DEPTH:
+            changes |= {"replicates": DEEPER_REPLICATES}
         if sheet == SWAPPED:
             changes |= {"method": "adamw", "lr": SWAPPED_RATES}
         words = TaskConfig(spec=task, length=GROWTH.get(sheet, LENGTH[scale]))
@@ -112,6 +115,11 @@ def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
     else:
         config = by_adamw(scale, task, layers, sheet)
     return PlannedRun(config=config, label={"task": task, "depth": layers, "sheet": sheet})
+
+
+def passing_depth(task: str) -> int:
+    """The layers of the cell by Muon that passes 99%, as known before any deeper one was run."""
+    return 8 if task in NON_ABELIAN else 1 if task == "Grid4" else 2
 
 
 def by_muon(scale: Scale, task: TaskConfig, layers: int, **changes: Any) -> RunConfig:

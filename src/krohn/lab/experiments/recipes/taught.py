@@ -11,7 +11,7 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.recipes.depth import NON_ABELIAN, by_muon
+from krohn.lab.experiments.recipes.depth import by_muon
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import SOLVED_STOP, TASKS
 from krohn.lab.experiments.summary import SOLVED, mean_series, summary
@@ -122,7 +122,7 @@ def asked(task: str, hints: str, layers: int) -> PlannedRun:
 
 def untaught(task: str) -> PlannedRun:
     """The cell of the depth map that solves the task, or comes nearest to it."""
-    layers = 8 if task in NON_ABELIAN else 1 if task == "Grid4" else 2
+    layers = depth.passing_depth(task)
     length = LENGTH[Scale.SMALL]
     config = by_muon(Scale.SMALL, TaskConfig(spec=task, length=length), layers)
     return PlannedRun(config=config, label=_label(task, layers, length, UNTAUGHT))
