@@ -7,10 +7,10 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
     depth task=D8|A5; depth=8; sheet=Muon
 
 Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
-the map is skipped once two shallower ones of its row are solved by most survivors, if it is no deeper than one
-known to pass and does not have the 7 layers of the taught; one of another length once one shallower is solved.
-A cell that would not end before the deadline, by the pace of those before it, lets a cheaper one go first.
-What solves a cell is kept: the best replicate, and with --replicates 5 up to four others, in folders beside it.
+the map is skipped once two shallower ones of its row are solved by most survivors, though not by Muon with 7
+layers, as the taught have, or more than a depth known to pass; one of another length once a shallower one is
+solved. A cell that would not end before the deadline, by the pace of those before it, lets a cheaper one go
+first. What solves a cell is kept: the best replicate, and with --replicates 5 up to four others beside it.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
-from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, passing_depth
+from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
 from krohn.lab.experiments.record import Member, Record
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
@@ -121,7 +121,9 @@ def row_is_finished(store: Store, run: PlannedRun, scale: Scale) -> bool:
     known = [solved(store, other) for other in row if other.label["depth"] < run.label["depth"]]
     if run.label["sheet"] in GROWTH:
         return any(known)
-    if run.label["depth"] == DOUBLING_DEPTH or run.label["depth"] > passing_depth(run.label["task"]):
+    if run.label["sheet"] == MUON and (
+        run.label["depth"] == DOUBLING_DEPTH or run.label["depth"] > passing_depth(run.label["task"])
+    ):
         return False
     return any(one and other for one, other in pairwise(known))
 

@@ -257,7 +257,8 @@ EXPERIMENT = Experiment(
     departures={
         Scale.SMALL: (
             "batch 64, cosine schedule. Muon: 16,000 steps, learning rates 8e-4 and 1.2e-3 for three "
-            "replicates each, betas (.95, .98), token embeddings start at 0.3; replicates stop at 99.9%. "
+            "replicates each, betas (.95, .98), token embeddings start at 0.3; replicates stop at 99.9%; "
+            "three replicates, not six, where fewer layers pass (but six with 7). "
             "AdamW: 24,000 steps, 2, 3 and 4e-4 for two replicates each, by halves every 4,000 steps to two; "
             f"{SOLVED_STOP} at 99.5% and end the run"
         ),
