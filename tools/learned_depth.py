@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,15 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Row, cells_of
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.recipes.depth import MUON, WHOLE
+from krohn.lab.experiments.recipes.depth import (
+    DEPTHS,
+    DOUBLING_DEPTH,
+    GROWTH,
+    GROWTH_TASKS,
+    MUON,
+    WHOLE,
+)
+from krohn.lab.experiments.recipes.taught import DOUBLING, EQUAL
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED, summary
@@ -207,6 +216,69 @@ def interval(task: str, sheet: str, rows: Sequence[Row]) -> Interval | None:
     return Interval(task, sheet, low, high) if own else None
 
 
+def by_most(rows: Sequence[Row]) -> list[Row]:
+    """The same cells; one passes where most replicates have 99% of the test letters."""
+    return [row | {"solved": 2 * row["reached"] > row["replicates"]} for row in rows]
+
+
+def growth() -> str:
+    """The least depth by the length of the words, for groups of which three can do with a constant depth."""
+    body = []
+    for task, (sheet, length) in product(GROWTH_TASKS, {**GROWTH, MUON: 100}.items()):
+        rows = [row for row in rows_of("depth", sheet) if row["task"] == task]
+        cells = [f"{row['depth']}: {passing(row)}" for row in sorted(rows, key=lambda row: int(row["depth"]))]
+        least = [str(interval(task, sheet, chosen)) for chosen in (rows, by_most(rows))]
+        body.append([task, f"{length}", *least, "; ".join(cells)])
+    header = [
+        "group",
+        "T",
+        "least depth, best replicate",
+        "least depth, most replicates",
+        "layers: reach 99%",
+    ]
+    return markdown(header, body)
+
+
+def passing(row: Row) -> str:
+    """For example ``4 of 6 (99.9%)``: replicates that pass, and the best one's letters, never rounded up."""
+    return f"{row['reached']} of {row['replicates']} ({math.floor(1000 * row['max_accuracy']) / 10:.1f}%)"
+
+
+def blank_cells() -> str:
+    """What the map by Muon does not hold: below the least depth that passes, and above it."""
+    rows = rows_of("depth", MUON)
+    run = {(row["task"], row["depth"]) for row in rows}
+    columns = sorted({*DEPTHS[Scale.SMALL], DOUBLING_DEPTH})
+    alike: dict[tuple[str, str], list[str]] = {}
+    for task in TASKS:
+        known = interval(task, MUON, rows)
+        missing = [one for one in columns if (task, one) not in run]
+        below = [one for one in missing if known is None or one < known.high]
+        parts = below, [one for one in missing if one not in below]
+        first, last = (", ".join(map(str, part)) or "–" for part in parts)
+        alike.setdefault((first, last), []).append(task)
+    text = f"{len(columns) * len(TASKS) - len(run & set(product(TASKS, columns)))} of the "
+    text += f"{len(columns) * len(TASKS)} cells by Muon were not run:\n\n"
+    header = ["automata", "layers below the least that passes", "layers above it"]
+    return text + markdown(header, [[", ".join(tasks), *key] for key, tasks in alike.items()])
+
+
+def seven_layers() -> str:
+    """Seven layers, taught and untaught side by side, where an untaught cell was run."""
+    by_map = {row["task"]: row for row in rows_of("depth", MUON) if row["depth"] == DOUBLING_DEPTH}
+    lessons = {
+        (row["task"], row["hints"]): row
+        for row in rows_of("taught")
+        if (row["length"], row["layers"]) == (100, DOUBLING_DEPTH)
+    }
+    body = []
+    for task in TASKS:
+        untaught = lessons.get((task, EQUAL)), by_map.get(task)
+        shown = ["not run" if row is None else passing(row) for row in (lessons[task, DOUBLING], *untaught)]
+        body += [[task, *shown]] if any(untaught) else []
+    return markdown(["automaton", "taught, 256,000 words", "untaught, as few", "untaught, 1,024,000"], body)
+
+
 CYCLIC = re.compile("C[2-8]")
 ROUNDS = 4_000
 CONVERGED = 1e-7
@@ -322,6 +394,9 @@ def blocks() -> dict[str, str]:
         "learned": table(lines, by_muon),
         "learned-ranks": correlations(lines, PROPERTIES),
         "learned-censored": censored(lines, list(known.values())),
+        "growth": growth(),
+        "blank": blank_cells(),
+        "seven": seven_layers(),
     }
     small, atlas = rows_of("sample"), atlas_depths()
     lines = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]

@@ -86,3 +86,12 @@ def test_a_property_that_decides_gains_and_one_that_does_not_gains_little(script
     idle = script["fit"](np.column_stack([base, np.repeat([0.0, 1.0], 6)]), low, high).log_likelihood
     assert right > none + 2
     assert none - 1e-6 <= idle < none + 1
+
+
+def test_a_cell_that_one_replicate_passes_is_not_passed_by_most(script: dict[str, Any]) -> None:
+    few = [row | {"reached": 3 * row["solved"], "replicates": 6} for row in rows(L4=False, L8=True)]
+    many = [row | {"reached": 4 * row["solved"]} for row in few]
+    assert [str(script["interval"]("C2", "Muon", one)) for one in (few, many)] == ["4 < L ≤ 8"] * 2
+    by_most = [str(script["interval"]("C2", "Muon", script["by_most"](one))) for one in (few, many)]
+    assert by_most == ["more than 8", "4 < L ≤ 8"], "three of six are not most"
+    assert script["passing"]({"reached": 1, "replicates": 6, "max_accuracy": 0.98999}) == "1 of 6 (98.9%)"

@@ -263,7 +263,9 @@ def bar_chart(bars: Sequence[Bar], *, title: str, y_axis: str, note: str = "") -
     series = list(dict.fromkeys(bar.series for bar in bars))
     width = 0.84 / max(1, len(series))
     with house_style():
-        figure = Figure(figsize=(1.4 + 0.42 * len(groups) * (len(series) + 0.6), 3.2), layout="constrained")
+        figure = Figure(
+            figsize=(min(12.0, 1.4 + 0.42 * len(groups) * (len(series) + 0.6)), 3.2), layout="constrained"
+        )
         axes = figure.subplots()
         for index, (name, look) in enumerate(zip(series, looks(len(series)), strict=True)):
             own = [bar for bar in bars if bar.series == name]
