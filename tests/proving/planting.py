@@ -15,7 +15,7 @@ import numpy as np
 import krohn.construct.compiling  # noqa: F401  every module that uses a gadget, before one is replaced
 from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
 from krohn.construct.lowering.map_gadgets import TableCode
-from krohn.construct.tight.draft import Finite, Track
+from krohn.construct.tight.draft import Finite
 from krohn.network.program import Program
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.paper.lemmas import PositionCode
@@ -47,7 +47,6 @@ KINDS = (
         "numpy.ndarray",
         "NDArray",
         "Finite'",
-        "Track'",
         "TableCode'",
     ),
 )
@@ -76,8 +75,6 @@ def damaged(value: Any) -> Any:
     if isinstance(value, Finite):
         values = sorted(value.values)
         return value.renamed(dict(zip(values, values[1:] + values[:1], strict=True)).__getitem__)
-    if isinstance(value, Track):
-        return replace(value, after=damaged(value.after))
     if isinstance(value, np.ndarray):
         return np.roll(value, 1, axis=0) if len(value) > 1 else -value
     if isinstance(value, (tuple, list)) and len(value):
