@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.datasets import Drawing, loader, write_dataset, write_language
+from krohn.automata.datasets import loader, write_dataset, write_language
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Word, Words
 from krohn.automata.simulation import answer_all, checked_words, states_of_all
@@ -29,7 +29,6 @@ from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation
 from krohn.network.forward import float_name
-from krohn.network.gpt2.reading import token_sampler
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
@@ -270,27 +269,19 @@ class WrittenSample:
 
 
 def write_sample(
-    automaton: Semiautomaton | None,
+    automaton: Semiautomaton,
     length: int,
     count: int,
     out: Path,
     *,
-    export: Path | None = None,
     form: str | None = None,
     distribution: str | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> WrittenSample:
-    """Random words with their states on disk: a table, tokens of an ``export``, or text of a ``form``."""
-    if form is not None and export is not None:
-        raise InvalidInput("--format is for language models, --for is for an export; give one of them")
-    if export is not None:
-        sampler: Drawing = token_sampler(export, automaton, length, distribution, seed)
-    elif automaton is None:
-        raise InvalidInput("sample needs an automaton, or --for and the directory of an export")
-    else:
-        sampler = Sampler(automaton, length, distribution, seed)
+    """Random words with their states on disk: a table, or text of a ``form``."""
+    sampler = Sampler(automaton, length, distribution, seed)
     begin = perf_counter()
     if form is not None:
         write_language(sampler, count, out, form, threads=threads)

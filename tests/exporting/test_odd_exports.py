@@ -17,7 +17,7 @@ from krohn.exporting.card import outcome
 from krohn.exporting.driver import check_target
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.gpt2.decoder import tokenizer_files, vocabulary_of
-from krohn.network.gpt2.reading import IGNORED, facts_of_export, read_export, token_sampler
+from krohn.network.gpt2.reading import read_export
 from krohn.network.gpt2.reference import logits
 
 SPACES = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x85", "\u3000"]
@@ -109,19 +109,6 @@ def test_a_folder_whose_automaton_is_not_ours_is_left_alone(text: str, tmp_path:
     (tmp_path / "automaton.json").write_text(text)
     with pytest.raises(InvalidInput, match="choose another directory"):
         check_target(tmp_path)
-
-
-def test_rows_of_tokens_are_the_words_of_the_automaton(folder: Path) -> None:
-    numbers = facts_of_export(folder)["tokens"]
-    letters, states, prompt = numbers["letters"], numbers["states"], numbers["prompt"]
-    automaton = krohn.zoo("C3")
-    (rows,) = token_sampler(folder, None, 4, None, seed=3).chunks(30)
-    for ids, labels, targets in zip(*(column.tolist() for column in rows.columns().values()), strict=True):
-        assert ids[: len(prompt)] == prompt
-        word = [letters.index(token) for token in ids[len(prompt) :]]
-        outputs = [states[state] for state in automaton.run(word)]
-        assert targets == [IGNORED] * len(prompt) + outputs
-        assert labels == [IGNORED, *targets[:-1]]
 
 
 @pytest.mark.parametrize("to", ["hf", "onnx", "transformer-lens"])

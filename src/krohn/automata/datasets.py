@@ -12,16 +12,17 @@ import json
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.sampling import Sample, Sampler
 from krohn.automata.semiautomaton import Semiautomaton, whole
 from krohn.base.atomic import check_output, write_whole
 from krohn.base.extras import to_install
@@ -135,48 +136,12 @@ def _central_header(member: _Member) -> bytes:
     return _CENTRAL.pack(*fields, len(member.name), len(extra), 0, 0, 0, 0, _FULL) + member.name + extra
 
 
-class DatasetRows(Protocol):
-    """Words: one per row, in every column."""
-
-    def __len__(self) -> int: ...
-
-    def columns(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Integer arrays [word, position] by name."""
-
-
-class Drawing(Protocol):
-    """Anything that draws words chunk by chunk: ``Sampler``, or one with columns of its own."""
-
-    @property
-    def automaton(self) -> Semiautomaton:
-        """The automaton whose words are drawn."""
-
-    @property
-    def length(self) -> int:
-        """Row length, in every column."""
-
-    @property
-    def seed(self) -> int:
-        """The same seed gives the same words."""
-
-    @property
-    def distribution_name(self) -> str:
-        """How the words are distributed, as on the command line."""
-
-    @property
-    def column_types(self) -> dict[str, np.dtype[Any]]:
-        """The columns that every chunk has, and the type of their entries."""
-
-    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[DatasetRows]:
-        """``count`` words in order, chunk by chunk."""
-
-
 Progress = Callable[[int], None]
-Writer = Callable[[IO[bytes], Drawing, Iterator[DatasetRows], int], None]
+Writer = Callable[[IO[bytes], Sampler, Iterator[Sample], int], None]
 
 
 def write_dataset(
-    sampler: Drawing,
+    sampler: Sampler,
     count: int,
     path: str | Path,
     *,
@@ -202,7 +167,7 @@ def write_dataset(
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, chunks, count))
 
 
-def _check_space(sampler: Drawing, count: int, target: Path) -> None:
+def _check_space(sampler: Sampler, count: int, target: Path) -> None:
     """Checks disk space before anything is drawn."""
     per_word = sampler.length * sum(kind.itemsize for kind in sampler.column_types.values())
     # Parquet packs small numbers into bits: no format needs less than an eighth.
@@ -217,14 +182,14 @@ def _check_space(sampler: Drawing, count: int, target: Path) -> None:
         )
 
 
-def _reported(chunks: Iterator[DatasetRows], progress: Progress | None) -> Iterator[DatasetRows]:
+def _reported(chunks: Iterator[Sample], progress: Progress | None) -> Iterator[Sample]:
     for chunk in chunks:
         yield chunk
         if progress is not None:
             progress(len(chunk))
 
 
-def _description(sampler: Drawing) -> dict[str, Any]:
+def _description(sampler: Sampler) -> dict[str, Any]:
     automaton = sampler.automaton
     return {
         "automaton": automaton.name,
@@ -235,7 +200,7 @@ def _description(sampler: Drawing) -> dict[str, Any]:
     }
 
 
-def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
+def _write_npz(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
     names = {key: np.array(getattr(sampler.automaton, key)) for key in ("letter_names", "state_names")}
     shapes: dict[str, tuple[tuple[int, ...], Any]] = {
         key: ((count, sampler.length), kind) for key, kind in sampler.column_types.items()
@@ -249,7 +214,7 @@ def _write_npz(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows
                 archive.write(key, column)
 
 
-def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
+def _write_parquet(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -274,7 +239,7 @@ def _write_parquet(stream: IO[bytes], sampler: Drawing, chunks: Iterator[Dataset
             writer.write_table(pyarrow.Table.from_arrays(lists, schema=schema))
 
 
-def _write_jsonl(stream: IO[bytes], sampler: Drawing, chunks: Iterator[DatasetRows], count: int) -> None:
+def _write_jsonl(stream: IO[bytes], sampler: Sampler, chunks: Iterator[Sample], count: int) -> None:
     del sampler, count
     for chunk in chunks:
         parts: list[npt.NDArray[np.uint8]] = []
@@ -368,7 +333,7 @@ def loader(form: str, path: Path) -> str:
 
 
 def write_language(
-    sampler: Drawing, count: int, path: Path, form: str, *, threads: int | None = None
+    sampler: Sampler, count: int, path: Path, form: str, *, threads: int | None = None
 ) -> None:
     """Writes ``count`` documents as JSON lines, whole or not at all; the same seed gives the same file."""
     if form not in FORMATS:

@@ -34,7 +34,7 @@ class Repeat:
     most: int | None
 
 
-Token = Atom | Repeat | str  # a string is one of ( ) | & ^
+Token = Atom | Repeat | str  # a string is one of ( ) |
 
 
 def tokens(pattern: str) -> list[Token]:
@@ -52,10 +52,14 @@ def tokens(pattern: str) -> list[Token]:
             result.append(Repeat(*_SIMPLE[single]))
         elif single in "[]{}\\":
             raise InvalidInput(f"{single} must be closed or escaped; write \\{single} for the letter")
+        elif single in "^&":
+            raise InvalidInput(
+                f"{single} is no operator here, a pattern matches whole words; write \\{single}"
+            )
         elif single == ".":
             result.append(Atom(frozenset(), negated=True))
         else:
-            result.append(single if single in "()|&^" else Atom(_letter(single)))
+            result.append(single if single in "()|" else Atom(_letter(single)))
     return result
 
 

@@ -45,7 +45,7 @@ class Positions:
         if len(self.letters) == MAX_POSITIONS:
             raise LimitExceeded(
                 f"a pattern may unfold to at most {MAX_POSITIONS:,} positions; this one has more: "
-                "use smaller repetition counts or fewer & and ^"
+                "use smaller repetition counts"
             )
         self.letters.append(letters)
         self.follow.append(follow)
@@ -104,65 +104,10 @@ class Positions:
             part.begin + shift, part.end + shift, part.first << shift, part.last << shift, empty=part.empty
         )
 
-    def combine(self, operator: str, left: PatternPart, right: PatternPart) -> PatternPart:
-        """Union, intersection or shuffle."""
-        if operator == "|":
-            first, last = left.first | right.first, left.last | right.last
-            return PatternPart(left.begin, right.end, first, last, left.empty or right.empty)
-        return _Product(self, left, right, shuffle=operator == "^").part()
-
-
-class _Product:
-    """Pairs of positions, in a shuffle also which of the two moved last; ``None`` for one not yet started."""
-
-    def __init__(self, positions: Positions, left: PatternPart, right: PatternPart, *, shuffle: bool) -> None:
-        self.positions, self.left, self.right, self.shuffle = positions, left, right, shuffle
-        self.place: dict[tuple[int | None, int | None, int], int] = {}
-        self.waiting: list[tuple[int | None, int | None, int]] = []
-
-    def part(self) -> PatternPart:
-        begin = len(self.positions.letters)
-        first = self._reach(None, None)
-        for pair in self.waiting:  # grows while it is read
-            self.positions.follow[self.place[pair]] = self._reach(pair[0], pair[1])
-        last = sum(
-            1 << place
-            for (one, other, _), place in self.place.items()
-            if _stops(self.left, one) and _stops(self.right, other)
-        )
-        return PatternPart(
-            begin, len(self.positions.letters), first, last, self.left.empty and self.right.empty
-        )
-
-    def _reach(self, one: int | None, other: int | None) -> int:
-        mine, others = self._next(self.left, one), self._next(self.right, other)
-        letters = self.positions.letters
-        result = 0
-        if self.shuffle:
-            for place in mine:
-                result |= self._visit((place, other, 0), letters[place])
-            for place in others:
-                result |= self._visit((one, place, 1), letters[place])
-            return result
-        for place in mine:
-            for partner in others:
-                result |= self._visit((place, partner, 0), letters[place] & letters[partner])
-        return result
-
-    def _next(self, part: PatternPart, place: int | None) -> list[int]:
-        return list(bits(part.first if place is None else self.positions.follow[place]))
-
-    def _visit(self, pair: tuple[int | None, int | None, int], letters: frozenset[str]) -> int:
-        if not letters:
-            return 0
-        if pair not in self.place:
-            self.place[pair] = self.positions._add(letters)
-            self.waiting.append(pair)
-        return 1 << self.place[pair]
-
-
-def _stops(part: PatternPart, place: int | None) -> bool:
-    return part.empty if place is None else bool(part.last >> place & 1)
+    def unite(self, left: PatternPart, right: PatternPart) -> PatternPart:
+        """Union."""
+        first, last = left.first | right.first, left.last | right.last
+        return PatternPart(left.begin, right.end, first, last, left.empty or right.empty)
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -175,16 +120,15 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass
 class _PatternLevel:
-    """Parser state inside one pair of parentheses: ``left operator sequence atom``."""
+    """Parser state inside one pair of parentheses: ``left | sequence atom``."""
 
     left: PatternPart | None = None
-    operator: str = ""
     sequence: PatternPart | None = None
     atom: PatternPart | None = None
 
 
 def parse(tokens: list[Token], positions: Positions) -> PatternPart:
-    """The whole expression. ``| & ^`` bind weakest and associate to the left; repetitions bind tightest."""
+    """The whole expression. ``|`` binds weakest, repetitions tightest."""
     levels = [_PatternLevel()]
     before: Token = ""
     for token in tokens:
@@ -203,7 +147,7 @@ def parse(tokens: list[Token], positions: Positions) -> PatternPart:
                 raise InvalidInput("a repetition needs something before it")
             level.atom = positions.repeat(level.atom, token)
         else:
-            levels[-1] = _PatternLevel(_close(levels[-1], positions), token)
+            levels[-1] = _PatternLevel(_close(levels[-1], positions))
         before = token
     if len(levels) > 1:
         raise InvalidInput("a ( is never closed")
@@ -228,10 +172,10 @@ def _settle(level: _PatternLevel, positions: Positions) -> None:
 def _close(level: _PatternLevel, positions: Positions) -> PatternPart:
     _settle(level, positions)
     if level.sequence is None:
-        raise InvalidInput(f"{level.operator or 'an expression'} must have something on both sides; use ()")
+        raise InvalidInput("| must have something on both sides; use ()")
     if level.left is None:
         return level.sequence
-    return positions.combine(level.operator, level.left, level.sequence)
+    return positions.unite(level.left, level.sequence)
 
 
 MAX_PATTERN = 2_000
@@ -242,9 +186,9 @@ MAX_MEMBERS = 2_000_000
 def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautomaton:
     """The minimal complete DFA of ``pattern``; observation 1 means that the word read so far matches.
 
-    The syntax is ``| * + ? . & ^ {m,n} [a-c] [^a] \\d`` and parentheses over one-character letters; ``&`` is
-    intersection, ``^`` shuffle, ``()`` the empty word. The letters are those of the pattern and of
-    ``alphabet``, sorted; state 0 is the start, the others follow in breadth-first order.
+    The syntax is ``| * + ? . {m,n} [a-c] [^a] \\d`` and parentheses over one-character letters; ``()`` is the
+    empty word. A pattern matches whole words; write ``\\^`` for the letter. The letters are those of the
+    pattern and of ``alphabet``, sorted; state 0 is the start, the others follow in breadth-first order.
 
     Example:
         >>> even = krohn.from_regex("(ab)*")

@@ -12,16 +12,10 @@ from krohn.functions import write_sample
 
 
 @click.command()
-@click.argument("spec", required=False)
+@click.argument("spec")
 @click.option("--length", "-T", type=int, required=True, help="Letters per word.")
 @click.option("--count", type=int, required=True, help="Number of words.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="F.parquet, F.npz or F.jsonl.")
-@click.option(
-    "--for",
-    "export",
-    type=click.Path(path_type=Path),
-    help="The directory of an export: write words as its tokens, with labels; SPEC is not needed.",
-)
 @click.option(
     "--format",
     "form",
@@ -37,19 +31,15 @@ from krohn.functions import write_sample
 )
 @json_option
 def command(
-    spec: str | None, length: int, count: int, out: Path, form: str | None, as_json: bool, **options: Any
+    spec: str, length: int, count: int, out: Path, form: str | None, as_json: bool, **options: Any
 ) -> None:
     """Write random words with the states after each letter, as 0-based integers.
 
-    With --for the columns are input_ids, labels (shifted one position to the right, as
-    stock losses expect) and targets (unshifted); -100 marks positions without a label.
-
     \b
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz
-              krohn sample --for nets/s4-gpt2 --length 50 --count 1000 --out s4.parquet
               krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
-    automaton = None if spec is None else krohn.parse_spec(spec)
+    automaton = krohn.parse_spec(spec)
     if form is None and sys.stderr.isatty():
         with word_bar(count, out.name) as progress:
             result = write_sample(automaton, length, count, out, form=form, **options, progress=progress)

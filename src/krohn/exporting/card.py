@@ -16,10 +16,8 @@ LABELS = """## Losses and labels
 
 The output at a letter is the state after that letter: nothing is shifted. The loss that `transformers` and
 TransformerLens compute themselves compares the output at a position with the label at the *next* one. So
-give them labels moved one place to the right, or compute the loss from the logits.
-`krohn sample --for DIRECTORY --length 10 --count 1000 --out words.parquet` writes `input_ids`, `labels`
-(moved; the last state has no place) and `targets` (in place, every state); −100 stands where there is
-nothing to compare.
+give them labels moved one place to the right, with −100 where there is nothing to compare, or compute the
+loss from the logits.
 
 """
 

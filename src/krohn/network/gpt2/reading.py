@@ -1,15 +1,13 @@
-"""A directory of ``krohn export`` read back as a decoder, and words as its tokens; nothing is executed."""
+"""A directory of ``krohn export`` read back as a decoder; nothing is executed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.files import load_automaton
-from krohn.automata.sampling import Sample, Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.automata.zoo import zoo
 from krohn.base.strict_json import read_json
@@ -18,109 +16,6 @@ from krohn.check.files.net import Net
 from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
-
-# Random words as the tokens of an export: ``input_ids``, ``labels`` for stock losses, ``targets``.
-
-
-IGNORED = -100
-"""The label that stock losses leave out."""
-
-Tokens = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False)
-class TokenRows:
-    """Words as rows of tokens, all of one width."""
-
-    input_ids: Tokens
-    labels: Tokens
-    targets: Tokens
-
-    def __len__(self) -> int:
-        return len(self.input_ids)
-
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays by name."""
-        return {"input_ids": self.input_ids, "labels": self.labels, "targets": self.targets}
-
-
-@dataclass(frozen=True, eq=False)
-class TokenSampler:
-    """A sampler of words, its letters and outputs given as tokens.
-
-    Stock losses compare the output at a position with the label at the next one, so ``labels`` are shifted
-    right by one, and the last output has none. ``targets`` are aligned with the outputs.
-    """
-
-    sampler: Sampler
-    prompt: tuple[int, ...]
-    letters: tuple[int, ...]
-    outputs: tuple[int, ...]
-    target: str
-
-    @property
-    def automaton(self) -> Semiautomaton:
-        """The automaton whose words are drawn."""
-        return self.sampler.automaton
-
-    @property
-    def distribution_name(self) -> str:
-        """How the words are distributed, as on the command line."""
-        return self.sampler.distribution_name
-
-    @property
-    def seed(self) -> int:
-        """The seed that decides all words."""
-        return self.sampler.seed
-
-    @property
-    def length(self) -> int:
-        """Tokens of a row: the prompt and the letters."""
-        return len(self.prompt) + self.sampler.length
-
-    @property
-    def column_types(self) -> dict[str, np.dtype[Any]]:
-        """Signed, since some labels are −100."""
-        return dict.fromkeys(("input_ids", "labels", "targets"), np.dtype(np.int32))
-
-    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[TokenRows]:
-        """``count`` words in order, chunk by chunk."""
-        return map(self._rows, self.sampler.chunks(count, threads=threads))
-
-    def _rows(self, sample: Sample) -> TokenRows:
-        seen = sample.observations if self.target == "observation" else None
-        seen = sample.states if seen is None else seen
-        before = np.broadcast_to(np.array(self.prompt, dtype=np.int32), (len(sample), len(self.prompt)))
-        ids = np.concatenate([before, np.array(self.letters, dtype=np.int32)[sample.letters]], axis=1)
-        targets, labels = np.full_like(ids, IGNORED), np.full_like(ids, IGNORED)
-        targets[:, len(self.prompt) :] = np.array(self.outputs, dtype=np.int32)[seen]
-        labels[:, 1:] = targets[:, :-1]
-        return TokenRows(ids, labels, targets)
-
-
-def token_sampler(
-    folder: Path, spec: Semiautomaton | None, length: int, distribution: str | None, seed: int
-) -> TokenSampler:
-    """Words for the export in a folder; an automaton that is given must be the one it is an export of."""
-    facts = facts_of_export(folder)
-    tokens = facts["tokens"]
-    if tokens is None:
-        raise InvalidInput(
-            f"--for is for exports that read tokens; {folder} holds an ONNX graph, which reads numbers of "
-            "letters: give its automaton.json instead"
-        )
-    automaton = automaton_of_export(folder, facts)
-    if spec is not None and spec.digest != automaton.digest:
-        raise InvalidInput(
-            f"the automaton must be that of the export in {folder}; another was given: leave it out"
-        )
-    if length > facts["length"]:
-        raise InvalidInput(
-            f"this export reads words of at most {facts['length']} letters; got length {length}"
-        )
-    sampler = Sampler(automaton, length, distribution, seed)
-    prompt, letters, outputs = (tuple(tokens[part]) for part in ("prompt", "letters", "states"))
-    return TokenSampler(sampler, prompt, letters, outputs, facts["target"])
 
 
 def facts_of_export(folder: Path) -> dict[str, Any]:
