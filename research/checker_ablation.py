@@ -27,7 +27,7 @@ import krohn
 from krohn.check.arithmetic import affine
 from krohn.check.arithmetic import format as formats
 from krohn.check.recurrent import chunks, closure
-from krohn.check.transformer import checker, head_rules, layer_norm, mlp, race, scan
+from krohn.check.transformer import checker, forms, head_rules, layer_norm, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
@@ -131,11 +131,10 @@ none_exact = {"_exact": lambda self, box, weight, offset, size: np.zeros(size.sh
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
     "affine forms": ((affine.Affine, "shared", plain), (affine.Affine, "opened", lambda self: self)),
-    "pairs of opposite units": ((mlp, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
+    "pairs of opposite units": ((forms, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
     "exact sums": ((formats.Format, "_exact", none_exact["_exact"]),),
     "grain of forms": ((affine, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
-    "strands run as one": ((mlp.Block, "gathered", lambda self, found: found),),
-    "units cut by counters": ((mlp.Block, "cut", refuse),),
+    "strands run as one": ((mlp.Block, "gathered", lambda self, blocks, found: found),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),
     "sums over some letters": ((head_rules, "counted_by", every_letter),),
     "depth of the terms of softmax": ((formats.Format, "weight_error", deep_sums),),

@@ -20,7 +20,7 @@ def rewritten(patch: pytest.MonkeyPatch, module: ModuleType, name: str, right: s
 
 def one_matrix(patch: pytest.MonkeyPatch) -> None:
     """The matrix of an MLP without hidden layers is left out."""
-    right = "untouched((layer,))"
+    right = "untouched(layer)"
     rewritten(patch, scan, "_in_rounds", right, f"({right} | (len(layer.weights) == 1))")
 
 

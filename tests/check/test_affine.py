@@ -42,12 +42,6 @@ def held(form: Affine, symbols: list[Fraction], values: Array) -> None:
     assert (values <= form.box.hi[0]).all()
 
 
-def symbols_of(form: Affine, before: list[Fraction], values: Array) -> list[Fraction]:
-    """An opened form has a symbol for what each unit has for itself, if it has something."""
-    rest = zip(apart(form, before, values), form.own[0].tolist(), strict=True)
-    return [*before, *(off / Fraction(own) for off, own in rest if own)]
-
-
 def numbers(dice: np.random.Generator, dtype: type, *shape: int) -> Array:
     """Numbers, some of them short, whose sums are exact."""
     short = dice.integers(-4, 5, shape) / 2.0 ** dice.integers(0, 3)
@@ -90,5 +84,4 @@ def _held_through(
     after = run(dice, dtype, shown, weights[1], biases[1])
     last = units.linear(fmt, weights[1], biases[1])
     held(last, symbols, after)
-    held(units.opened().linear(fmt, weights[1], biases[1]), symbols_of(units, symbols, shown), after)
     return int(last.box.known.sum())

@@ -44,7 +44,7 @@ def worth(power: int) -> list[list[float]]:
 def blind(witness: Witness, *before: Witness) -> Witness:
     """One state that keeps nothing, after some merges."""
     mlp = {"follow": [[0, 0]], "base": [0], "shown": [[0, 0]], "kept": [[0]], "folds": [[1, 0, 0]]}
-    seen = {"kind": "mlp", **mlp, "wide": [[0.0]] * 3, "cut": 0}
+    seen = {"kind": "mlp", **mlp, "wide": [[0.0]] * 3}
     last = merge(NOTHING, {"shape": [3, 0]}, [0])
     return {"kind": "layered", "steps": [*witness["steps"][:2], *before, seen, last]}
 
@@ -117,10 +117,6 @@ def a_base_that_is_not_there(witness: Witness) -> Any:
     step(witness, "mlp")["base"] = [0, 1]
 
 
-def a_cut_through_everything(witness: Witness) -> Any:
-    step(witness, "mlp")["cut"] = 2
-
-
 def no_mlp(witness: Witness) -> Any:
     step(witness, "mlp")["kind"] = "resolve"
 
@@ -143,7 +139,7 @@ PARITY: dict[str, Lie] = {
         *(a_counter_that_wraps_around, a_counter_that_wraps_to_minus_one, a_counter_with_too_many_values),
         *(a_counter_of_no_worth, a_counter_forgotten, letters_that_add_nothing, letters_that_add_twice),
         *(worth_that_is_doubled, both_letters_alike, a_silent_head, a_letter_with_choices),
-        *(a_base_that_is_not_there, a_cut_through_everything, no_mlp, classes_merged, states_merged),
+        *(a_base_that_is_not_there, no_mlp, classes_merged, states_merged),
         states_that_are_booleans,
     )
 } | {

@@ -16,10 +16,8 @@ from every import every
 from krohn.check.arithmetic.format import FORMATS, whole
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.files.reader import Automaton, Network
-from krohn.check.transformer import supposed
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.layer_norm import normed, spread
-from krohn.check.transformer.strands import untouched
 from krohn.check.verdict import Refused
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table
@@ -167,27 +165,6 @@ def proved(name: str) -> tuple[Network, Automaton, dict[str, Any], int]:
     assert verdict.certified
     assert verdict.largest == length
     return checkable_decoder(decoder), token_table(decoder, network.automaton), verdict.witness, length
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.5])
-def test_what_is_supposed_of_the_stream_between_blocks_is_shown(
-    share: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A guess that some row leaves is refused; a wider one is only less sharp."""
-    network, table, witness, length = proved("C5")
-    blocks = [step["blocks"] for step in witness["steps"] if step["kind"] == "mlp"]
-    assert max(blocks) > 1
-    guess = supposed.after
-
-    def scaled(block: Any, layers: Any, norms: Any) -> Real:
-        result, quiet = guess(block, layers, norms), untouched(layers)
-        middle, far = (result.lo + result.hi) / 2, (result.hi - result.lo) / 2 * share
-        return result.where(quiet, Real(middle - far, middle + far))
-
-    monkeypatch.setattr(supposed, "after", scaled)
-    verdict = check(network, table, "float32", length, witness)
-    assert verdict.certified == (share > 1)
-    assert share > 1 or "leaves what LayerNorm was bounded for" in verdict.reason
 
 
 def is_wrong(network: Network, table: Automaton, length: int) -> bool:

@@ -19,7 +19,9 @@ from transformers import AutoModelForCausalLM
 
 import krohn
 from check.torch_judge import outputs
+from krohn.check.arithmetic.affine import entering
 from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import point
 from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.rules import check_certificate
@@ -176,4 +178,9 @@ def test_each_store_of_a_stream_is_counted(dtype: str) -> None:
     stored = (product.to(kind) + bias) + stream
     exact = 1 + 9 * half
     assert float(stored) - exact == 3 * half
-    assert float(stored) - exact <= fmt.any_sum(np.array(exact), 4.0)
+    size, ones, more = np.array([[1 + 2 * half, half]]), np.ones((2, 1)), np.array([3 * half])
+    first = fmt.off_linear(size, ones, more)
+    assert float(stored) - exact <= first + fmt.off_sum(size @ ones + more + first, more[None])
+    form = entering(point(size)).linear(fmt, ones, more)
+    box = form.plus(fmt, entering(point(more[None]))).box
+    assert box.lo <= float(stored) <= box.hi

@@ -133,14 +133,14 @@ PARTS = {
     "the proof of a cascade": (
         "verdict arithmetic/real arithmetic/format arithmetic/affine transformer/checker "
         "transformer/forward transformer/enclosures transformer/layer_norm transformer/machine "
-        "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
+        "transformer/head_rules transformer/strands transformer/forms transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
         "__main__ claim certificate rules files/bounded files/folder files/net files/reader "
         "transformer/witness"
     ),
     "scans, races and exports": (
-        "transformer/scan transformer/race transformer/supposed transformer/gpt2 "
+        "transformer/scan transformer/race transformer/gpt2 "
         "transformer/words transformer/near transformer/running_error"
     ),
     "recurrent networks": (

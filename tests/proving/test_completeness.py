@@ -107,11 +107,11 @@ def test_the_budget_counts_the_runs_of_an_mlp_on_all_values_of_a_counter() -> No
     checked = checkable(network.transformer, network.automaton)[0]
     walk = begin_walk(checked, "float64", length, Budget(given))
     walk_through(walk)
-    moment, layers = walk.moments[1], checked.layers[:1]
+    moment, layer = walk.moments[1], checked.layers[0]
     rows = moment.classes * int(moment.high[0] - moment.low[0] + 1)
-    work = rows * sum(weight.shape[1] for weight in layers[0].weights)
+    work = rows * sum(weight.shape[1] for weight in layer.weights)
     budget = Budget(given)
-    tabulate_step(moment, layers, budget, choices=True)
+    tabulate_step(moment, layer, budget, choices=True)
     assert (len(moment.low), given - budget.left) == (1, work)
     with pytest.raises(Refused, match="all values of counter 1"):
-        tabulate_step(moment, layers, Budget(work - 1), choices=True)
+        tabulate_step(moment, layer, Budget(work - 1), choices=True)

@@ -88,7 +88,6 @@ def _tabulated(step: Tabulate) -> dict[str, Any]:
         "folds": _plain(folds),
         "wide": _plain(step.wide),
         "blocks": step.blocks,
-        "cut": step.cut,
     }
 
 
@@ -318,16 +317,16 @@ def _attempts(
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
         if verdict.layer > 1 and length > SHORT:
             return  # a scan that this checker does not prove: no machine holds its maps
-    joined, guessed = searched is not checked, True
+    rough, guessed = searched is not checked, True
     own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
             continue
         record, walk = ProofRecord(), None
         try:
-            walk = begin_walk(searched, dtype, length, own, joined=joined, clock=clock)
+            walk = begin_walk(searched, dtype, length, own, rough=rough, clock=clock)
             walk_through(walk, choices=choices)
-            if not joined and fits(checked, table):  # refuses early: the walk has the checker's own boxes
+            if not rough and fits(checked, table):  # refuses early: the walk has the checker's own boxes
                 read_off(walk, table, length)
             verdict = check(checked, table, dtype, length, witness_json(walk.witness))
         except LimitExceeded as error:

@@ -7,7 +7,7 @@ three bounds hold, so their intersection does. Sums of multiples of a grain that
 format are exact, whatever the numbers are.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from krohn.check.arithmetic.real import (
     affine_error,
     ample,
     dividing,
-    joined,
     lowest_bit,
     point,
     summed_up,
@@ -80,8 +79,20 @@ class Affine:
         symbols, rows, units = self.tied.shape
         return (self.tied.reshape(symbols * rows, units) @ weight).reshape(symbols, rows, weight.shape[1])
 
-    def activated(self, fmt: Format, sine: Flags, pairs: Integers | None = None) -> "Affine":
-        """ReLU, or the sine where ``sine`` says so; ``pairs``: see ``mirrors``."""
+    def kept(self, flags: Array, place: Integers) -> "Affine":
+        """The product of the units at some places with 0 or 1."""
+        some = np.flatnonzero(flags)
+
+        def spread(part: Array, other: float = 0.0) -> Array:
+            made = np.full((*part.shape[:-1], len(flags)), other)
+            made[..., some] = part[..., place[some]]
+            return made
+
+        box, grain = Real(spread(self.box.lo), spread(self.box.hi)), spread(self.grain, np.inf)
+        return Affine(box, spread(self.centre), spread(self.tied), spread(self.own), grain)
+
+    def activated(self, fmt: Format, sine: Flags) -> "Affine":
+        """ReLU, or the sine where ``sine`` says so."""
         on, off = (self.box.lo >= 0) & ~sine, (self.box.hi <= 0) & ~sine
         box = self.box.positive()
         if sine.any():
@@ -90,12 +101,14 @@ class Affine:
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
         grain = np.where(sine, 0.0, self.grain)
-        made = Affine(box, centre, self.tied * on, np.where(on, self.own, unsure), grain)
-        return made if pairs is None or not len(pairs) else self._paired(made, pairs, ~(on | off | sine))
+        return Affine(box, centre, self.tied * on, np.where(on, self.own, unsure), grain)
 
-    def _paired(self, made: "Affine", pairs: Integers, unsure: Flags) -> "Affine":
-        """Of a pair relu(s), relu(s') the first unit becomes s; the second bounds how far s' is from −s."""
+    def paired(self, made: "Affine", pairs: Integers, sine: Flags) -> "Affine":
+        """``made`` of these sums, where of a pair relu(s), relu(s') the first unit stands for s; the second
+        bounds how far s' is from −s. See ``mirrors``.
+        """
         first, second = pairs[:, 0], pairs[:, 1]
+        unsure = (self.box.lo < 0) & (self.box.hi > 0) & ~sine
         unsure = unsure[:, first] & unsure[:, second]
         if not unsure.any():
             return made
@@ -112,20 +125,6 @@ class Affine:
         )
         return Affine(made.box, centre, tied, own, made.grain)
 
-    def sums(self, weight: Array) -> Real:
-        """x @ weight in real numbers, bounded by the form and the grain of its terms."""
-        sizes = np.abs(weight)
-        off = affine_error(self.reach @ sizes, len(weight))
-        radius = summed_up(self.read(weight), self.own @ sizes, off)
-        made = Real(self.centre @ weight, self.centre @ weight).widened(radius)
-        return snapped(made, dividing(self.grain, weight))
-
-    def summary(self, weight: Array) -> Real:
-        """Side by side: x @ weight, the size of its terms (as upper ends), and their common unit."""
-        size = self.box.size @ np.abs(weight)
-        grain = point(dividing(self.grain, weight)).spread(*size.shape)
-        return joined([self.sums(weight), Real(-size, size), grain], axis=1)
-
     def leads(self, rows: Integers, units: Integers) -> Array:
         """How far each row's chosen unit is above every unit, at least: by the boxes, or by the form."""
         own = [part[..., rows, units][..., None] for part in (self.centre, self.tied, self.own)]
@@ -140,51 +139,19 @@ class Affine:
         box = norm.apart(self.box, np.zeros(1)).part
         return Affine(box, self.centre * norm.scale, self.tied * norm.scale, own, np.zeros(len(norm.scale)))
 
-    def plus(self, fmt: Format, stream: "Affine", place: Integers, keep: Array) -> "Affine":
-        """Adds the residual stream: it has the same symbols as these sums, so shared errors can cancel."""
-        if not keep.any():
+    def plus(self, fmt: Format, stream: "Affine") -> "Affine":
+        """One addition, of numbers with the same symbols: errors that they share can cancel."""
+        if not stream.box.size.any():
             return self
-        kept = Real(stream.box.lo[:, place] * keep, stream.box.hi[:, place] * keep)
-        box = fmt.add(whole(kept), whole(self.box)).part
-        grain = np.minimum(self.grain, np.where(keep > 0, stream.grain[place], np.inf))
-        exact = fmt.outer.holds(grain, ample(kept.size + self.box.size))
-        off = np.where(exact, 0.0, fmt.off_sum(kept.size, self.box.size))
-        tied = self.tied.copy()
-        tied[: len(stream.tied)] += stream.tied[:, :, place] * keep
-        centre = self.centre + stream.centre[:, place] * keep
-        old = self.own + stream.own[:, place] * keep
-        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(keep))
+        box = fmt.add(whole(stream.box), whole(self.box)).part
+        grain = np.minimum(self.grain, stream.grain)
+        exact = fmt.outer.holds(grain, ample(stream.box.size + self.box.size))
+        off = np.where(exact, 0.0, fmt.off_sum(stream.box.size, self.box.size))
+        centre, tied = self.centre + stream.centre, self.tied + stream.tied
+        old = self.own + stream.own
+        own = affine_error(np.abs(centre) + np.abs(tied).sum(axis=0) + old, len(grain))
         grain = np.where(exact.all(axis=0), grain, 0.0)
         return Affine(box, centre, tied, old + 2 * off + own, grain).shared()
-
-    def opened(self) -> "Affine":
-        """Turns the own error of each unit into a symbol, so that later sums share it."""
-        tied = np.concatenate([self.tied, diagonal(self.own)])
-        return replace(self, tied=tied, own=np.zeros_like(self.own))
-
-    def chosen(self, units: Integers) -> "Affine":
-        """Some of the units."""
-        parts = (part[..., units] for part in (self.centre, self.tied, self.own, self.grain))
-        return Affine(self.box[:, units], *parts)
-
-    def trimmed(self, stream: "Affine") -> tuple["Affine", "Affine"]:
-        """Both forms without the symbols that neither of them uses."""
-        some, first = np.any(self.tied, axis=(1, 2)), len(stream.tied)
-        some[:first] |= np.any(stream.tied, axis=(1, 2))
-        if some.all():
-            return self, stream
-        return replace(self, tied=self.tied[some]), replace(stream, tied=stream.tied[some[:first]])
-
-
-def beside(units: Affine, stream: Affine) -> Affine:
-    """Both, side by side; the symbols of the stream are the first ones of the units."""
-    more = np.zeros((len(units.tied) - len(stream.tied), *stream.centre.shape))
-    tied = np.concatenate([units.tied, np.concatenate([stream.tied, more])], axis=2)
-    centre, own = (
-        np.concatenate(both, axis=1) for both in ((units.centre, stream.centre), (units.own, stream.own))
-    )
-    grain = np.concatenate([units.grain, stream.grain])
-    return Affine(joined([units.box, stream.box], axis=1), centre, tied, own, grain)
 
 
 def entering(box: Real, grain: Array | float = 0.0) -> Affine:

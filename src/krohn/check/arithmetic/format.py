@@ -20,10 +20,8 @@ from krohn.check.arithmetic.real import (
     Real,
     Rounding,
     ample,
-    dividing,
     ends,
     joined,
-    lowest_bit,
     point,
     terms_of,
 )
@@ -121,9 +119,10 @@ class Format:
         return self.outer.bits < self.inner.bits
 
     def rounding(self, size: Array) -> Array:
-        """How far off storing is: the explicit term, for numbers of this size."""
+        """How far off storing is: the explicit term, for numbers of this size, which must not overflow."""
         if not self.coarse:
             return np.zeros_like(size)
+        require(size <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return SAFE * self.outer.unit * size + self.outer.tiny
 
     def stored(self, box: Box) -> Box:
@@ -156,15 +155,13 @@ class Format:
 
     def gathered(self, parts: Sequence[Box]) -> Box:
         """The sum of several tensors, in any order; half types round every partial sum."""
-        made, beyond, size = parts[0].part, parts[0].beyond, parts[0].size
-        count, known = (size != 0).astype(np.float64), made.known & (beyond == 0)
-        unit, pair = lowest_bit(made.lo), parts[0]
+        made, beyond, size, pair = parts[0].part, parts[0].beyond, parts[0].size, parts[0]
+        count = (size != 0).astype(np.float64)
         for part in parts[1:]:
             made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
-            count, known = count + (part.size != 0), known & part.part.known & (part.beyond == 0)
-            unit, pair = np.minimum(unit, lowest_bit(part.part.lo)), self.add(pair, part)
-        fits, more = known & self.outer.holds(unit, size), np.maximum(count - 1, 0)
-        off = np.where(fits, 0.0, self.inner.error(size, more, 0.0) + 2 * more * self.rounding(size))
+            count, pair = count + (part.size != 0), self.add(pair, part)
+        more = np.maximum(count - 1, 0)
+        off = self.inner.error(size, more, 0.0) + 2 * more * self.rounding(size)
         total = self.stored(Box(made.widened(off), beyond))
         # Two summands that are not 0 have one sum, rounded once.
         return Box(pair.part.where(count <= 2, total.part), beyond) if self.coarse else total
@@ -181,35 +178,29 @@ class Format:
             halves, errors = zip(*(self.measured(box[:, rows], *side) for side in sides), strict=True)
             beyond = np.concatenate([made.beyond for made in halves], axis=1)
             return Box(joined([made.part for made in halves], 1), beyond), np.concatenate(errors, axis=1)
-        off, (lo, hi) = self._sum_error(box, weight, bias), ends(box.part, weight)
+        off, (lo, hi) = self.off_product(box.size, weight, bias), ends(box.part, weight)
         sums, beyond = Real(lo + bias - off, hi + bias + off).outward(off), box.beyond @ np.abs(weight)
         made = self.stored(Box(sums, beyond))
         if not self.coarse:
             return made, off
-        part = made.part
         if bias.any():
-            apart = self.add(self.linear(box, weight), whole(point(bias).spread(*part.lo.shape))).part
-            part = part.or_in(apart)
-        size = box.size @ np.abs(weight) + np.abs(bias)
-        fixed = (lo == hi) & part.known & (part.lo == lo + bias) & (off == 0)
-        first = self.inner.error(size, terms_of(box.size, weight)[0] + 1.0, float(len(weight)))
-        stored = self.rounding(size + first) * np.where(bias != 0, 2.0, 1.0)
-        return Box(part, beyond), np.where(fixed, 0.0, 2 * first + stored)
+            apart = self.add(self.linear(box, weight), whole(point(bias).spread(*sums.lo.shape)))
+            made = Box(made.part.or_in(apart.part), beyond)
+        return made, self.off_linear(box.size, weight, bias)
 
-    def _sum_error(self, box: Box, weight: Array, offset: Array) -> Array:
-        size = box.size @ np.abs(weight) + np.abs(offset)
-        rounds, faint = terms_of(box.size, weight, offset)
-        off = self.inner.error(size, rounds, faint)
-        return np.where(self._exact(box, weight, offset, size), 0.0, off)
+    def off_product(self, size: Array, weight: Array, bias: Array) -> Array:
+        """How far x @ weight + bias is off before it is stored, for |x| up to ``size``."""
+        return self.inner.error(size @ np.abs(weight) + np.abs(bias), *terms_of(size, weight, bias))
 
-    def _exact(self, box: Box, weight: Array, offset: Array, size: Array) -> Flags:
-        """Sums of known multiples of one power of two that stay below 2^bits of them."""
-        moving = ~box.part.known | (np.broadcast_to(box.beyond, box.part.lo.shape) != 0)
-        steady = moving.astype(np.float64) @ (weight != 0).astype(np.float64) == 0
-        least = lowest_bit(np.where(moving, 0.0, box.part.lo)).min(axis=0, initial=np.inf)
-        unit = np.minimum(dividing(least, weight), lowest_bit(offset))
-        out: Flags = steady & self.inner.holds(unit, size)
-        return out
+    def off_linear(self, size: Array, weight: Array, bias: Array) -> Array:
+        """How far ``linear`` is from x @ weight + bias in real numbers, for |x| up to ``size``."""
+        off, most = self.off_product(size, weight, bias), size @ np.abs(weight)
+        if not self.coarse:
+            return off
+        product = self.off_product(size, weight, np.zeros(len(bias)))
+        product = product + self.rounding(most + product)
+        apart = product + self.off_sum(most + product, np.abs(bias))
+        return np.maximum(off + self.rounding(most + np.abs(bias) + off), apart)
 
     def sine(self, box: Real) -> Real:
         """sin of computed numbers: near the value at the middle, at most 1 in size up to its error."""
@@ -349,29 +340,16 @@ class Format:
         off = np.where(single[:, None], 0.0, self.inner.error(size, count + 1, count))
         return self.stored(whole(products.total(1).widened(off))).part
 
-    def any_sum(
-        self, size: Array, terms: Array | float, unit: Array | float = 0.0, stores: float = 3.0
-    ) -> Array:
-        """Error of a sum of ``terms`` products of this total size, bias and stream included.
-
-        The product is stored, then with the bias, then with the stream: three roundings of numbers that the
-        roundings before may have enlarged; two without a stream. 0 where all terms are known multiples of
-        ``unit`` and every partial sum fits the format.
-        """
-        first = self.inner.error(ample(size), terms, terms)
-        grown = size + stores * (first + self.rounding(size + first))
-        off = self.inner.error(ample(grown), terms, terms)
-        return np.where(self.outer.holds(unit, size), 0.0, off + stores * self.rounding(grown))
-
     def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:
-        """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored."""
+        """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored.
+
+        Its weights are stored: each changes by a rounding, and together they are about 1.
+        """
         relative, absolute = self.weight_error(*map(np.asarray, (float(count), self.vanish, float(count))))
         other = leak * (1 + float(relative)) * (1 + 8 * OWN.unit) * spread
         off = self.inner.error(size, 2.0 * count + 8, 2.0 * count)
         total = SAFE * (off + count * float(absolute) * size) + other
-        if self.coarse:
-            total = total + 2 * self.rounding(size + total)
-        return total
+        return total + self.rounding(size + total)
 
     def certain(self, gap: float) -> bool:
         """Whether a lead in scores is so large that the weights are exactly 1 and 0."""

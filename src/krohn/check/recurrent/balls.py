@@ -8,8 +8,8 @@ C (as large as allowed) they are, after t letters, at most (1 − λ)B + λC, wh
 and g = max (F(C) − F(B))/C over the memories. The read-out is right at C, so every word is run right while
 λ ≤ 1. One letter after the other: chunks multiply in another order.
 
-Hypotheses, and where they are asked for: every number is finite (``Format.any_sum`` and
-``Rounding.error``); no ball lies across a bend (``_relu``, ``gates``); references are followed by
+Hypotheses, and where they are asked for: every number is finite (``Rounding.error``,
+``Format.off_linear``); no ball lies across a bend (``_relu``, ``gates``); references are followed by
 references of the right state, drift included (``_widest``); the right logit leads all over its ball
 (``_widest``).
 """
@@ -96,20 +96,19 @@ class DiagonalBalls:
 
     def affine(self, x: Ball, weight: str, bias: str | None = None) -> Ball:
         """x W + b, added in any order."""
-        w, b = self.tensors[weight], self.tensors[bias] if bias else np.zeros(1)
-        there = (w != 0).astype(np.float64)
-        size = x.size @ np.abs(w) + np.abs(b)
+        w, b = self.tensors[weight], self.tensors[bias] if bias else np.zeros(self.tensors[weight].shape[1])
         sure = np.where(x.radius == 0, lowest_bit(x.middle), np.inf).min(axis=1, initial=np.inf)[:, None]
         unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
-        moving = (x.radius > 0).astype(np.float64) @ there > 0
-        terms = (x.size > 0).astype(np.float64) @ there + (b != 0)
-        lost = self.fmt.any_sum(size, terms, np.where(moving, 0.0, unit), stores=2.0)  # product and bias
+        moving = (x.radius > 0).astype(np.float64) @ (w != 0).astype(np.float64) > 0
+        exact = self.fmt.outer.holds(np.where(moving, 0.0, unit), x.size @ np.abs(w) + np.abs(b))
+        lost = np.where(exact, 0.0, self.fmt.off_linear(x.size, w, b))
         return Ball(x.middle @ w + b, ample(x.radius @ np.abs(w)) + lost)
 
     def plus(self, x: Ball, y: Ball) -> Ball:
         """x + y; where both are points that fit, nothing is rounded."""
         unit = np.where(x.radius + y.radius > 0, 0.0, np.minimum(lowest_bit(x.middle), lowest_bit(y.middle)))
-        lost = self.fmt.any_sum(x.size + y.size, 2.0, unit, stores=2.0)
+        exact = self.fmt.outer.holds(unit, x.size + y.size)
+        lost = np.where(exact, 0.0, self.fmt.off_sum(x.size, y.size))
         return Ball(x.middle + y.middle, ample(x.radius + y.radius) + lost)
 
     def mix(self, prefix: str, window: Ball, memory: Ball) -> tuple[Ball, Ball]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Flags, Integers, Real, point, terms_of
+from krohn.check.arithmetic.real import Array, Flags, Integers, Real, affine_error, point
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.files.bounded import need, whole_numbers
 from krohn.check.files.reader import Automaton
@@ -74,10 +74,8 @@ class BoxCell:
         h = Real(low[:, : self.hidden], high[:, : self.hidden])
         weight, bias = self.weights["head.weight"], self.weights["head.bias"]
         self.sums.product(h, weight, bias)
-        fmt, size = self.sums.fmt, h.size @ np.abs(weight) + np.abs(bias)
-        rounds, faint = terms_of(h.size, weight, bias)
-        error = fmt.inner.error(size, rounds, faint)
-        error = error + 2 * fmt.rounding(size + error)
+        error = self.sums.fmt.off_linear(h.size, weight, bias)
+        error = error + affine_error(h.size @ np.abs(weight), len(weight))  # differences of weights, below
         least = np.full(len(low), np.inf)
         for answer in np.unique(right):
             rows, others = right == answer, np.arange(len(bias)) != answer

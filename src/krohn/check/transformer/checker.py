@@ -178,15 +178,13 @@ def follow_step(
     if isinstance(step, Merge):
         return counted_anew(merge(moment, step), setting.budget), done
     if isinstance(step, Tabulate) and not step.blocks:
-        return tabulate(Block(setting, moment, step), ()), done
+        return tabulate(Block(setting, moment, step), None), done
     at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
     with inside(f"layer {at + 1}", at + 1):
         if isinstance(step, Tabulate):
-            layers = network.layers[at : at + step.blocks]
-            require(len(layers) == step.blocks, "witness: too many blocks")
-            return tabulate(Block(setting, moment, step), layers), done + 2 * step.blocks - 1
+            return tabulate(Block(setting, moment, step), network.layers[at]), done + 1
         return attend(setting, moment, network.layers[at], step), done + 1
 
 

@@ -16,8 +16,8 @@ T = TypeVar("T")
 NO_BIASES = (None, None, None)
 
 
-class Arithmetic(Protocol[T]):
-    """Tensors whose last axis is that of channels or units."""
+class Pointwise(Protocol[T]):
+    """Tensors whose last axis is that of channels or units; each position by itself."""
 
     def normed(self, x: T, gain: Array | None, shift: Array | None = None) -> T:
         """LayerNorm; x itself without a gain."""
@@ -28,17 +28,21 @@ class Arithmetic(Protocol[T]):
     def activated(self, x: T, sine: Flags) -> T:
         """ReLU, or what else the network's units do; the sine where ``sine`` says so; stored."""
 
-    def attended(self, query: T, key: T, value: T) -> T:
-        """Scores, softmax, stored, and the average of the values that each position sees, stored."""
-
-    def beside(self, parts: list[T]) -> T:
-        """Tensors side by side: exact."""
-
     def kept(self, x: T, flags: Array) -> T:
         """The product with 0 or 1: exact."""
 
     def total(self, parts: list[T]) -> T:
         """The sum of several tensors, each partial sum stored."""
+
+
+class Arithmetic(Pointwise[T], Protocol[T]):
+    """Tensors with an axis of positions, too."""
+
+    def attended(self, query: T, key: T, value: T) -> T:
+        """Scores, softmax, stored, and the average of the values that each position sees, stored."""
+
+    def beside(self, parts: list[T]) -> T:
+        """Tensors side by side: exact."""
 
 
 def after_heads(run: Arithmetic[T], layer: Layer, x: T) -> T:
@@ -58,17 +62,22 @@ def after_heads(run: Arithmetic[T], layer: Layer, x: T) -> T:
     return run.total(parts)
 
 
-def after_mlp(run: Arithmetic[T], layer: Layer, x: T) -> T:
-    """``x ← keep x + mlp(x)``."""
-    shift, last = layer.shifts.mlp if layer.shifts else None, len(layer.weights) - 1
-    units = run.normed(x, layer.gain_mlp, shift)
-    for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
+def through(run: Pointwise[T], layer: Layer, units: T, first: int, last: int) -> T:
+    """The matrices ``first`` to ``last`` − 1 of an MLP, and what units make of their sums."""
+    for index in range(first, last):
         with inside(f"MLP matrix {index + 1}"):
-            units = run.linear(units, weight, bias)
-            units = run.activated(units, layer.sine[index]) if index < last else units
+            units = run.linear(units, layer.weights[index], layer.biases[index])
+            units = run.activated(units, layer.sine[index]) if index + 1 < len(layer.weights) else units
+    return units
+
+
+def after_mlp(run: Pointwise[T], layer: Layer, x: T) -> T:
+    """``x ← keep x + mlp(x)``."""
+    read = run.normed(x, layer.gain_mlp, layer.shifts.mlp if layer.shifts else None)
+    units = through(run, layer, read, 0, len(layer.weights))
     return run.total([run.kept(x, layer.keep_mlp), units])
 
 
-def logits(run: Arithmetic[T], network: Network, x: T) -> T:
+def logits(run: Pointwise[T], network: Network, x: T) -> T:
     """What is read out."""
     return run.linear(run.normed(x, network.gain, network.shift), network.readout, network.readout_bias)

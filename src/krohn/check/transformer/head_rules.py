@@ -148,7 +148,7 @@ class Look:
         if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
             rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
-        return fmt.linear(Box(rows, beyond), output)
+        return fmt.linear(fmt.stored(Box(rows, beyond)), output)
 
     def delivered(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
         """What a copying head adds for each value, and the worth of the counters copied with it."""

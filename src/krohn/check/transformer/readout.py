@@ -6,6 +6,7 @@ from krohn.check.arithmetic.affine import entering
 from krohn.check.arithmetic.real import Array, Integers, Real
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.enclosures import Anywhere
+from krohn.check.transformer.forms import Forms, Units
 from krohn.check.transformer.forward import logits
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Machine, Moment, Setting
@@ -54,7 +55,7 @@ def _leads(
 
     Errors that logits share cancel.
     """
-    form = entering(rows).normed(norm).linear(setting.fmt, network.readout, network.readout_bias, norm)
+    form = logits(Forms(setting, norm), network, Units(entering(rows))).form
     states, every = form.box.lo.argmax(axis=1), np.arange(len(rows))
     leads = form.leads(every, states)
     leads[every, states] = np.inf

@@ -21,13 +21,13 @@ from krohn.check.arithmetic.format import Box
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
 from krohn.check.transformer.enclosures import finite_mlp, padded
+from krohn.check.transformer.forms import run_block, run_strand
 from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, Setting
-from krohn.check.transformer.mlp import run_block, run_strand
 from krohn.check.transformer.readout import decode
-from krohn.check.transformer.strands import Chain, Strand, chain_of, strand_to, strands, untouched
+from krohn.check.transformer.strands import Mlp, Strand, strand_to, strands, untouched
 from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 
@@ -189,56 +189,62 @@ def _in_rounds(
     """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
     norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
     finite_mlp(setting, moment.anywhere, layer)
-    chain, channels, quiet = chain_of((layer,), [norm]), scan.channels[number], untouched((layer,))
+    mlp, channels, quiet = (layer, norm), scan.channels[number], untouched(layer)
     held, first = replace(mixed, box=moment.box + moment.codes), 0
     for stage, units in scan.cuts[number - 1] if scan.cuts else ():
-        _require_cut(chain, first, stage, units, ((held.windows + 1) // 2, len(channels)))
-        held = _one_round(setting, chain[first:stage], held, units, known)
+        _require_cut(layer, first, stage, units, ((held.windows + 1) // 2, len(channels)))
+        held = _one_round(setting, mlp, (first, stage), held, units, known)
         setting.note(f"layer.{number - 1}.mlp.{stage - 1}", replace(held, windows=mixed.windows))
         first = stage
     require(held.windows <= 2, f"{held.windows} windows are composed at once")
-    rest = chain
+    part: Part = (0, None)
     if first:
         require(quiet | (layer.keep_mlp == 0), "a map is added to what its channel held before")
-        rest = (*chain[first:-1], replace(chain[-1], keep=None))
+        part = (first, len(layer.weights))  # 0 is added to what it writes
     kept = moment.box.over(0).spread(*moment.box.lo.shape)
     lo, hi, point_of = kept.lo.copy(), kept.hi.copy(), {int(c): q for q, c in enumerate(channels)}
     for channel in np.flatnonzero(~quiet).tolist():
         q = point_of.get(channel)
         ways = _one(held, held.held.get(channel)) if q is None else _pairs(held, 0, q)
-        made = _by_cases(setting, rest, channel, held, ways, known)
+        made = _by_cases(setting, strand_to(mlp, np.array([channel]), *part), held, ways, known)
         made = made.over(0) if q is None else made
         lo[:, channel], hi[:, channel] = made.lo, made.hi
-    pads = run_block(setting, strands(rest, quiet), held.pads, moment.pads)
+    every = [strand_to(mlp, np.flatnonzero(~quiet), *part)] if first else strands(mlp, quiet)
+    pads = run_block(setting, every, held.pads, moment.pads)
     return replace(moment, box=Real(lo, hi), pads=pads, places=moment.places * quiet)
 
 
-def _one_round(setting: Setting, chain: Chain, held: Holding, units: Integers, known: "Known") -> Holding:
+Part = tuple[int, int | None]
+"""Matrices of an MLP: the first one, and the one after the last; with ``None``, the stream is added too."""
+
+
+def _one_round(
+    setting: Setting, mlp: Mlp, part: tuple[int, int], held: Holding, units: Integers, known: "Known"
+) -> Holding:
     """What the units of a cut hold; the others, which nothing reads, count as 0."""
-    width = len(chain[-1].bias)
+    width = len(mlp[0].biases[part[1] - 1])
     box, pads = (
         Real(np.zeros((rows, width)), np.zeros((rows, width))) for rows in map(len, (held.box, held.pads))
     )
     for window, row in enumerate(units):
         for q, unit in enumerate(row.tolist()):
-            made = _by_cases(setting, chain, unit, held, _pairs(held, 2 * window, q), known).positive()
+            strand = strand_to(mlp, np.array([unit]), *part)
+            made = _by_cases(setting, strand, held, _pairs(held, 2 * window, q), known)
             box.lo[:, unit], box.hi[:, unit] = made.lo, made.hi
-        strand = strand_to(chain, len(chain), row)
-        padding = run_strand(setting, strand, held.pads[:, strand.inputs]).positive()
-        pads.lo[:, strand.outputs], pads.hi[:, strand.outputs] = padding.lo, padding.hi
+        pads = run_block(setting, [strand_to(mlp, row, *part)], held.pads, pads)
     points = {int(unit): (i, q) for i, row in enumerate(units) for q, unit in enumerate(row)}
     return Holding(box, 0 * box.lo[:1], pads, points, held.size, len(units), held.rounds + 1)
 
 
-def _require_cut(chain: Chain, first: int, stage: int, units: Integers, shape: tuple[int, int]) -> None:
+def _require_cut(layer: Layer, first: int, stage: int, units: Integers, shape: tuple[int, int]) -> None:
     """Refuses unless the units of a cut are distinct ReLUs and no other unit of their layer is read."""
-    fits = first < stage < len(chain) and units.shape == shape
-    require(fits and (units < len(chain[stage - 1].bias)).all(), "witness: cut")
+    fits = first < stage < len(layer.weights) and units.shape == shape
+    require(fits and (units < len(layer.biases[stage - 1])).all(), "witness: cut")
     require(len(np.unique(units)) == units.size, "witness: cut")
-    sine, others = chain[stage - 1].sine, np.ones(len(chain[stage - 1].bias), dtype=bool)
+    others = np.ones(len(layer.biases[stage - 1]), dtype=bool)
     others[units] = False
-    require(sine is not None and not sine[units].any(), "a unit that holds a map must be a ReLU")
-    require(not chain[stage].weight[others].any(), "a unit that holds no map is read after a round")
+    require(not layer.sine[stage - 1][units].any(), "a unit that holds a map must be a ReLU")
+    require(not layer.weights[stage][others].any(), "a unit that holds no map is read after a round")
 
 
 SAYS_NOTHING, SAYS_X, SAYS_Y = -1, -2, -3
@@ -293,21 +299,20 @@ Known = dict[bytes, Real]
 
 
 def _numbers(strand: Strand) -> Iterator[npt.NDArray[Any]]:
-    """All parameters that the units of a strand are computed from."""
-    for stage in strand.stages:
-        parts = (stage.weight, stage.bias, stage.sine, stage.keep, stage.place)
-        yield from (np.zeros(0) if part is None else part for part in parts)
-        if (norm := stage.norm) is not None:
-            yield from (norm.scale, norm.alike, norm.own, norm.faint, np.array(norm.mean))
+    """All that the outputs of a strand are computed from."""
+    layer, norm, part = strand.layer, strand.norm, slice(strand.first, strand.last)
+    yield np.array([strand.first == 0, strand.last is None, len(layer.sine[part])])
+    yield from (*layer.weights[part], *layer.biases[part], *layer.sine[part], layer.keep_mlp, strand.place)
+    if layer.gain_mlp is not None:
+        yield from (norm.scale, norm.alike, norm.own, norm.faint, np.array(norm.mean))
 
 
 # Rule: a column, case by case.
 # Hypotheses: the cases cover all maps. Conclusion: where the new map has value y, the unit is in the hull of
 # the cases with value y. Why: a case is a row of boxes, and rows are run by the network's own matrices;
 # columns that the case sets are in their row, others in the hull of theirs, whatever the maps do elsewhere.
-def _by_cases(setting: Setting, chain: Chain, unit: int, held: Holding, ways: Ways, known: Known) -> Real:
-    """[value]: what one unit (or channel) holds after some stages."""
-    strand = strand_to(chain, len(chain), np.array([unit]))
+def _by_cases(setting: Setting, strand: Strand, held: Holding, ways: Ways, known: Known) -> Real:
+    """[value]: what the one unit, or channel, at the end of a strand holds."""
     columns, cases = strand.inputs, ways.points ** (1 + ways.paired)
     setting.budget.spend(float(cases) * (1 + len(columns)), "cases")
     sources = (held.held.get(column, (-1, -1)) for column in columns.tolist())  # of no window: any row

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array, Flags, Integers
+from krohn.check.certificate import RENEW
 from krohn.check.verdict import Refused, require
 from krohn.errors import LimitExceeded
 
@@ -123,14 +124,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabulate:
-    """A lift whose states know a fold of every counter, with the MLPs of some blocks, or of none."""
+    """A lift whose states know a fold of every counter, with an MLP, or with none."""
 
     lift: Lift
-    blocks: int
+    blocks: int  # 1 or 0
     folds: tuple[Fold, ...]
     kept: Integers
     wide: Array
-    cut: int  # units before this stage are run in groups, by the counters they read; 0: no cut
 
 
 Cut = tuple[int, Integers]
@@ -325,8 +325,9 @@ def _tabulate(payload: Payload) -> Tabulate:
     )
     require(fits and ((folds[:, 0] > 0) | (folds[:, 1] <= folds[:, 2])).all(), "witness: folds")
     rules = tuple(Fold(*map(int, fold)) for fold in folds)
-    blocks, cut = _whole(payload, "blocks", 0, 10_000), _whole(payload, "cut", 0, 10_000)
-    return Tabulate(lift, blocks, rules, kept, _floats(payload, "wide", 2), cut)
+    blocks = _whole(payload, "blocks", 0, 10_000)
+    require(blocks <= 1, "witness: several blocks are no longer run as one", RENEW)
+    return Tabulate(lift, blocks, rules, kept, _floats(payload, "wide", 2))
 
 
 PAIR = ("first", "second")

@@ -575,7 +575,7 @@ Proof.
   assert (INR (nz l) * peak l <= INR n * largest) by (apply Rmult_le_compat; lra). lra.
 Qed.
 
-(* ---------- sums that no order rounds: Format._exact, Sums._exact, Affine.linear ---------- *)
+(* ---------- sums that no order rounds: Sums._exact, Affine.linear ---------- *)
 Section Whole.
 Variable k : Z.
 Hypothesis not_below : (least <= k)%Z.

@@ -1,17 +1,15 @@
 """Parts of the search for witnesses: exploring and merging machines, and what MLPs read off counters."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct
 from krohn.check.files.reader import Layer
-from krohn.check.transformer.layer_norm import normed
+from krohn.check.transformer.forward import after_mlp
 from krohn.check.transformer.machine import Moment, live_states
-from krohn.check.transformer.strands import chain_of, reaches, untouched
+from krohn.check.transformer.strands import read_through, untouched
 from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
 from krohn.check.verdict import Budget
 from krohn.errors import LimitExceeded
@@ -144,20 +142,18 @@ MOST_GRID = 64
 CHUNK = 1 << 22
 
 
-def tabulate_step(moment: Moment, layers: tuple[Layer, ...], budget: Budget, *, choices: bool) -> Tabulate:
-    """The step for the MLPs of consecutive blocks; folds are found by running them on middles of boxes."""
-    wide = np.where(untouched(layers)[:, None], moment.wide, 0.0)
-    folds, unsure, many, cut = [], -1, 1, _cut(moment, layers)
+def tabulate_step(moment: Moment, layer: Layer, budget: Budget, *, choices: bool) -> Tabulate:
+    """The step for an MLP; folds are found by running it on middles of boxes."""
+    wide = np.where(untouched(layer)[:, None], moment.wide, 0.0)
+    folds, unsure, many, alone = [], -1, 1, _adds_counters(moment, layer)
     for k in range(len(moment.low)):
-        # If every last hidden unit reads one counter, outputs are sums: other counters need not vary.
-        alone = bool(cut) and cut == sum(len(layer.weights) for layer in layers) - 1
-        fold = _fold_of(moment, layers, wide, k, budget, alone=alone)
+        fold = _fold_of(moment, layer, wide, k, budget, alone=alone)
         if not fold.modulus:
             fold, count = _exact_ends(moment, fold, k, choices=choices and unsure < 0)
             if count > 1:
                 unsure, many = k, count
         folds.append(fold)
-    return replace(_machine(moment, folds, unsure, many, len(layers), wide), cut=cut)
+    return _machine(moment, folds, unsure, many, 1, wide)
 
 
 def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
@@ -169,9 +165,7 @@ def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
     return _machine(moment, folds, -1, 1, 0, wide)
 
 
-def _fold_of(
-    moment: Moment, layers: tuple[Layer, ...], wide: Array, k: int, budget: Budget, *, alone: bool
-) -> Fold:
+def _fold_of(moment: Moment, layer: Layer, wide: Array, k: int, budget: Budget, *, alone: bool) -> Fold:
     """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
     ends = np.stack([moment.low, moment.high], axis=1)
     few = [
@@ -181,17 +175,17 @@ def _fold_of(
     grid = np.array(list(product(*others))[:MOST_GRID], dtype=np.int64).reshape(-1, len(moment.low))
     spread = int(moment.high[k]) - int(moment.low[k]) + 1
     rows = spread * moment.classes * len(grid)
-    width = max(weight.shape[1] for layer in layers for weight in layer.weights)
+    width = max(weight.shape[1] for weight in layer.weights)
     if rows * width > MAX_RUN or rows * len(moment.wide) > MAX_HELD:
         raise LimitExceeded(f"counter {k + 1} may take {spread:,} values, too many to run an MLP on all")
-    units = sum(weight.shape[1] for layer in layers for weight in layer.weights)
+    units = sum(weight.shape[1] for weight in layer.weights)
     budget.foresee(PER_HELD * rows * len(moment.wide), f"all values of counter {k + 1}")
     budget.spend(float(rows) * units, f"an MLP on all values of counter {k + 1}")
     values = np.arange(moment.low[k], moment.high[k] + 1)
     sums = np.repeat(grid[:, None], len(values), axis=1)
     sums[:, :, k] = values
     given = middle(moment.box)[:, None, None] + (sums @ moment.wide.T)[None]
-    out = _run(layers, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
+    out = _run(layer, given.reshape(-1, given.shape[-1])).reshape(given.shape) - (sums @ wide.T)[None]
     absent = np.repeat(_absent(moment, values, k), len(grid), axis=0)
     return _find_fold(out.reshape(-1, len(values), given.shape[-1]), values, absent)
 
@@ -206,25 +200,43 @@ def _absent(moment: Moment, values: Integers, k: int) -> Flags:
     return out
 
 
-def _run(layers: tuple[Layer, ...], rows: Array) -> Array:
-    """Runs the blocks on all rows, in batches: wide MLPs would need gigabytes."""
-    for layer in layers:
-        many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
-        parts = [_run_some(layer, rows[first : first + many]) for first in range(0, len(rows), many)]
-        rows = np.concatenate(parts) if parts else rows
-    return rows
+def _run(layer: Layer, rows: Array) -> Array:
+    """Runs the MLP on all rows, in batches: a wide one would need gigabytes."""
+    many = max(1, CHUNK // max(weight.shape[1] for weight in layer.weights))
+    parts = (after_mlp(Numbers(), layer, rows[at : at + many]) for at in range(0, len(rows), many))
+    return np.concatenate([rows[:0], *parts])
 
 
-def _run_some(layer: Layer, rows: Array) -> Array:
-    hidden = rows
-    for index, (weight, bias) in enumerate(zip(layer.weights, layer.biases, strict=True)):
-        hidden = hidden @ weight + bias
-        if index + 1 < len(layer.weights):
-            sine, waves = layer.sine[index], hidden
-            hidden = np.maximum(waves, 0.0)
-            hidden[:, sine] = np.sin(waves[:, sine])  # of few units, and a sine takes longer than a product
-    out: Array = rows * layer.keep_mlp + hidden
-    return out
+class Numbers:
+    """The arithmetic of plain numbers, without error bounds and LayerNorm; ``place`` as in ``Forms``."""
+
+    def __init__(self, place: Integers | None = None) -> None:
+        self.place = place
+
+    def normed(self, x: Array, gain: Array | None, shift: Array | None = None) -> Array:
+        """The search has a network without LayerNorm."""
+        return x
+
+    def linear(self, x: Array, weight: Array, bias: Array | None = None) -> Array:
+        """A product with a matrix, and a bias."""
+        out: Array = x @ weight + (0.0 if bias is None else bias)
+        return out
+
+    def activated(self, x: Array, sine: Flags) -> Array:
+        """ReLU or sine."""
+        made = np.maximum(x, 0.0)
+        made[:, sine] = np.sin(x[:, sine])  # of few units, and a sine takes longer than a product
+        return made
+
+    def kept(self, x: Array, flags: Array) -> Array:
+        """The product with 0 or 1."""
+        made, some = np.zeros((len(x), len(flags))), np.flatnonzero(flags)
+        made[:, some] = x[:, some if self.place is None else self.place[some]]
+        return made
+
+    def total(self, parts: list[Array]) -> Array:
+        """The sum."""
+        return parts[0] + parts[1]
 
 
 def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
@@ -258,19 +270,16 @@ def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[F
     return Fold(0, bottom, top), 1
 
 
-def _cut(moment: Moment, layers: tuple[Layer, ...]) -> int:
-    """The last stage before which every unit reads at most one counter; 0 if there are few rows anyway."""
-    sizes = (moment.high - moment.low + 1).astype(np.float64)
-    if len(layers) > 1 or len(sizes) < 2 or moment.classes * sizes.prod() <= MANY_ROWS:
-        return 0
-    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * len(layers)
-    chain, counters, cut = chain_of(layers, plain), moment.wide != 0, 0
-    for stage in range(1, len(chain)):
-        reach, stream = reaches(chain, stage)
-        single = all(((side.T @ counters > 0).sum(axis=1) <= 1).all() for side in (reach, stream))
-        if single and chain[stage].norm is None:
-            cut = stage
-    return cut
+def _adds_counters(moment: Moment, layer: Layer) -> bool:
+    """Whether each last hidden unit reads at most one counter: outputs are sums, and when one counter varies
+    the others need not. False if there are few rows anyway.
+    """
+    sizes, counters = (moment.high - moment.low + 1).astype(np.float64), moment.wide != 0
+    few = len(sizes) < 2 or moment.classes * sizes.prod() <= MANY_ROWS
+    if few or len(layer.weights) < 2:
+        return False
+    units = read_through(layer.weights[:-1]).T @ counters > 0
+    return all((side.sum(axis=1) <= 1).all() for side in (counters, units))
 
 
 def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
@@ -297,4 +306,4 @@ def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: 
     start = [0, *(int(fold(zero)[0]) for fold in folds)]
     rows, follow, outputs = explore(start, expand, moment.length)
     lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, moment.length)))
-    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide, 0)
+    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide)

@@ -12,11 +12,9 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Flags, Integers, Real
 from krohn.check.files.reader import Head, Layer, Network, stored
 from krohn.check.transformer.checker import embed, follow_step, readings_of
-from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import MachineRows, Moment, Setting
 from krohn.check.transformer.mlp import Block, tabulate
-from krohn.check.transformer.strands import Strand, chain_of, strands, untouched
-from krohn.check.transformer.supposed import middles_of
+from krohn.check.transformer.strands import Strand
 from krohn.check.transformer.witness import (
     Cut,
     Layered,
@@ -27,15 +25,13 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, inside, require
 from krohn.proving.witness.heads import attention_step
-from krohn.proving.witness.machines import merged, middle, resolve_step, tabulate_step
+from krohn.proving.witness.machines import Numbers, merged, middle, resolve_step, tabulate_step
 
 GRAIN, NEAR = 2.0**10, 2.0**-12
-MOST_JOINED = 2e8
-"""Most array entries for which blocks without heads are run as one."""
 
 
 def begin_walk(
-    network: Network, dtype: str, length: int, budget: Budget, *, joined: bool = False, clock: bool = True
+    network: Network, dtype: str, length: int, budget: Budget, *, rough: bool = False, clock: bool = True
 ) -> "WitnessWalk":
     """The claim about embedded letters, from which the search sets out."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
@@ -43,14 +39,13 @@ def begin_walk(
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
         walk = WitnessWalk(Setting(fmt, network.strict, budget), held, embed(held, length, fmt, clock=clock))
-    walk.clock, walk.rough = clock, joined
+    walk.clock, walk.rough = clock, rough
     return walk
 
 
 def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
     """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
-    held, joined = walk.network, walk.rough
-    live = live_channels(held)
+    held, live = walk.network, live_channels(walk.network)
     with np.errstate(all="ignore"):
         walk.take(merged(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
@@ -63,34 +58,11 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
                     walk.take(merged(walk.moment, live[2 * number]))
                 walk.take(attention_step(walk.moment, layer, strict=held.strict), moment=True)
                 walk.take(merged(walk.moment, live[2 * number + 1]))
-                blocks = _run_as_one(walk.moment, held.layers[number:]) if joined else 1
-                run, budget = held.layers[number : number + blocks], walk.setting.budget
-                step = tabulate_step(walk.moment, run, budget, choices=choices)
+                step = tabulate_step(walk.moment, layer, walk.setting.budget, choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
                 walk.take(step, moment=True)
                 walk.take(merged(walk.moment, live[walk.done]))
     walk.complete = True
-
-
-def _run_as_one(moment: Moment, layers: tuple[Layer, ...]) -> int:
-    """How many blocks to run as one: the first and those after it without heads, if the work allows."""
-    count, work = _without_heads(layers), 0.0
-    plain = [normed(FORMATS["float64"], moment.anywhere, None, 0.0)] * count
-    for strand in strands(chain_of(layers[:count], plain), untouched(layers[:count])):
-        read = (moment.wide[strand.inputs] != 0).any(axis=0)
-        rows = moment.classes * float(np.prod((moment.high - moment.low + 1.0)[read]))
-        work += rows * strand.entries()[0]
-    return count if work <= MOST_JOINED else 1
-
-
-def _without_heads(layers: tuple[Layer, ...]) -> int:
-    count = 1
-    for layer in layers[1:]:
-        parts = (part for head in layer.heads for part in (head.query, head.key, head.value, head.output))
-        if any(part.any() for part in parts) or not (layer.keep_attention == 1).all():
-            break
-        count += 1
-    return count
 
 
 class WitnessWalk:
@@ -112,9 +84,8 @@ class WitnessWalk:
         """Takes the checker's own step: its boxes guide the rest of the search."""
         assert_moderate([*self.steps, step], len(self.moment.wide))
         if self.rough and isinstance(step, Tabulate) and step.blocks:
-            layers = self.network.layers[self.done // 2 :][: step.blocks]
-            self.moment = tabulate(Middles(self.setting, self.moment, step), layers)
-            self.done += 2 * step.blocks - 1
+            layer = self.network.layers[self.done // 2]
+            self.moment, self.done = tabulate(Middles(self.setting, self.moment, step), layer), self.done + 1
         else:
             self.moment, self.done = follow_step(self.setting, self.network, self.moment, step, self.done)
         if self.rough:
@@ -127,13 +98,10 @@ class WitnessWalk:
 class Middles(Block):
     """For the search alone: MLPs run on the middles of boxes."""
 
-    def run(self, strand: Strand) -> tuple[MachineRows | None, Real]:
-        """The outputs of a strand in plain float64; strands that are cut are run as the checker does."""
-        read = self.counters_of(strand)
-        if self.step.cut and read.sum() > 1:
-            return super().run(strand)
-        rows = self.rows(read)
-        values = middles_of(strand, middle(self.entered(rows, strand)))
+    def run(self, strand: Strand) -> tuple[MachineRows, Real]:
+        """The outputs of a strand in plain float64."""
+        rows = self.rows(self.counters_of(strand))
+        values = strand.passed(Numbers(strand.place), middle(self.entered(rows, strand)))
         return rows, Real(values, values)
 
 
