@@ -26,7 +26,7 @@ import numpy as np
 import krohn
 from krohn.check.arithmetic import affine
 from krohn.check.arithmetic import format as formats
-from krohn.check.recurrent import chunks, closure
+from krohn.check.recurrent import chunks
 from krohn.check.transformer import checker, forms, head_rules, layer_norm, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
@@ -143,7 +143,6 @@ PARTS: dict[str, Part] = {
     "races": ((race, "race", refuse),),
     "rounds of a scan": ((scan, "_require_cut", refuse),),
     "LayerNorm: few large squares": ((layer_norm, "positive_sum", any_moments),),
-    "states of a layer merged": ((closure.Mealy, "forgetting", lambda self: self),),
     "chunks": ((chunks, "_fits", lambda size, unit: False),),
 }
 

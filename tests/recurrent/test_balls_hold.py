@@ -9,7 +9,7 @@ import torch
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import BEND
-from krohn.check.recurrent.balls import Ball, DiagonalBalls, relu
+from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.verdict import Refused
 from krohn.recurrent.recurrent_weights import diagonal
 
@@ -86,7 +86,7 @@ def test_units_are_on_or_off_all_over_their_ball_or_refused(radius: float) -> No
     for _ in range(200):
         x = Ball(dice.normal(size=(1, 3)), np.full((1, 3), radius))
         try:
-            result = relu(x)
+            result = x.positive()
         except Refused:
             refused += 1
             assert ((x.middle <= 0) & (x.middle + radius > 0)).any()

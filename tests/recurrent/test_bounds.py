@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.real import point
 from krohn.check.arithmetic.sums import Notes
-from krohn.check.recurrent.balls import Ball, DiagonalBalls, relu
+from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.recurrent.chunks import carried_back
-from krohn.check.recurrent.closure import UNKNOWN, Mealy
 from krohn.check.verdict import Budget, Refused
 from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_weights import diagonal
@@ -36,8 +34,7 @@ def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
     balls, kind = DiagonalBalls(cell, dtype), getattr(torch, dtype)
     weight = torch.tensor(rng.normal(size=(30, 4)), dtype=torch.float32).to(kind)
     x = torch.tensor(rng.normal(size=(6, 30)), dtype=torch.float32).to(kind)
-    balls.tensors["probe"] = weight.double().numpy()
-    ball = balls.affine(Ball(x.double().numpy(), np.zeros(x.shape)), "probe")
+    ball = balls.product(Ball(x.double().numpy(), np.zeros(x.shape)), weight.double().numpy())
     for _ in range(20):
         total = torch.zeros(6, 4)  # added in float32 in both types, as matrix products are
         for i in rng.permutation(30):
@@ -49,36 +46,9 @@ def test_sums_in_any_order_stay_in_their_ball(dtype: str) -> None:
 def test_a_unit_at_its_bend_is_refused() -> None:
     wide, on = Ball(np.array([[-1.0]]), np.array([[2.0]])), Ball(np.array([[1.0]]), np.array([[2.0]]))
     with pytest.raises(Refused):
-        relu(wide)
-    assert relu(on).radius[0, 0] == 2.0
-    assert relu(Ball(np.array([[-3.0]]), np.array([[2.0]]))).radius[0, 0] == 0.0
-
-
-def handed(machine: Mealy, word: list[int]) -> list[int | None]:
-    """The outputs of a machine, ``None`` once unknown."""
-    state, seen = 0, []
-    for letter in word:
-        seen.append(None if state == UNKNOWN else int(machine.given[state, letter]))
-        state = UNKNOWN if state == UNKNOWN else int(machine.follow[state, letter])
-    return seen
-
-
-@every("seed", range(12))
-def test_a_merged_machine_hands_on_the_same_and_no_two_of_its_states_do(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    count = 9
-    follow = rng.integers(-1 if seed % 3 == 0 else 0, count, (count, 2))
-    machine = Mealy(follow, rng.integers(2, size=(count, 2)), point(np.zeros((2, 1))), count)
-    merged = machine.forgetting(Budget(1e9))
-    words = [rng.integers(2, size=count).tolist() for _ in range(60)]
-    assert all(handed(machine, word) == handed(merged, word) for word in words)
-    size = len(merged.follow)
-    alike = np.array([[(merged.given[p] == merged.given[q]).all() for q in range(size)] for p in range(size)])
-    for _ in range(size):  # pairs that no letter tells apart, by the definition
-        for p, q in zip(*np.nonzero(alike), strict=True):
-            for a, b in zip(merged.follow[p], merged.follow[q], strict=True):
-                alike[p, q] &= bool(a == b if UNKNOWN in (a, b) else alike[a, b])
-    assert alike.sum() == size
+        wide.positive()
+    assert on.positive().radius[0, 0] == 2.0
+    assert Ball(np.array([[-3.0]]), np.array([[2.0]])).positive().radius[0, 0] == 0.0
 
 
 def test_rows_carried_back_are_those_of_every_inverse() -> None:

@@ -214,7 +214,7 @@ def test_products_hold_every_order_and_are_points_where_nothing_is_rounded(seed:
     if bits <= 10:
         assert result.known.all()
     same = SINGLE.dot(point(x[:, :, None]), point(w[None]), 1)
-    assert (same.known == result.known).all()
+    assert (same.known >= result.known).all()  # a product has one unit for all terms of a row
     assert (np.minimum(same.lo, result.lo) <= np.minimum(same.hi, result.hi)).all()
 
 
@@ -357,8 +357,8 @@ def test_a_step_of_balls_holds_the_steps_of_their_points(gate: str) -> None:
     size = 2 if gate == "complex" else 4
     middle = rng.normal(size=(8, size)) + (1j * rng.normal(size=(8, size)) if gate == "complex" else 0)
     memory = Ball(middle, rng.uniform(0, 1e-3, (8, size)))
-    after, read = balls.mix("h.0.mix.", window, memory)
     w = {name.removeprefix("h.0.mix."): value.astype(float) for name, value in cell.tensors.items()}
+    read, after = balls.mix(w, window, memory)
     for _ in range(40):
         x = window.middle + window.radius * rng.uniform(-1, 1, window.radius.shape)
         turn = np.exp(2j * np.pi * rng.random(middle.shape)) if gate == "complex" else 1.0

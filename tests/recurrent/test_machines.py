@@ -18,7 +18,7 @@ from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import DiagonalBalls, horizon, joined, points
 from krohn.check.recurrent.cells import Stage
-from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads, numbered_rows
+from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.storage import MODEL
@@ -135,12 +135,6 @@ def test_what_a_linear_recurrence_carries_must_be_a_point() -> None:
     assert behind(LETTERS, Stage(1, step), 10).reached == 3  # the start, and a box for each letter
     with pytest.raises(Refused, match="a memory is rounded"):
         behind(LETTERS, Stage(1, step, linear=1), 10)
-
-
-def test_rows_are_numbered_as_they_come() -> None:
-    numbers, count = numbered_rows(np.array([[3, 1], [0, 0], [3, 1], [0, 2], [0, 0]]))
-    assert numbers.tolist() == [0, 1, 0, 2, 1]
-    assert count == 3
 
 
 def parity_machine(logits: Real, follow: list[list[int]]) -> Mealy:

@@ -190,6 +190,10 @@ class Sums:
             made = point(self.fmt.inner.cast(x.lo + y.lo)).where(x.known & y.known, made)
         return made
 
+    def beside(self, parts: Sequence[Real]) -> Real:
+        """Columns side by side."""
+        return beside(parts)
+
     def either(self, first: Real, second: Real) -> Real:
         """A number that is computed by one of two formulas."""
         return first.or_in(second)

@@ -9,12 +9,12 @@ and g = max (F(C) − F(B))/C over the memories. The read-out is right at C, so 
 λ ≤ 1. One letter after the other: chunks multiply in another order.
 
 Hypotheses, and where they are asked for: every number is finite (``Rounding.error``,
-``Format.off_linear``); no ball lies across a bend (``_relu``, ``gates``); references are followed by
+``Format.off_linear``); no ball lies across a bend (``positive``, ``gates``); references are followed by
 references of the right state, drift included (``_widest``); the right logit leads all over its ball
 (``_widest``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log1p
 from typing import Any
@@ -51,6 +51,12 @@ class Ball:
         """The largest absolute value."""
         return np.asarray(np.abs(self.middle) + self.radius)
 
+    def positive(self) -> "Ball":
+        """ReLU; a unit must be off all over its ball, or on in the middle: its radius is then linear."""
+        on = self.middle > 0
+        require(on | (self.middle + self.radius <= 0), "a unit may be on, or off")
+        return Ball(np.where(on, self.middle, 0.0), np.where(on, self.radius, 0.0))
+
 
 Carried = list[tuple[Ball, Ball, Ball]]
 """For each block: its memory, and the stream before its mixer and before its MLP, all [N, ...]."""
@@ -77,26 +83,19 @@ class DiagonalBalls:
         """The carried state after a letter, and the logits."""
         row = np.repeat(self.tensors["wte"][letter : letter + 1], len(states[0][1].middle), axis=0)
         x, after = Ball(row, np.zeros(row.shape)), []
-        for i, (memory, before_mixer, before_mlp) in enumerate(states):
-            near = x
-            memory, read = self.mix(f"h.{i}.mix.", self.window(x, before_mixer), memory)
-            x = self.plus(x, self.affine(read, f"h.{i}.mix.out"))
-            after.append((memory, near, x))
-            if self.cell.mlp:
-                window = self.window(x, before_mlp)
-                bent = relu(self.affine(window, f"h.{i}.mlp.in", f"h.{i}.mlp.in_bias"))
-                x = self.plus(x, self.affine(bent, f"h.{i}.mlp.out"))
-        return after, self.affine(x, "head.weight", "head.bias")
+        for i, (memory, *before) in enumerate(states):
+            w = self.cell.parts(self.tensors, i)
+            *carried, x = self.cell.block(self, self.mix, w, x, memory, before)
+            after.append(tuple(carried))
+        return after, self.product(x, self.tensors["head.weight"], self.tensors["head.bias"])
 
-    def window(self, x: Ball, before: Ball) -> Ball:
-        """The stream here and one letter before."""
-        if self.cell.conv == 1:
-            return x
-        return Ball(np.hstack([x.middle, before.middle]), np.hstack([x.radius, before.radius]))
+    def beside(self, parts: Sequence[Ball]) -> Ball:
+        """Columns side by side."""
+        return Ball(np.hstack([part.middle for part in parts]), np.hstack([part.radius for part in parts]))
 
-    def affine(self, x: Ball, weight: str, bias: str | None = None) -> Ball:
-        """x W + b, added in any order."""
-        w, b = self.tensors[weight], self.tensors[bias] if bias else np.zeros(self.tensors[weight].shape[1])
+    def product(self, x: Ball, w: Array, bias: Array | None = None) -> Ball:
+        """x w + b, added in any order."""
+        b = np.zeros(w.shape[1]) if bias is None else bias
         sure = np.where(x.radius == 0, lowest_bit(x.middle), np.inf).min(axis=1, initial=np.inf)[:, None]
         unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
         moving = (x.radius > 0).astype(np.float64) @ (w != 0).astype(np.float64) > 0
@@ -111,10 +110,10 @@ class DiagonalBalls:
         lost = np.where(exact, 0.0, self.fmt.off_sum(x.size, y.size))
         return Ball(x.middle + y.middle, ample(x.radius + y.radius) + lost)
 
-    def mix(self, prefix: str, window: Ball, memory: Ball) -> tuple[Ball, Ball]:
-        """The memory a·h + b, and the real numbers that are read from it."""
-        gate = self.gates(self.affine(window, f"{prefix}gate.weight", f"{prefix}gate.bias"))
-        write = self.numbers(self.affine(window, f"{prefix}write"))
+    def mix(self, w: Mapping[str, Array], window: Ball, memory: Ball) -> tuple[Ball, Ball]:
+        """The real numbers that are read from the memory a·h + b, and this memory; a·h turns a ball."""
+        gate = self.gates(self.product(window, w["gate.weight"], w["gate.bias"]))
+        write = self.numbers(self.product(window, w["write"]))
         radius = np.abs(gate.middle) * memory.radius + memory.size * gate.radius + write.radius
         alone = (write.size == 0) | (memory.size == 0) | (gate.size == 0)
         turned = (gate.radius == 0) & np.isin(gate.middle, (0, 1, -1, 1j, -1j)) & alone
@@ -127,7 +126,7 @@ class DiagonalBalls:
             parts, wide = np.hstack([parts.real, parts.imag]), np.hstack([wide, wide])
         known = (wide == 0) & (self.fmt.outer.cast(parts) == parts)
         rounded = np.where(known, 0.0, self.fmt.rounding(np.abs(parts) + wide))
-        return after, Ball(parts, wide + rounded)
+        return Ball(parts, wide + rounded), after
 
     def numbers(self, parts: Ball) -> Ball:
         """Complex numbers from their parts, if the gates are complex."""
@@ -165,13 +164,6 @@ class DiagonalBalls:
             middle.hi - middle.lo, some.hi - some.lo
         )  # at 0 the function is exact, beside it not
         return Ball(value, np.where(whole.known, 0.0, ample(z.radius + off)))
-
-
-def relu(x: Ball) -> Ball:
-    """ReLU; each unit must be off all over its ball, or on in the middle, so that its radius is linear."""
-    on = x.middle > 0
-    require(on | (x.middle + x.radius <= 0), "a unit may be on, or off")
-    return Ball(np.where(on, x.middle, 0.0), np.where(on, x.radius, 0.0))
 
 
 @dataclass(frozen=True)

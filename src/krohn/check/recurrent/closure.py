@@ -3,21 +3,21 @@
 A layer is searched breadth first over pairs (state of the machine of the layers before it, carried numbers),
 under every letter. A carried number is an interval, nearly always a point, that holds every value a device
 may compute. If no new pair appears, the layers so far are a finite machine from letters to output vectors.
-States with the same outputs for ever are merged: they differ in nothing that a later layer sees. The last
-machine outputs logits, and is run in step with the automaton: nothing about the construction is assumed.
+The last machine outputs logits, and is run in step with the automaton: nothing about the construction is
+assumed.
 
 Hypotheses, and where they are asked for: every number is finite (``sums``); a linear recurrence carries
 points (``behind``), for its errors never shrink; the right logit is above every other all over its interval
 (``beside_automaton``); nothing is left unsearched (the limits below).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, point
-from krohn.check.arithmetic.sums import ANY, CALL, ENTRY, LEFT, Notes, Sums
+from krohn.check.arithmetic.sums import ANY, CALL, LEFT, Notes, Sums
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.cells import Cell, Stage
 from krohn.check.verdict import Budget, require
@@ -31,8 +31,6 @@ MAX_HELD = 3e8
 MAX_PAIRS = 50_000
 MAX_LEVELS = 2_000
 """Longest words, in letters, in the search of a layer."""
-MAX_ROUNDS = 300
-"""Most rounds of partition refinement; a machine that needs more is not merged."""
 UNKNOWN = -1
 """A state that was reached but not searched."""
 
@@ -77,11 +75,9 @@ def close(
     require(order != LEFT or not FORMATS[dtype].coarse, f"{dtype} is proved for any order of sums only")
     sums = Sums(FORMATS[dtype], order, Notes(), budget)
     machine, layers = letters_of(cell, sums), list[int]()
-    stages = cell.stages(sums)
-    for stage in stages:
+    for stage in cell.stages(sums):
         machine = behind(machine, stage, limit, budget)
         layers.append(machine.reached)
-        machine = machine.forgetting(budget) if stage is not stages[-1] else machine
     proved, margin, horizon, doubt = beside_automaton(machine, automaton, budget)
     return Closure(proved, tuple(layers), margin, horizon, doubt, sums.notes or Notes())
 
@@ -97,27 +93,6 @@ class Mealy:
     given: Integers
     vectors: Real
     reached: int
-
-    def forgetting(self, budget: Budget) -> "Mealy":
-        """The same map from letters to vectors; states with the same outputs for ever are merged."""
-        classes, count = numbered_rows(self.given)
-        for _ in range(MAX_ROUNDS):
-            budget.spend(CALL + 10 * ENTRY * self.follow.size, "rounds of merging")
-            known = np.where(self.follow == UNKNOWN, UNKNOWN, classes[self.follow])
-            finer, more = numbered_rows(np.column_stack([classes, known]))
-            if more == count:
-                _, first = np.unique(classes, return_index=True)
-                return replace(self, follow=known[first], given=self.given[first])
-            classes, count = finer, more
-        return self
-
-
-def numbered_rows(rows: Integers) -> tuple[Integers, int]:
-    """The number of each row, equal rows having equal numbers, from 0 in order of appearance; their count."""
-    _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    order = np.empty(len(first), dtype=np.int64)
-    order[np.argsort(first)] = np.arange(len(first))
-    return order[inverse.reshape(-1)], len(first)
 
 
 def letters_of(cell: Cell, sums: Sums) -> Mealy:

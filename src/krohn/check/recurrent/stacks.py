@@ -5,10 +5,10 @@ block's memory, and those channels of the previous letter that some weight looks
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from krohn.check.recurrent.cells import Cell, Stage, Tensors
 from krohn.errors import InvalidInput
 
 GATES = ("unit", "signed", "complex")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +116,7 @@ class StackCell(Cell):
         whole = self.stored(sums)
 
         def block(i: int) -> Stage:
-            prefix = f"h.{i}."
-            w = {name.removeprefix(prefix): value for name, value in whole.items() if name.startswith(prefix)}
+            w = self.parts(whole, i)
 
             def step(given: Real, carried: Real) -> tuple[Real, Real]:
                 after, x = self._block(sums, w, i, given, carried)
@@ -130,24 +130,36 @@ class StackCell(Cell):
     def _block(self, sums: Sums, w: Mapping[str, Array], i: int, x: Real, carried: Real) -> tuple[Real, Real]:
         """What block i carries (memory, channels looked back at by mixer and MLP); the stream after it."""
         back = self.looks_back[i]
-        memory, before_mixer, before_mlp = split(carried, self.memory, self.memory + len(back[0]))
-        mixer = {name.removeprefix("mix."): value for name, value in w.items()}
-        near = x[:, back[0]]
-        read, memory = self.mix(sums, f"h.{i}", mixer, self._window(x, before_mixer, back[0]), memory)
-        x = sums.plus(x, sums.product(read, w["mix.out"]))
-        near_mlp = x[:, back[1]]
-        if self.mlp:
-            window = self._window(x, before_mlp, back[1])
-            bent = sums.product(window, w["mlp.in"], w["mlp.in_bias"]).positive()
-            x = sums.plus(x, sums.product(bent, w["mlp.out"]))
-        return beside([memory, near, near_mlp]), x
+        memory, *behind = split(carried, self.memory, self.memory + len(back[0]))
+        before = [_spread(x, part, places) for part, places in zip(behind, back, strict=True)]
+        mix = partial(self.mix, sums, f"h.{i}")
+        memory, near, near_mlp, x = self.block(sums, mix, w, x, memory, before)
+        return beside([memory, near[:, back[0]], near_mlp[:, back[1]]]), x
 
-    def _window(self, x: Real, behind: Real, places: Integers) -> Real:
-        if self.conv == 1:
-            return x
-        before = Real(np.zeros(x.lo.shape), np.zeros(x.lo.shape))
-        before.lo[:, places], before.hi[:, places] = behind.lo, behind.hi
-        return beside([x, before])
+    def block(self, run: Any, mix: Any, w: Mapping[str, Array], x: T, memory: T, before: Sequence[T]) -> Any:
+        """One block, in any arithmetic: its memory afterwards, the stream before its mixer, before its MLP
+        and after both. ``before``: the first two, one letter before.
+        """
+        mixer = {name.removeprefix("mix."): value for name, value in w.items() if name.startswith("mix.")}
+        read, memory = mix(mixer, x if self.conv == 1 else run.beside([x, before[0]]), memory)
+        mixed = after = run.plus(x, run.product(read, w["mix.out"]))
+        if self.mlp:
+            window = mixed if self.conv == 1 else run.beside([mixed, before[1]])
+            bent = run.product(window, w["mlp.in"], w["mlp.in_bias"]).positive()
+            after = run.plus(mixed, run.product(bent, w["mlp.out"]))
+        return memory, x, mixed, after
+
+    def parts(self, tensors: Mapping[str, Array], i: int) -> dict[str, Array]:
+        """The tensors of block i, by their names in it."""
+        prefix = f"h.{i}."
+        return {name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)}
+
+
+def _spread(x: Real, behind: Real, places: Integers) -> Real:
+    """The letter before: channels that no weight looks at count as 0."""
+    before = Real(np.zeros(x.lo.shape), np.zeros(x.lo.shape))
+    before.lo[:, places], before.hi[:, places] = behind.lo, behind.hi
+    return before
 
 
 _NONE = np.zeros(0, dtype=np.int64)
