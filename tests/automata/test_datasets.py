@@ -1,17 +1,15 @@
 """Data sets on disk: every form holds the sample, and a failed write leaves nothing behind."""
 
-import io
 import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 
-from krohn.automata.datasets import NpzStream, write_dataset
+from krohn.automata.datasets import write_dataset
 from krohn.automata.sampling import Sample, Sampler, sample
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput
@@ -89,32 +87,6 @@ def test_a_write_that_fails_leaves_the_old_file(
         write_dataset(Sampler(zoo("Parity"), 5), 100_000, path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == old
-
-
-def test_an_incomplete_archive_is_never_closed(tmp_path: Path) -> None:
-    with (
-        (tmp_path / "a.npz").open("wb") as stream,
-        pytest.raises(AssertionError, match="not complete"),
-        NpzStream(stream, {"a": ((3, 2), np.uint8)}) as archive,
-    ):
-        archive.write("a", np.zeros((2, 2), dtype=np.uint8))
-
-
-class FullDisk(io.BytesIO):
-    """A file on a disk that holds the first array's header and no more."""
-
-    def write(self, data: Any) -> int:
-        if self.tell() > 100:
-            raise OSError("the disk is full")
-        return super().write(data)
-
-
-def test_an_error_of_the_file_reaches_the_caller() -> None:
-    with (
-        pytest.raises(OSError, match="disk is full"),
-        NpzStream(FullDisk(), {"a": ((1,), np.uint8)}) as archive,
-    ):
-        archive.write("a", np.zeros(1, dtype=np.uint8))
 
 
 @pytest.mark.parametrize(

@@ -68,20 +68,23 @@ class Plan(ABC):
     def fault(self) -> str:
         """What the exact check of this node finds wrong; empty if the node simulates its automaton."""
 
+    # What follows is for parts that run side by side, or for a single one; other nodes define their own.
+
     @property
-    @abstractmethod
     def levels(self) -> int:
         """Number of levels."""
+        return max(child.levels for child in self.children)
 
     @property
-    @abstractmethod
     def layers(self) -> int:
         """Number of layers; at least ``UNSOLVABLE_LAYERS`` if some group is not solvable."""
+        return max(child.layers for child in self.children)
 
     @property
-    @abstractmethod
     def components(self) -> tuple[Component, ...]:
         """All components, by level."""
+        result = [component for child in self.children for component in child.components]
+        return tuple(sorted(result, key=lambda component: component.level))
 
     @property
     def size(self) -> int:
@@ -99,9 +102,9 @@ class Plan(ABC):
         return ()
 
     @property
-    @abstractmethod
     def num_coordinates(self) -> int:
         """How many coordinates name a state: one per level of each leaf, one per error bit."""
+        return sum(child.num_coordinates for child in self.children)
 
     @abstractmethod
     def coordinates(self, state: int) -> Coordinates:

@@ -31,21 +31,6 @@ class ReachablePlan(Plan):
         return reachable_fault(self.automaton, self.states, self.inner.automaton)
 
     @property
-    def levels(self) -> int:
-        """Those of the plan on the reachable states."""
-        return self.inner.levels
-
-    @property
-    def layers(self) -> int:
-        """Those of the plan on the reachable states."""
-        return self.inner.layers
-
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """Those of the plan on the reachable states."""
-        return self.inner.components
-
-    @property
     def title(self) -> str:
         """Number of reachable states."""
         return f"reachable states only: {len(self.states)} of {self.automaton.num_states}"
@@ -54,11 +39,6 @@ class ReachablePlan(Plan):
     def children(self) -> tuple[Plan, ...]:
         """The plan of the reachable part."""
         return (self.inner,)
-
-    @property
-    def num_coordinates(self) -> int:
-        """That of the plan on the reachable states."""
-        return self.inner.num_coordinates
 
     def coordinates(self, state: int) -> Coordinates:
         """The coordinates in the plan on the reachable states; the state must be one of them."""
@@ -87,22 +67,6 @@ class ParallelPlan(Plan):
         return parallel_fault(self.automaton, self.maps, [part.automaton for part in self.parts])
 
     @property
-    def levels(self) -> int:
-        """Levels of the deepest part; the parts run side by side."""
-        return max(part.levels for part in self.parts)
-
-    @property
-    def layers(self) -> int:
-        """Layers of the part that has most."""
-        return max(part.layers for part in self.parts)
-
-    @cached_property
-    def components(self) -> tuple[Component, ...]:
-        """Those of all parts."""
-        result = [component for part in self.parts for component in part.components]
-        return tuple(sorted(result, key=lambda component: component.level))
-
-    @property
     def title(self) -> str:
         """Sizes of the quotients."""
         sizes = " and ".join(str(part.automaton.num_states) for part in self.parts)
@@ -112,11 +76,6 @@ class ParallelPlan(Plan):
     def children(self) -> tuple[Plan, ...]:
         """The plans of the quotients."""
         return self.parts
-
-    @property
-    def num_coordinates(self) -> int:
-        """The sum over all parts."""
-        return sum(part.num_coordinates for part in self.parts)
 
     def coordinates(self, state: int) -> Coordinates:
         """Those of the state's class in every part."""
@@ -196,11 +155,6 @@ class SerialPlan(Plan):
     def children(self) -> tuple[Plan, ...]:
         """Quotient and fibre."""
         return (self.quotient, self.fiber)
-
-    @property
-    def num_coordinates(self) -> int:
-        """The quotient's and the fibre's."""
-        return self.quotient.num_coordinates + self.fiber.num_coordinates
 
     def coordinates(self, state: int) -> Coordinates:
         """Those of the block, then those of the place in it."""
