@@ -7,16 +7,13 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn import compile, verify
 from krohn.automata.zoo import zoo
 from krohn.construct.depth_bounds import DepthBounds, bounded
-from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
-from krohn.construct.tight.small_scan import fewest_points, scan_program, side_by_side
+from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.depth.block_scheme import LayerSize
 from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.errors import LimitExceeded
-from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, interpret, interpret_registers
 
 LETTERS = 3
@@ -269,22 +266,3 @@ def test_a_network_of_one_layer_needs_no_scheme_and_one_of_none_no_witness() -> 
     assert (none.optimal, none.lower, none.witness) == (True, 0, None)
     assert (two.optimal, two.lower, two.lower_beyond > 90_000) == (True, 2, True)
     assert bounded(zoo("D6"), None).lower == 2
-
-
-def test_a_scan_of_quotients_side_by_side_is_smaller_and_certified() -> None:
-    """Resets leave PermReset4 no single quotient that determines its states; three coordinates do."""
-    automaton = zoo("PermReset4")
-    assert fewest_points(automaton) is None
-    program = side_by_side(automaton, 9)
-    assert program is not None
-    words = np.random.default_rng(0).integers(automaton.num_letters, size=(60, 9))
-    words[:, 3:] %= automaton.num_letters - 24  # few resets
-    assert interpret(program, words).tolist() == [automaton.run(word) for word in words.tolist()]
-    network, layout = lower(program, 9, narrow=True, saturate=True, exact=False)
-    built = CompiledNetwork(network, automaton, "scan", program, layout)
-    assert verify(built, second_opinion=False).certified
-    assert network.num_parameters < compile("PermReset4", 9, method="scan").transformer.num_parameters
-
-
-def test_one_quotient_is_never_scanned_beside_another() -> None:
-    assert side_by_side(zoo("Grid4"), 9) is None

@@ -2,8 +2,7 @@
 
 The scan composes transition maps. It need not carry the map of all states: the map of a quotient is enough
 if it determines the state that the word leads to from the start, as it does when the letters act faithfully
-on the quotient of a group. S5 on 120 states is scanned on 5 points. Several quotients side by side suffice
-if together they separate all states: PermReset5, on 120 states, is scanned on 20 points.
+on the quotient of a group. S5 on 120 states is scanned on 5 points.
 """
 
 from collections.abc import Iterator
@@ -85,47 +84,6 @@ def _longer_window(draft: ProgramDraft, maps: list[str], window: int, fan: int) 
     return parts[0]
 
 
-def side_by_side(automaton: Semiautomaton, length: int) -> Program | None:
-    """The scan on quotients that together separate all states; ``None`` if they have no fewer points."""
-    chosen = _separating(automaton)
-    if chosen is None:
-        return None
-    draft = ProgramDraft(automaton.num_letters)
-    parts: list[
-        tuple[int, Transformation]
-    ] = []  # where a quotient's points begin, and the class of each state
-    maps: list[str] = []
-    for labels in chosen:
-        first, leaders = len(maps), [labels.index(block) for block in range(max(labels) + 1)]
-        parts.append((first, labels))
-        for x, leader in enumerate(leaders, first):
-            values = [first + labels[letter[leader]] for letter in automaton.letters]
-            maps.append(draft.source(f"{x} after 1 letters", values, x))
-    for index in range((length - 1).bit_length()):
-        maps = _longer_window(draft, maps, 2**index, 2)
-    states = {tuple(first + labels[q] for first, labels in parts): q for q in range(automaton.num_states)}
-    read = tuple(maps[first + labels[automaton.start]] for first, labels in parts)
-    return draft.finish(read, states, automaton)
-
-
-def _separating(automaton: Semiautomaton) -> list[Transformation] | None:
-    """An irredundant set of congruences, those of few classes first, that together separate all states."""
-    if automaton.num_states**2 * automaton.num_letters > MAX_WORK:
-        return None
-    chosen: list[Transformation] = []
-    kinds = 1
-    for labels in _partitions(automaton):
-        if len(set(zip(*chosen, labels, strict=True))) > kinds:
-            chosen.append(labels)
-            kinds = len(set(zip(*chosen, strict=True)))
-    for labels in list(chosen):
-        rest = [other for other in chosen if other != labels]
-        if rest and len(set(zip(*rest, strict=True))) == kinds:
-            chosen = rest
-    points = sum(max(labels) + 1 for labels in chosen)
-    return chosen if kinds == automaton.num_states and points < automaton.num_states else None
-
-
 def fewest_points(automaton: Semiautomaton) -> ScanPoints | None:
     """The smallest quotient, of those tried, whose maps determine the state; ``None`` if none of them does
     or there are too many states to search.
@@ -176,15 +134,9 @@ def _determining(automaton: Semiautomaton, labels: Transformation) -> ScanPoints
 
 
 def scan_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """The scan on as few points as possible; on quotients side by side if the objective is parameters."""
-    program, title = None, f"scan in {request.scan_depth} layers"
-    if request.objective == "parameters" and fewest_points(request.automaton) is None:
-        program, title = (
-            side_by_side(request.automaton, request.length),
-            f"{title}, of quotients",
-        )
-    program = program or scan_program(request.automaton, request.length)
-    yield Proposal("scan", program.depth, lambda: program, (title,))
+    """The scan on as few points as possible."""
+    program = scan_program(request.automaton, request.length)
+    yield Proposal("scan", program.depth, lambda: program, (f"scan in {request.scan_depth} layers",))
 
 
 def wide_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
