@@ -107,7 +107,7 @@ def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict
     if not 1 <= length <= MAX_RUN:
         raise LimitExceeded(f"--run needs a word of 1 to {MAX_RUN} letters; this formula gives {length}")
     compiling = import_module("krohn.construct.compiling")  # on use: that part depends on this one
-    network = compiling.compile(program.alphabet.automaton, length)
+    network = compiling.build(compiling.requested(program.alphabet.automaton, length))
     words = np.array([program.word(assignment) for assignment in assignments])
     states = run_network(network.transformer, words)[:, -1].tolist()
     rows = [
