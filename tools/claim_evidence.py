@@ -191,7 +191,7 @@ def clearly_needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None
     if loser in by_task and by_task[loser]["solved"]:
         return answer  # as many layers are enough for both
     if loser not in by_task:
-        return answer  # it was not tried there, and fails with more layers
+        return answer  # it was not tried there, and fails with more layers, or with one fewer
     counts = [(int(by_task[task]["reached"]), int(by_task[task]["replicates"])) for task in (winner, loser)]
     return answer if fisher(*counts) <= LEVEL else None
 
