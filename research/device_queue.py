@@ -17,7 +17,6 @@ import argparse
 import re
 import shutil
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -28,7 +27,7 @@ from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
-from krohn.lab.experiments.record import Member, Record
+from krohn.lab.experiments.record import Member
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
@@ -86,20 +85,10 @@ def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
     return [(name, run) for run in runs]
 
 
-def given_up(record: Record, records: Sequence[Record]) -> bool:
-    """Whether halving ended this replicate; in older records, if it is unsolved and saw fewer sequences."""
-    if "halving" not in record.config:
-        return False
-    if "ended" in record.metrics:
-        return bool(record.metrics["ended"] == "given up")
-    longest = max(other.sequences for other in records)
-    return record.sequences < longest and not record.metrics.get("solved", False)
-
-
 def solved(store: Store, run: PlannedRun) -> bool:
     """Whether most replicates that were trained to the end have 99% of the letters of the test set right."""
     records = store.of_run(run.config.run_id)
-    ended = [record for record in records if not given_up(record, records)]
+    ended = [record for record in records if record.metrics["ended"] != "given up"]
     return bool(ended) and 2 * sum(record.accuracy >= SOLVED for record in ended) > len(ended)
 
 

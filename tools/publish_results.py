@@ -3,8 +3,7 @@
 Run: python tools/publish_results.py STORE.sqlite … [--no-figures]
 
 Published results are read first; of two results for one replicate, `krohn results merge` decides which stays.
-A run is published with every experiment that plans it. Only runs with an evaluation on the test set are
-published.
+A run is published with every experiment that plans it.
 """
 
 import argparse
@@ -22,22 +21,13 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def gather(store: Store, stores: list[Path]) -> None:
-    """Puts the published and then the new records into the store, if they were evaluated on a test set."""
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "published.sqlite") as published:
-        for file in sorted(RESULTS.glob("*.jsonl")):
-            import_text(published, file)
-        put_tested(store, published, "results")
+    """Puts the published and then the new records into the store."""
+    for file in sorted(RESULTS.glob("*.jsonl")):
+        import_text(store, file)
     for path in stores:
         with Store(path, writable=False) as new:
-            put_tested(store, new, path.name)
-
-
-def put_tested(store: Store, new: Store, name: str) -> None:
-    records = [record for record in new.records() if record.tested]
-    known = {record.run_id for record in records}
-    members = [member for member in new.members() if member.run_id in known]
-    for line in conflict_lines(store.put(records, members)):
-        print(f"{name}: {line}")
+            for line in conflict_lines(store.merge(new)):
+                print(f"{path.name}: {line}")
 
 
 def join(store: Store, name: str, scale: Scale) -> int:
@@ -64,8 +54,8 @@ def main() -> None:
                 continue
             count = export_text(store, RESULTS / f"{name}-{scale}.jsonl", experiment=name, scale=scale)
             result = reproduce(name, scale, store, figures=None if options.no_figures else RESULTS)
-            tested = result.report.done
-            print(f"{name}, {scale}: {count} records, {tested} of {result.report.runs} runs done and tested")
+            done = result.report.done
+            print(f"{name}, {scale}: {count} records, {done} of {result.report.runs} runs done")
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() 
         for task, depth, best, words in (("C2", 1, 0.5, None), ("C2", 4, 1.0, 1.0), ("S5", 4, 0.989, 0.25))
     ]
     rows.append({**rows[0], "sheet": "curriculum"})
-    common = {"partial": 0, "halved": 0, "one_set": 0}
+    common = {"partial": 0, "halved": 0}
     header, cells = depth_table([common | row for row in rows])
     assert header == ["task", "L = 1", "L = 4"]
     assert [row[0] for row in cells] == ["C2", "S5", "C2, curriculum"]

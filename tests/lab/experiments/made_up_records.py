@@ -19,7 +19,11 @@ def record(run_id: str = "aa", replicate: int = 0, **changes: Any) -> Record:
         "started": "2026-01-01T00:00:00Z",
         "finished": "2026-01-01T00:01:00Z",
     }
-    return Record(**(values | changes))
+    values |= changes
+    metrics = values["metrics"]
+    if isinstance(metrics, dict) and "accuracy" in metrics:
+        values["metrics"] = {"test": {"accuracy": metrics["accuracy"]}} | metrics
+    return Record(**values)
 
 
 def member(run_id: str = "aa", **changes: Any) -> Member:

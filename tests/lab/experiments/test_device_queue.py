@@ -53,19 +53,18 @@ def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
     assert finished == [False] * 5 + [True] * 3
 
 
-def test_replicates_that_halving_ended_are_known(queue: dict[str, Any]) -> None:
-    given_up, halving = queue["given_up"], {"halving": {"every": 10, "least": 1}}
-    ends = ("given up", "solved", "finished")
-    records = tuple(record(config=halving, metrics={"ended": end}) for end in ends)
-    assert [given_up(one, records) for one in records] == [True, False, False]
-    # Older records do not state how they ended: fewer sequences, and not solved.
-    older = tuple(
-        record(config=halving, sequences=100 * n, metrics={"solved": solved})
-        for n, solved in ((1, False), (2, True), (3, False))
-    )
-    assert [given_up(one, older) for one in older] == [True, False, False]
-    plain = record()
-    assert not given_up(plain, (plain, record(sequences=10_000)))
+def test_replicates_that_halving_ended_do_not_count(queue: dict[str, Any], tmp_path: Path) -> None:
+    run = EXPERIMENTS["depth"].plan(Scale.SMALL)[0]
+    ends = (("given up", 0.5), ("given up", 0.5), ("solved", 0.995))
+    replicates = [
+        record(run.config.run_id, number, metrics={"accuracy": reached, "ended": end})
+        for number, (end, reached) in enumerate(ends)
+    ]
+    with Store(tmp_path / "s") as store:
+        store.put(replicates)
+        assert queue["solved"](store, run)
+        store.put([record(run.config.run_id, 3, metrics={"accuracy": 0.5, "ended": "finished"})])
+        assert not queue["solved"](store, run), "one of two is not most"
 
 
 def test_what_is_there_is_not_run_again_and_networks_are_kept(

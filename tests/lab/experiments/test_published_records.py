@@ -40,7 +40,6 @@ def test_every_record_has_test_words_and_known_sources() -> None:
         records, members = parse_text(file)
         assert records
         assert {record.run_id for record in records} == {member.run_id for member in members}
-        assert all(record.tested for record in records), file.name
         configs = {record.run_id: record.config for record in records}
         runs = {run_id: RunConfig.from_dict(config) for run_id, config in configs.items()}
         assert all(run.run_id == run_id for run_id, run in runs.items()), file.name

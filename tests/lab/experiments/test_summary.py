@@ -47,7 +47,7 @@ def test_held_out_words_choose_and_test_words_report() -> None:
     records = (judged(0, 0.995, 0.97), judged(1, 0.99, 0.992), judged(2, 0.5, 0.4))
     row = summary(ResultCell(label={"task": "C2"}, records=records))
     assert (row["max_accuracy"], row["word_accuracy"], row["median_accuracy"]) == (0.97, 0.485, 0.97)
-    assert (row["reached"], row["replicates"], row["one_set"]) == (1, 3, False)
+    assert (row["reached"], row["replicates"]) == (1, 3)
     assert success_text(row) == "1 of 3 (6–79%)"
 
 
@@ -56,20 +56,6 @@ def test_the_interval_is_rounded_once() -> None:
     records = tuple(judged(replicate, 0.995 - replicate, 0.995 - replicate) for replicate in range(12))
     row = summary(ResultCell(label={"task": "C2"}, records=records))
     assert (round(wilson(1, 12)[0], 5), success_text(row)) == (0.01487, "1 of 12 (1–35%)")
-
-
-def test_older_records_are_summarised_on_their_validation_set() -> None:
-    older = tuple(
-        record(
-            replicate=index,
-            config={"task": {"length": 5}, "optimizer": {"lr": [1e-3]}},
-            sequences=100 * (index + 1),
-            metrics={"accuracy": 0.999 if index == 1 else 0.5, "solved": index == 1},
-        )
-        for index in range(3)
-    )
-    row = summary(ResultCell(label={"task": "C2"}, records=older))
-    assert (row["reached"], row["replicates"], row["one_set"]) == (1, 3, True)
 
 
 def test_wilson_s_interval_holds_what_tables_give() -> None:
@@ -88,9 +74,8 @@ def test_a_run_that_went_all_the_way_with_all_replicates_has_no_sign() -> None:
 def test_runs_cut_short_and_runs_by_halves_carry_their_signs_and_the_table_says_why() -> None:
     rows = [summary(cell(status="partial")), summary(cell(halving=True))]
     both = summary(cell(halving=True, status="partial"))
-    assert [marks_of(row) for row in (*rows, both)] == ["*‡", "†‡", "*†‡"]
+    assert [marks_of(row) for row in (*rows, both)] == ["*", "†", "*†"]
     assert remarks_on(rows) == [
         "* stopped before its last sequence",
         "† by halves: most replicates were given up early, so that more might reach 99%",
-        "‡ chosen and reported on one set of words",
     ]

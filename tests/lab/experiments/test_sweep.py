@@ -82,7 +82,10 @@ def test_an_interrupted_sweep_resumes_where_it_stopped(tmp_path: Path, after: in
 def test_a_run_that_lacks_an_evaluation_is_made_again(tmp_path: Path) -> None:
     done: Runs = []
     first = QUICK.plan(Scale.SMOKE)[0]
-    bare = [replace(finished(first, index), metrics={"accuracy": 0.5}) for index in range(2)]
+    bare = [
+        replace(finished(first, index), metrics={"accuracy": 0.5, "test": {"accuracy": 0.5}})
+        for index in range(2)
+    ]
     with Store(tmp_path / "s") as store:
         store.put(bare)
         report = sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))

@@ -76,7 +76,7 @@ def test_a_missing_text_file_is_refused(tmp_path: Path) -> None:
         ("sequences", -(2**64), "sequences must have at most 64 bits"),
         ("replicate", True, "replicate must be an integer; got True"),
         ("metrics", 3, "metrics must be an object; got 3"),
-        ("metrics", {"test": {"accuracy": None}}, "must have an accuracy; got None"),
+        ("metrics", {"test": {"accuracy": None}}, "must have an accuracy on test words; got None"),
         ("code", None, "code must be a string; got None"),
     ],
 )

@@ -61,8 +61,7 @@ def cells_of(
 ) -> list[ResultCell]:
     """The cells an experiment has in a store; a planned run made for another experiment fills its cell too.
 
-    After a change of a recipe or its length two runs may have the same label; one evaluated on the test set
-    wins, then the longer one.
+    After a change of a recipe or its length two runs may have the same label; the longer one wins.
     """
     best: dict[str, ResultCell] = {}
     known = [
@@ -101,13 +100,12 @@ def _cell(member: Member, records: tuple[Record, ...]) -> ResultCell:
     return ResultCell(label=label, records=records)
 
 
-def _extent(records: Sequence[Record]) -> tuple[bool, int]:
-    """Sort key: tested or not, then the sequence budget of a finished run, else the sequences it saw."""
-    tested = all(record.tested for record in records)
+def _extent(records: Sequence[Record]) -> int:
+    """The sequence budget of a finished run, else the sequences it saw."""
     if all(record.status != "partial" for record in records):
         config = records[0].config
-        return tested, int(config["steps"]) * int(config["optimizer"]["batch"])
-    return tested, max(record.sequences for record in records)
+        return int(config["steps"]) * int(config["optimizer"]["batch"])
+    return max(record.sequences for record in records)
 
 
 @dataclass(frozen=True, kw_only=True)

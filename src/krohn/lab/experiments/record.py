@@ -56,17 +56,14 @@ class Record:
         return self.run_id, self.replicate
 
     @property
-    def tested(self) -> bool:
-        """Whether it was evaluated on a test set; older records have none."""
-        return "test" in self.metrics
-
-    @property
     def accuracy(self) -> float:
-        """Token accuracy on the test set; validation accuracy for records without one."""
-        judged = self.metrics["test"] if self.tested else self.metrics
+        """Token accuracy on the test set."""
+        judged = self.metrics.get("test")
         result = judged.get("accuracy") if isinstance(judged, Mapping) else None
         if not isinstance(result, (int, float)) or isinstance(result, bool):
-            raise InvalidInput(f"the metrics of run {self.run_id} must have an accuracy; got {shown(result)}")
+            raise InvalidInput(
+                f"the metrics of run {self.run_id} must have an accuracy on test words; got {shown(result)}"
+            )
         return float(result)
 
     @property
@@ -109,8 +106,8 @@ def _check_types(value: Record | Member) -> None:
             raise InvalidInput(f"{name} must be {kind}; got {shown(held)}")
         if isinstance(held, int) and not -(2**63) <= held < 2**63:
             raise InvalidInput(f"{name} must have at most 64 bits; got {shown(held)}")
-    if isinstance(value, Record) and value.tested:
-        _ = value.accuracy  # refuses a test without a result
+    if isinstance(value, Record):
+        _ = value.accuracy  # refuses a record without a result
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ def survivor(first: Record, second: Record) -> tuple[Record, Conflict | None]:
     """The record that stays when both describe the same replicate.
 
     The rule is symmetric in the two records, so that merging stores in any order gives the same store. The
-    more complete status wins; tie-breakers: tested, more sequences, more evaluations, the earlier one, the
+    more complete status wins; tie-breakers: more sequences, more evaluations, the earlier one, the
     smaller digests. Two finished records are reported as a conflict when something that both measured
     differs; times and environment do not count.
     """
@@ -165,11 +162,10 @@ def _outcome(record: Record, other: Record) -> dict[str, Any]:
     return timeless | {"evaluations": {name: record.evaluations[name] for name in shared}}
 
 
-def _precedence(record: Record) -> tuple[int, bool, int, int, str, str, str]:
+def _precedence(record: Record) -> tuple[int, int, int, str, str, str]:
     progress = STATUSES.index(record.status)
     return (
         -progress,
-        not record.tested,
         -record.sequences,
         -len(record.evaluations),
         record.finished,

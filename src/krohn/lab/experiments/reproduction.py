@@ -15,7 +15,7 @@ from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
 from krohn.lab.experiments.summary import columns_of, markdown, remarks_on
-from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, is_untested, sweep
+from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 from krohn.lab.figures.style import save
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ class Reproduction:
     def remarks(self) -> list[str]:
         """How many runs are done, which failed, and results that disagree."""
         report = self.report
-        untested = f", {report.untested} trained but not scored on test words (‡)" if report.untested else ""
-        begun = report.partial - report.untested
-        lines = [f"{report.done} of {report.runs} runs done{untested}, {begun} begun"]
+        lines = [f"{report.done} of {report.runs} runs done, {report.partial} begun"]
         lines += [f"run failed: {error}" for error in report.errors]
         return lines + conflict_lines(report.conflicts)
 
@@ -115,8 +113,7 @@ def reproduce(
     if options is None:
         done = sum(is_done(store, run) for run in planned)
         begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
-        untested = sum(is_untested(store, run) for run in planned)
-        report = SweepReport(len(planned), done, begun - done, untested=untested)
+        report = SweepReport(len(planned), done, begun - done)
     else:
         report = sweep(chosen_one, scale, store, options, say=say)
     cells = cells_of(store, name, scale, planned)

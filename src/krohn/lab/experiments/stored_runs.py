@@ -87,7 +87,7 @@ class StoredRun:
                 row["status"],
                 f"{row['sequences']:,}",
                 f"{100 * row['metrics']['accuracy']:.2f}%",
-                _tested(row["metrics"]),
+                f"{100 * row['metrics']['test']['accuracy']:.2f}%",
                 row["finished"],
             ]
             for row in payload["replicates"]
@@ -222,11 +222,6 @@ def _cells(row: dict[str, Any]) -> list[object]:
     best = "" if row["max_accuracy"] is None else f"{100 * row['max_accuracy']:.2f}%"
     done, cell = f"{row['done']}/{row['replicates']}", ", ".join(map(str, row["label"].values()))
     return [row["experiment"], row["scale"], row["run"], cell, done, best]
-
-
-def _tested(metrics: dict[str, Any]) -> str:
-    """Accuracy on the test set; older records have none."""
-    return f"{100 * metrics['test']['accuracy']:.2f}%" if "test" in metrics else ""
 
 
 results = Results()

@@ -35,8 +35,7 @@ def summary(cell: ResultCell) -> Row:
     ``max_accuracy`` and ``word_accuracy`` are those of the replicate selected on the validation set.
     ``reached``: replicates with 99% token accuracy on the test set, with Wilson's interval; one that was
     given up early counts as a failure. ``partial``: stopped before its last sequence. ``halved``: the worse
-    replicates were given up, so that median and mean are not informative. ``one_set``: an older run without a
-    test set.
+    replicates were given up, so that median and mean are not informative.
     """
     values = accuracies(cell.records)
     mean, error = mean_and_error(values)
@@ -54,12 +53,11 @@ def summary(cell: ResultCell) -> Row:
         "lr_of_best": learning_rate(best),
         "partial": any(record.status == "partial" for record in cell.records),
         "halved": "halving" in cell.records[0].config,
-        "one_set": not all(record.tested for record in cell.records),
     }
 
 
 def _word_accuracy(record: Record) -> float | None:
-    result = record.metrics.get("test", record.metrics).get("sequence_accuracy")
+    result = record.metrics["test"].get("sequence_accuracy")
     return None if result is None else round(float(result), 5)
 
 
@@ -79,7 +77,6 @@ def success_text(row: Row) -> str:
 REMARKS = {
     "partial": ("*", "stopped before its last sequence"),
     "halved": ("†", "by halves: most replicates were given up early, so that more might reach 99%"),
-    "one_set": ("‡", "chosen and reported on one set of words"),
 }
 
 
@@ -125,7 +122,7 @@ def mean_series(cell: ResultCell, evaluation: str) -> tuple[list[float], list[fl
 
 
 # Columns that machines read from --json but that would make a table too wide for a terminal.
-_HIDDEN = {"standard_error", "partial", "halved", "one_set", "length", "lr_of_best"}
+_HIDDEN = {"standard_error", "partial", "halved", "length", "lr_of_best"}
 _HIDDEN |= {"reach", "reached_low", "reached_high"}  # shown in the column of those that reached 99%
 
 

@@ -49,17 +49,13 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class SweepReport:
-    """Outcome of a sweep: runs requested, finished by now, begun but not finished, failed.
-
-    ``untested`` are those of the begun that are trained and lack only a test set (older runs).
-    """
+    """Outcome of a sweep: runs requested, finished by now, begun but not finished, failed."""
 
     runs: int
     done: int
     partial: int
     errors: list[str] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
-    untested: int = 0
 
 
 def sweep(
@@ -112,23 +108,12 @@ def sweep(
 
 
 def is_done(store: Store, run: PlannedRun) -> bool:
-    """Whether every replicate has ended, by success or by divergence, and was tested and evaluated."""
+    """Whether every replicate has ended, by success or by divergence, and was evaluated."""
     records = store.of_run(run.config.run_id)
     return len(records) == run.config.replicates and all(_ended(record, run) for record in records)
 
 
-def is_untested(store: Store, run: PlannedRun) -> bool:
-    """Whether only the evaluation on the test set is missing."""
-    records = store.of_run(run.config.run_id)
-    whole = len(records) == run.config.replicates and all(_trained(record, run) for record in records)
-    return whole and not is_done(store, run)
-
-
 def _ended(record: Record, run: PlannedRun) -> bool:
-    return record.tested and _trained(record, run)
-
-
-def _trained(record: Record, run: PlannedRun) -> bool:
     measured = all(evaluation.name in record.evaluations for evaluation in run.evaluations)
     return record.status != "partial" and measured
 

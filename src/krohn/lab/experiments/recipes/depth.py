@@ -185,7 +185,7 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
 
 def positions(cell: ResultCell) -> list[Sequence[float]]:
     """Each replicate's accuracy by position."""
-    return [record.metrics.get("test", record.metrics).get("by_position", ()) for record in cell.records]
+    return [record.metrics["test"].get("by_position", ()) for record in cell.records]
 
 
 def solved_letters(by_position: Sequence[float]) -> int:

@@ -5,7 +5,6 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import gpt, run
 from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, summary
 from krohn.lab.figures.charts import Bar, bar_chart
@@ -99,16 +98,10 @@ def gains(cell: ResultCell, without: ResultCell) -> list[float]:
     """Differences in points from the cell in which the factor is off, replicate by replicate.
 
     Replicates with the same index start from the same weights and read the same words, so that paired
-    differences are more precise than differences of means. Both are evaluated on the test set, or both on the
-    validation set.
+    differences are more precise than differences of means.
     """
-    tested = all(record.tested for record in (*cell.records, *without.records))
-    off = {record.replicate: _judged(record, tested) for record in without.records}
-    return [100 * (_judged(record, tested) - off[record.replicate]) for record in cell.records]
-
-
-def _judged(record: Record, tested: bool) -> float:
-    return record.accuracy if tested else float(record.metrics["accuracy"])
+    off = {record.replicate: record.accuracy for record in without.records}
+    return [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
 
 
 def paired(cell: ResultCell, without: ResultCell | None) -> Row:
