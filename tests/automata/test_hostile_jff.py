@@ -45,9 +45,9 @@ def test_large_sets_of_states_are_counted() -> None:
 
 def test_long_labels_on_long_names_take_no_memory() -> None:
     """An arrow that reads 100 letters goes through 99 states named after the first one."""
-    arrows = [(0, n, f"{n:09b}" + "ab" * 45) for n in range(400)]
+    arrows = [(0, n, f"{n:09b}" + "ab" * 45) for n in range(100)]
     data = drawn(arrows).replace(b'name="q0"', b'name="' + b"x" * 1_000_000 + b'"')
     tracemalloc.start()
-    assert parse_jff(data).num_states > 300 * 90
-    assert tracemalloc.get_traced_memory()[1] < 3e8
+    assert parse_jff(data).num_states > 75 * 90
+    assert tracemalloc.get_traced_memory()[1] < 1e8
     tracemalloc.stop()

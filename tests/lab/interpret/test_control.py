@@ -65,6 +65,7 @@ def test_the_command_prints_the_three_lengths_and_writes_a_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "EPSILON", 1e-3)
+    monkeypatch.setitem(module.control.__kwdefaults__, "longest", 3000)
     words = ["card", "fla:GatedDeltaProduct", "--control", "--tasks", "C2", "--out", str(tmp_path), "--json"]
     assert run(words) == 0
     shown = json.loads(capsys.readouterr().out)
