@@ -37,7 +37,7 @@ docs: $(STAMP) ## the site, in site/
 gallery: $(STAMP) ## the gallery page that the site holds
 	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
-test: lint type unit ## what a change can break, in some twelve minutes on two cores; make slow has the rest
+test: lint type unit ## what a change can break, in some seven minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
 	$(BIN)/ruff format src tests benchmarks tools research
@@ -70,7 +70,7 @@ coqchk: $(STAMP) coq ## Coq's second checker goes through the compiled developme
 unit: $(STAMP) ## the tests of a change
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not attack"
 
-slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, all kept bytes, the scripts of tools
+slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, kept bytes, scripts of tools, campaigns
 	$(BIN)/python tests/golden/portable.py --small
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not attack"
 

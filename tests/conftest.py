@@ -33,31 +33,19 @@ LONG = (
 
 SLOW = (
     *("coq", "explorer", "golden", "suite"),
-    *(
-        "test_site",
-        "test_notebooks",
-        "test_docs",
-        "test_wheel",
-        "test_cluster",
-        "test_fuzz",
-        "test_hostile_files",
-    ),
-    *(
-        "test_reproduction",
-        "test_resume",
-        "test_telling_apart",
-        "test_source_mutants",
-        "test_interrupted_sweep",
-    ),
+    *("test_site", "test_notebooks", "test_docs", "test_wheel", "test_cluster", "test_extending"),
+    *("test_fuzz", "test_hostile_files", "test_hostile_jff", "test_imports_of_training", "test_figures"),
+    *("test_reproduction", "test_resume", "test_telling_apart", "test_interrupted_sweep"),
     *("test_claims", "test_publish", "test_held_out", "test_learned_depth", "test_take_offs"),
-    *(
-        "test_two_optimisers",
-        "test_card_table",
-        "test_size_table",
-        "test_attention_spread",
-    ),
+    *("test_two_optimisers", "test_card_table", "test_size_table", "test_attention_spread"),
+    # Campaigns against the checker: generated and mutated networks, forged witnesses, whole formats.
+    *("test_containment", "test_completeness", "test_toy_formats", "test_lies", "test_off_by_one"),
+    *("test_one_less", "test_one_less_elsewhere", "test_one_hypothesis_less", "test_race", "test_budgets"),
+    *("test_deceivers", "test_scan_deceivers", "test_norm_deceiver", "test_unread", "test_other_automata"),
+    *("test_planted_bugs", "test_planted_gadgets", "test_mutants", "test_arbitrary_networks"),
+    *("test_descriptions_fit", "test_margins", "test_refutations"),
 )
-"""Folders and files of ``make slow``: other programs, all kept bytes, whole pages, scripts of tools."""
+"""Folders and files of ``make slow``: other programs, kept bytes, pages, scripts of tools, campaigns."""
 
 ATTACKS = (
     "test_what_coq_accepts_after_a_flipped_bit_is_right",
