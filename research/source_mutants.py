@@ -182,8 +182,8 @@ MUTANTS = [
     ),
     (
         "check/recurrent/balls.py",
-        "on | (x.middle + x.radius <= 0)",
-        "on | (x.middle <= 0)",
+        "on | (self.middle + self.radius <= 0)",
+        "on | (self.middle <= 0)",
         "tests/recurrent/test_bounds.py",
     ),
     (
