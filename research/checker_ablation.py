@@ -34,6 +34,7 @@ from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.compiled import arithmetic
 from krohn.proving.export import prove
 from krohn.proving.proof import attempt
+from krohn.proving.witness import machines
 from krohn.proving.witness import search as witness_search
 
 PAPER = (
@@ -126,16 +127,34 @@ def every_letter(look: Any) -> head_rules.Counted:
     return head_rules.Counted(*(np.ones(size, dtype=bool) for size in sizes))
 
 
+def no_choices(moment: Any, fold: Any, k: int, *, choices: bool) -> Any:
+    return EXACT_ENDS(moment, fold, k, choices=False)
+
+
+def any_order(self: Any, parts: Any) -> formats.Box:
+    made, beyond, size = parts[0].part, parts[0].beyond, parts[0].size
+    for part in parts[1:]:
+        made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
+    off = self.inner.error(size, len(parts) - 1.0, 0.0) + 2 * (len(parts) - 1) * self.rounding(size)
+    return self.stored(formats.Box(made.widened(off), beyond))
+
+
+def the_latest(look: Any, rule: Any, new: Any, output: Any) -> Any:
+    return refuse() if rule.earliest else REMEMBER(look, rule, new, output)
+
+
+EXACT_ENDS, REMEMBER = machines._exact_ends, checker.remember
 READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
-none_exact = {"_exact": lambda self, box, weight, offset, size: np.zeros(size.shape, dtype=bool)}
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
-    "affine forms": ((affine.Affine, "shared", plain), (affine.Affine, "opened", lambda self: self)),
+    "affine forms": ((affine.Affine, "shared", plain),),
     "pairs of opposite units": ((forms, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
-    "exact sums": ((formats.Format, "_exact", none_exact["_exact"]),),
     "grain of forms": ((affine, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
     "strands run as one": ((mlp.Block, "gathered", lambda self, blocks, found: found),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),
+    "choices of folds": ((machines, "_exact_ends", no_choices),),
+    "two summands have one sum": ((formats.Format, "gathered", any_order),),
+    "earliest members of cells": ((checker, "remember", the_latest),),
     "sums over some letters": ((head_rules, "counted_by", every_letter),),
     "depth of the terms of softmax": ((formats.Format, "weight_error", deep_sums),),
     "averages by partial sums": ((formats.Format, "averaged", any_tree),),

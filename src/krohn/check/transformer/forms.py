@@ -26,6 +26,9 @@ class Units:
     sine: Flags | None = None
 
 
+# Hypotheses: each row of inputs is in its box. Conclusion: all that any order of adding computes of the row,
+# stored where it is, is in the box that comes out. Why: ``Affine`` bounds each operation by itself; symbols
+# stand for the same errors of the same row in all units, so what two units share may cancel.
 class Forms:
     """Any order of adding; errors with a common source cancel. ``place``: where the stream of outputs is."""
 

@@ -66,6 +66,10 @@ def strands(mlp: Mlp, quiet: Flags) -> list[Strand]:
     return [strand_to(mlp, outputs[which == number]) for number in range(len(kinds))]
 
 
+# Rule: a strand.
+# Hypotheses: none. Conclusion: on the inputs of the MLP its outputs are those of the MLP, in every order.
+# Why: a unit is left out only if all weights by which the outputs would see it are 0, and every number is
+# finite (``enclosures``): terms of 0 are added, which change no partial sum.
 def strand_to(mlp: Mlp, ends: Integers, first: int = 0, last: int | None = None) -> Strand:
     """The units on which these ends depend, matrix by matrix; matrices that are left out are empty."""
     layer, norm = mlp
