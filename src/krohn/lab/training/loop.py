@@ -243,5 +243,5 @@ def display_of(run: Run, *, progress: bool) -> Progress:
     """Where progress is shown: nowhere, or a bar or lines."""
     if not progress:
         return Progress()
-    left = TimeLeft(run.config.steps, run.standing.step, ahead=run.task.device.type == "cuda")
+    left = TimeLeft(run.config.steps, run.standing.step)
     return ProgressBar(left) if sys.stderr.isatty() else Lines(left)

@@ -23,47 +23,27 @@ class Progress:
 
 
 class TimeLeft:
-    """Estimate of the time left, from the pace of the current session.
+    """Estimate of the time left, by the pace of this session up to its last evaluation.
 
-    The pace is measured between evaluations, their own time included: GPU steps are queued long before they
-    are done, so counting steps ``ahead`` would be too optimistic.
+    Steps are queued on a GPU long before they are done, so evaluations alone measure the pace.
     """
 
-    def __init__(
-        self, steps: int, done: int, *, ahead: bool, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, steps: int, done: int, *, now: Callable[[], float] = time.monotonic) -> None:
         self.steps, self.done = steps, done
-        self._ahead, self._now = ahead, now
-        self._evaluated, self._since = done, now()
-        self._pace: float | None = None
-
-    def advance(self, steps: int) -> None:
-        """``steps`` more steps are done or queued."""
-        self.done += steps
+        self._now, self._since = now, now()
+        self._end: float | None = None
 
     def evaluate(self, step: int) -> None:
-        """All steps before ``step`` are done. The last pace has weight ½: it changes as replicates end."""
-        pace = self._measured(step)
-        if pace is not None:
-            self._pace = pace if self._pace is None else 0.5 * (self._pace + pace)
-        self._evaluated, self._since = step, self._now()
-
-    def seconds(self) -> float | None:
-        """Seconds to the last step; ``None`` before the first measurement."""
-        pace = self._pace
-        if pace is None and not self._ahead:
-            pace = self._measured(self.done)
-        if pace is None:
-            return None
-        return max(0.0, (self.steps - self._evaluated) * pace - (self._now() - self._since))
+        """All steps before ``step`` are done."""
+        now = self._now()
+        if step > self.done:
+            self._end = now + (self.steps - step) * (now - self._since) / (step - self.done)
 
     def text(self) -> str:
-        """In words, after a comma; empty if unknown."""
-        seconds = self.seconds()
-        return "" if seconds is None else f", {tqdm.format_interval(round(seconds))} left"
-
-    def _measured(self, step: int) -> float | None:
-        return (self._now() - self._since) / (step - self._evaluated) if step > self._evaluated else None
+        """In words, after a comma; empty before the first evaluation."""
+        if self._end is None:
+            return ""
+        return f", {tqdm.format_interval(round(max(0.0, self._end - self._now())))} left"
 
 
 class ProgressBar(Progress):
@@ -81,7 +61,6 @@ class ProgressBar(Progress):
 
     def advance(self, steps: int) -> None:
         """Moves the bar."""
-        self._left.advance(steps)
         self._show()
         self._bar.update(steps)
 
@@ -108,10 +87,6 @@ class Lines(Progress):
     def __init__(self, left: TimeLeft, *, now: Callable[[], float] = time.monotonic) -> None:
         self._left, self._now = left, now
         self._due, self._held_back = now(), ""
-
-    def advance(self, steps: int) -> None:
-        """Counts them."""
-        self._left.advance(steps)
 
     def report(self, step: int, values: dict[str, float]) -> None:
         """Writes a line, or keeps it in case it is the last."""
