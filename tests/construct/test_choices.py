@@ -57,7 +57,7 @@ def test_an_unknown_choice_is_named_with_the_known_ones(name: str, wrong: object
     assert f"got {wrong!r}" in str(refused.value)
 
 
-@every("name", ["max_sets", "max_rows", "effort", "time_limit"])
+@every("name", ["max_sets", "max_rows", "effort"])
 @every("wrong", [0, -1, -0.5, float("nan"), float("-inf")])
 def test_a_limit_that_is_not_positive_is_refused_with_its_value(name: str, wrong: float) -> None:
     with pytest.raises(InvalidInput) as refused:

@@ -7,7 +7,7 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output, write_text
-from krohn.cli.options import EFFORT, TIME_LIMIT, default_of, max_sets
+from krohn.cli.options import EFFORT, default_of, max_sets
 from krohn.cli.output import emit, json_option, note
 
 
@@ -20,7 +20,6 @@ from krohn.cli.output import emit, json_option, note
 )
 @max_sets(default_of(krohn.decompose, "max_sets"))
 @EFFORT
-@TIME_LIMIT
 @json_option
 def command(spec: str, svg: Path | None, as_json: bool, **options: Any) -> None:
     """Write an automaton as a cascade of permutation-reset components, and prove that both do the same.

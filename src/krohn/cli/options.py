@@ -78,7 +78,6 @@ def max_sets(default: int) -> Option:
 
 
 EFFORT = limit("effort", 1.0, "How hard to search; 10 allows ten times the work.")
-TIME_LIMIT = click.option("--time-limit", type=float, help="Seconds after which to end with an error.")
 
 
 def typed_options(*without: str) -> list[str]:

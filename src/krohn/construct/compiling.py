@@ -91,7 +91,7 @@ def _networks(
         networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
-                networks += _lowered(request, plan, budget, ways, shape)
+                networks += _lowered(request, plan, ways, shape)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
@@ -164,7 +164,6 @@ def proposals(
             result += source.propose(request, budget)
         except (Unsupported, LimitExceeded) as error:
             reasons.setdefault(source.name, str(error))
-        budget.look()
     if not result:
         raise Unsupported(_together(list(reasons.values())))
     return result
@@ -201,11 +200,7 @@ def last_resort(request: Request, budget: Budget) -> list[Proposal]:
 
 
 def _lowered(
-    request: Request,
-    plan: Proposal,
-    budget: Budget,
-    ways: "Ways",
-    shape: Callable[[Program], Program],
+    request: Request, plan: Proposal, ways: "Ways", shape: Callable[[Program], Program]
 ) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps."""
     program, length = shape(plan.program()), request.length
@@ -213,7 +208,6 @@ def _lowered(
     if reasons:
         raise Unsupported("; ".join(reasons))
     for narrow, saturate in ways(request, program):
-        budget.look()
         network, layout = lower(
             program,
             length,

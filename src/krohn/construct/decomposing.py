@@ -20,7 +20,6 @@ def decompose(
     plain: bool = False,
     explain: bool = False,
     effort: float = DEFAULT_EFFORT,
-    time_limit: float | None = None,
     max_sets: int = DEFAULT_MAX_SETS,
 ) -> Decomposition:
     """A Krohn–Rhodes decomposition, proved: the plan of fewest layers, as method ``cascade`` compiles it.
@@ -31,7 +30,6 @@ def decompose(
         explain: also report what each pass saves (one search per pass).
         effort: how hard to search; 10 allows ten times the work. The same effort gives the same plan
             on every machine.
-        time_limit: seconds after which the search ends with an error.
         max_sets: largest family of image sets.
 
     Example:
@@ -43,7 +41,7 @@ def decompose(
     automaton = as_automaton(automaton)
     if max_sets < 1:
         raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")
-    request = Request(automaton, 1, method="cascade", effort=effort, time_limit=time_limit, max_sets=max_sets)
+    request = Request(automaton, 1, method="cascade", effort=effort, max_sets=max_sets)
     if plain:
         cascade = holonomy_cascade(automaton, max_sets=max_sets)
         return Decomposition(automaton, HolonomyPlan(automaton, cascade), cascade, is_plain=True)

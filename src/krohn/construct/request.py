@@ -67,7 +67,6 @@ class TransformerOptions(TypedDict, total=False):
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.paper.theorem3.build_grid``.
         effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
-        time_limit: seconds after which the search ends with an error; never with another network.
         max_sets: largest family of image sets in a decomposition.
         max_rows: most reachable rows of a table.
     """
@@ -81,7 +80,6 @@ class TransformerOptions(TypedDict, total=False):
     positions: Positions | None
     variant: Variant | None
     effort: float
-    time_limit: float | None
     max_sets: int
     max_rows: int
 
@@ -101,7 +99,6 @@ class Request:
     positions: Positions | None = None
     variant: Variant | None = None
     effort: float = DEFAULT_EFFORT
-    time_limit: float | None = None
     max_sets: int = DEFAULT_MAX_SETS
     max_rows: int = DEFAULT_MAX_ROWS
 
@@ -121,8 +118,8 @@ class Request:
         return (self.length - 1).bit_length()
 
     def budget(self) -> Budget:
-        """The budget of the searches; a time limit starts now."""
-        return Budget(UNITS * self.effort, seconds=self.time_limit)
+        """The budget of the searches."""
+        return Budget(UNITS * self.effort)
 
 
 def _faults(request: Request) -> Iterator[str]:
@@ -140,8 +137,8 @@ def _faults(request: Request) -> Iterator[str]:
         yield from _tight_only(request)
     if request.activation != "relu" and request.method not in ("paper", "grid"):
         yield f"activation {request.activation} is for methods paper and grid; got method {request.method}"
-    for name in ("max_sets", "max_rows", "effort", "time_limit"):
-        if getattr(request, name) is not None and not getattr(request, name) > 0:
+    for name in ("max_sets", "max_rows", "effort"):
+        if not getattr(request, name) > 0:
             yield f"{name} must be positive; got {getattr(request, name)!r}"
 
 

@@ -228,12 +228,10 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     except BudgetSpent:
         if not small:
             raise
-        budget.look()
     if result.determined is None and small and _is_pattern(plain.automaton):
         part = budget.part(budget.units * PATTERN_SHARE)
         with suppress(BudgetSpent):
             result = choose(plain, pattern_catalogue(plain), wanted, StatePairs(), part, MOST_IN_PATTERN)
-        budget.look()
     if result.determined is None and small:
         result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
     plan = _planned(plain, result.features, result.determined, letters)

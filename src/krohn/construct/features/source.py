@@ -133,7 +133,6 @@ def _proposed(request: Request, search: FeatureSearch, units: float, budget: Bud
     automaton = request.automaton
     if automaton.num_states > MOST_STATES:
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")
-    budget.look()
     try:
         plan = search(automaton, automaton.outputs, Budget(units * request.effort))
     except BudgetSpent:
