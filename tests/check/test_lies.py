@@ -44,7 +44,7 @@ def worth(power: int) -> list[list[float]]:
 def blind(witness: Witness, *before: Witness) -> Witness:
     """One state that keeps nothing, after some merges."""
     mlp = {"follow": [[0, 0]], "base": [0], "shown": [[0, 0]], "kept": [[0]], "folds": [[1, 0, 0]]}
-    seen = {"kind": "mlp", **mlp, "wide": [[0.0]] * 3}
+    seen = {"kind": "mlp", **mlp, "wide": [[0.0]] * 3, "blocks": 1}
     last = merge(NOTHING, {"shape": [3, 0]}, [0])
     return {"kind": "layered", "steps": [*witness["steps"][:2], *before, seen, last]}
 
@@ -294,3 +294,12 @@ def test_the_honest_witness_proves_what_is_true_and_nothing_else(spec: str, meth
     assert verdicts == right
     assert any(right)
     assert not all(right)
+
+
+def test_a_witness_that_runs_two_blocks_as_one_is_refused_with_the_command_that_renews_it() -> None:
+    network, _, text, automata, right = case("Parity", "cascade")
+    witness = json.loads(text)
+    step(witness, "mlp")["blocks"] = 2
+    verdict = check(network, automata[right.index(True)], "float64", LENGTH, witness)
+    assert not verdict.certified
+    assert "krohn verify NETWORK --out CERTIFICATE" in verdict.reason
