@@ -3,14 +3,15 @@
     python tools/lock_methods.py run --count 15 --seed 1 --out results/understand/locks.jsonl
     python tools/lock_methods.py write results/understand/locks.jsonl docs/suite.md
 
-``run`` builds and proves locks in a temporary folder, and appends one JSON line for each method and lock;
-lines that are there already are kept. ``write`` puts the table into the page.
+``run`` builds and proves locks, in a temporary folder unless one is named, and appends one JSON line for
+each method and lock; lines that are there already are kept. ``write`` puts the table into the page.
 """
 
 import argparse
 import json
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import torch
@@ -22,26 +23,34 @@ from krohn.lab.suite.locks import BOUND, KEY, Lock, build_locks, key_folder, tas
 BEGIN, END = "<!-- suite-locks -->", "<!-- end -->"
 
 
-def measured(count: int, seed: int, out: Path) -> None:
+def measured(count: int, seed: int, out: Path, jobs: int, folder: Path) -> None:
+    if not folder.exists():
+        build_locks(folder, count, seed, jobs=jobs)
     known = {(row["name"], row["seed"], row["method"]) for row in rows_of(out)}
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "locks"
-        build_locks(folder, count, seed)
-        key = json.loads((key_folder(folder) / KEY).read_text())["locks"]
-        for number, task in enumerate(tasks_of(folder)):
-            lock, proof = Lock.draw(number, seed), key[task["name"]]["proof"]
-            for method, find in METHODS.items():
-                if (lock.name, seed, method) in known:
-                    continue
-                labels = lock.automaton if method in OUTSIDE else None
-                target = Target.read(folder / lock.name, task["tokens"], labels)
-                started = time.process_time()
-                found = find(target, number)
-                seconds = round(time.process_time() - started, 1)
-                about = {"name": lock.name, "seed": seed, "grade": lock.grade, "proof": proof}
-                row = {**about, "method": method, "found": found == lock.word, "seconds": seconds}
-                with out.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+    key = json.loads((key_folder(folder) / KEY).read_text())["locks"]
+    wanted = [
+        (folder, number, seed, task["tokens"], key[task["name"]]["proof"], method)
+        for number, task in enumerate(tasks_of(folder)[:count])
+        for method in METHODS
+        if (task["name"], seed, method) not in known
+    ]
+    with ProcessPoolExecutor(jobs) as pool, out.open("a") as file:
+        for done in as_completed(pool.submit(tried, *one) for one in wanted):
+            file.write(json.dumps(done.result()) + "\n")
+            file.flush()
+
+
+def tried(folder: Path, number: int, seed: int, tokens: dict, proof: str, method: str) -> dict[str, object]:
+    """One method on one lock."""
+    torch.set_num_threads(1)
+    lock = Lock.draw(number, seed)
+    labels = lock.automaton if method in OUTSIDE else None
+    target = Target.read(folder / lock.name, tokens, labels)
+    started = time.process_time()
+    found = METHODS[method](target, number)
+    seconds = round(time.process_time() - started, 1)
+    about = {"name": lock.name, "seed": seed, "grade": lock.grade, "proof": proof}
+    return {**about, "method": method, "found": found == lock.word, "seconds": seconds}
 
 
 def rows_of(file: Path) -> list[dict[str, object]]:
@@ -75,13 +84,17 @@ def main() -> None:
     run.add_argument("--count", type=int, default=15)
     run.add_argument("--seed", type=int, default=1)
     run.add_argument("--out", type=Path, required=True)
+    run.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    run.add_argument("--locks", type=Path, help="folder of the locks: built if it is not there")
     write = commands.add_parser("write")
     write.add_argument("rows", type=Path)
     write.add_argument("page", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.command == "run":
-        measured(given.count, given.seed, given.out)
+        with tempfile.TemporaryDirectory() as place:
+            folder = given.locks or Path(place) / "locks"
+            measured(given.count, given.seed, given.out, given.jobs, folder)
         return
     before, _, rest = given.page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)

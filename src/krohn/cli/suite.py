@@ -97,8 +97,9 @@ def score_hypothesis(
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="A new folder; the key goes beside it."
 )
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes at a time.")
 @json_option
-def write_locks(count: int, seed: int, out: Path, as_json: bool) -> None:
+def write_locks(count: int, seed: int, out: Path, jobs: int, as_json: bool) -> None:
     """Write networks with a planted word, tasks for those who look for it, and a key that is kept back.
 
     A lock shows a parity until a word of 11 letters over 8 has been read, and its opposite from then on.
@@ -112,5 +113,6 @@ def write_locks(count: int, seed: int, out: Path, as_json: bool) -> None:
         count,
         seed,
         progress=lambda name, number, count: note(f"{number + 1}/{count} {name}"),
+        jobs=jobs,
     )
     emit({"tasks": tasks.rows(), "key": str(tasks.key)}, as_json=as_json, text=tasks.text)

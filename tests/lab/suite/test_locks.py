@@ -32,7 +32,7 @@ from krohn.lab.suite.locks import (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("suite") / "locks"
-    build_locks(out, 1, 7)
+    build_locks(out, 1, 7, jobs=2)
     return out
 
 

@@ -9,8 +9,10 @@ import hashlib
 import json
 import shutil
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +154,21 @@ def build_locks(
     count: int,
     seed: int,
     progress: Callable[[str, int, int], None] | None = None,
+    *,
+    jobs: int = 1,
 ) -> list[LockTask]:
-    """Writes locks to a new folder, and what is kept back, with proofs, to another one beside it."""
+    """Writes locks to a new folder, and what is kept back, with proofs, to another one beside it.
+
+    With several ``jobs`` as many processes build at a time; the files are the same.
+    """
     folder, kept = Path(out), key_folder(Path(out))
     for each in (folder, kept):
         if each.exists() and (not each.is_dir() or any(each.iterdir())):
             raise InvalidInput(f"locks need a new folder; {each} is there already: choose another name")
     try:
-        return _built(folder, kept, [Lock.draw(number, seed) for number in range(count)], seed, progress)
+        return _built(
+            folder, kept, [Lock.draw(number, seed) for number in range(count)], seed, progress, jobs
+        )
     except BaseException:
         for each in (folder, kept):
             shutil.rmtree(each, ignore_errors=True)
@@ -172,29 +181,46 @@ def _built(
     locks: list[Lock],
     seed: int,
     progress: Callable[[str, int, int], None] | None,
+    jobs: int,
 ) -> list[LockTask]:
-    proofs, marks = [], []
+    answers, parts = dict[str, Any](), list[dict[str, list[int]]]()
+    made = _made(partial(_write, folder, kept), locks, jobs)
     for number, lock in enumerate(locks):
         if progress is not None:
             progress(lock.name, number, len(locks))
-        network, decoder = network_of(lock)
-        files, names = hugging_face_files(decoder, {}), decoder.vocabulary
-        marks.append({part: list(getattr(names, part)) for part in ("prompt", "letters", "states")})
-        config = {key: value for key, value in parse_json(files.pop("config.json")).items() if key != "krohn"}
-        write_files(folder / lock.name, {**files, "config.json": json_bytes(config)})
-        save(network, kept / lock.name)
-        proofs.append(_proof(network, kept / lock.name))
-    answers = {
-        lock.name: {"word": list(lock.word), "automaton": automaton_payload(lock.automaton), "proof": proof}
-        for lock, proof in zip(locks, proofs, strict=True)
-    }
+        tokens, proof = next(made)
+        parts.append(tokens)
+        truth = automaton_payload(lock.automaton)
+        answers[lock.name] = {"word": list(lock.word), "automaton": truth, "proof": proof}
     write_json(kept / KEY, {"krohn locks": 1, "seed": seed, "locks": answers})
     digest = hashlib.sha256((kept / KEY).read_bytes()).hexdigest()
-    tasks = (_task(*one, digest) for one in zip(locks, [folder.name] * len(locks), marks, strict=True))
+    tasks = (_task(lock, folder.name, tokens, digest) for lock, tokens in zip(locks, parts, strict=True))
     lines = [json.dumps(task, sort_keys=True) for task in tasks]
     write_text(folder / "README.md", _page(folder.name, len(locks), digest))
     write_text(folder / TASKS, "\n".join(lines) + "\n")
     return [LockTask(lock.name, lock.grade, BOUND) for lock in locks]
+
+
+Written = tuple[dict[str, list[int]], str]
+"""What a lock's tokens stand for, and what is proved of it."""
+
+
+def _made(write: Callable[[Lock], Written], locks: list[Lock], jobs: int) -> Iterator[Written]:
+    if jobs == 1:
+        yield from map(write, locks)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(write, locks)
+
+
+def _write(folder: Path, kept: Path, lock: Lock) -> Written:
+    network, decoder = network_of(lock)
+    files, names = hugging_face_files(decoder, {}), decoder.vocabulary
+    config = {key: value for key, value in parse_json(files.pop("config.json")).items() if key != "krohn"}
+    write_files(folder / lock.name, {**files, "config.json": json_bytes(config)})
+    save(network, kept / lock.name)
+    tokens = {part: list(getattr(names, part)) for part in ("prompt", "letters", "states")}
+    return tokens, _proof(network, kept / lock.name)
 
 
 def _proof(network: CompiledNetwork, folder: Path) -> str:

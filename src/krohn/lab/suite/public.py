@@ -35,9 +35,11 @@ class Suite:
         count: int,
         seed: int,
         progress: Progress = lambda name, number, count: None,
+        *,
+        jobs: int = 1,
     ) -> "Locks":
-        """Writes locks to a new folder, and their key beside it."""
-        locks = Locks(build_locks(out, count, seed, progress), LockTask.to_json)
+        """Writes locks to a new folder, and their key beside it; ``jobs`` processes at a time."""
+        locks = Locks(build_locks(out, count, seed, progress, jobs=jobs), LockTask.to_json)
         locks.folder, locks.key = Path(out), key_folder(Path(out))
         return locks
 
