@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from circuit_methods import CIRCUIT_METHODS, aligned, most_variance
 
+from krohn.lab.suite.building import READS
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.causal import TEST, TRAIN
-from krohn.lab.suite.disguise import DISGUISES
-from krohn.lab.suite.methods import CIRCUIT_METHODS, aligned, most_variance
+from krohn.lab.suite.disguise import DISGUISES, HARD
 from krohn.lab.suite.scoring import Known, scored
 from krohn.lab.suite.swaps import interchange_accuracy
 
@@ -63,6 +64,7 @@ def measure(folder: Path, part: Part) -> Rows:
     about = {
         key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
     } | {"suite": known.facts["krohn suite"]}
+    about |= {key: known.facts[key] for key in ("noise", "registers", "channels") if key in known.facts}
     return [{**about, **row} for row in rows]
 
 
@@ -91,18 +93,20 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
 
     name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
     own, asked = ([one for one in side if one.variable == name] for side in (train, test))
-    true = load_file(known.folder / "subspaces.safetensors")[f"{name} @ {place}"]
+    spaces = load_file(known.folder / "subspaces.safetensors")
+    true, reads = (spaces.get(f"{name} @ {place}{kind}") for kind in ("", READS))
     result = {}
     for method in SUBSPACE_METHODS:
-        started = time.process_time()
+        started, readers = time.process_time(), None
         if method == "true":
             basis = torch.tensor(true, dtype=torch.float64)
+            readers = None if reads is None else torch.tensor(reads, dtype=torch.float64)
         elif method == "DAS":
             basis = aligned(known.model, place, size, own)
         else:
             basis = most_variance(known.model, place, size, own)
         result[method] = (
-            interchange_accuracy(known.model, place, basis, asked),
+            interchange_accuracy(known.model, place, basis, asked, readers),
             time.process_time() - started,
         )
     quiet = float(np.mean([not one.telling for one in asked]))
@@ -172,7 +176,9 @@ def in_order(rows: Rows) -> Rows:
     )
 
 
-def tables(rows: list[dict[str, object]]) -> dict[str, str]:
+def tables(every: Rows) -> dict[str, str]:
+    harder = [row for row in every if row["disguise"] in HARD]
+    rows = [row for row in every if row["disguise"] not in HARD]
     networks = {row["name"]: row for row in rows}
     edges, true = (sum(int(str(row[key])) for row in networks.values()) for key in ("edges", "in_graph"))
     asked = {(row["name"], row["variable"]) for row in rows if row["kind"] == "subspace"}
@@ -199,14 +205,47 @@ def tables(rows: list[dict[str, object]]) -> dict[str, str]:
         + "."
     )
     circuits = [row for row in whole if row["name"] in apart]
-    return {
+    return hard_tables(harder) | {
         "suite-count": count,
         "suite-circuits": by_disguise(circuits, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}"),
         "suite-variables": by_disguise(
             whole, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}"
         ),
         "suite-networks": by_network(rows),
-        "suite-missing": missing(rows),
+        "suite-missing": missing(every),
+    }
+
+
+def hard_tables(rows: Rows) -> dict[str, str]:
+    """The harder tier: counts, what methods score in each form, and each network."""
+    if not rows:
+        return {}
+    apart, names = contested(rows), dict.fromkeys(str(row["name"]) for row in rows)
+    count = (
+        f"{len(names)} networks of {len({row['automaton'] for row in rows})} automata. On "
+        f"{len(names) - len(apart)} of them the methods tie (AUROC within {TIE})"
+    )
+    if apart:
+        listed = "; ".join(
+            f"{name} ({', '.join(f'{method} {auroc:.3f}' for method, auroc in scores.items())})"
+            for name, scores in apart.items()
+        )
+        count += f". They differ on {listed}"
+    scores = {
+        method: [float(str(row["interchange"])) for row in rows if row["method"] == method]
+        for method in SUBSPACE_METHODS
+    }
+    means = ", ".join(f"{method} {np.mean(given):.0%}" for method, given in scores.items() if given)
+    count += f". Interchange accuracy over {len(scores['true'])} variables: {means}."
+    circuits = [row for row in rows if row["name"] in apart]
+    ranked = by_disguise(circuits, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}", HARD)
+    return {
+        "hard-count": count,
+        "hard-circuits": ranked if apart else "No network is left: the methods tie on all of them.",
+        "hard-variables": by_disguise(
+            rows, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}", HARD
+        ),
+        "hard-networks": by_network(rows),
     }
 
 
@@ -235,13 +274,16 @@ def missing(rows: list[dict[str, object]]) -> str:
 def by_network(rows: list[dict[str, object]]) -> str:
     """A row for each network: its size, and the AUROC and seconds of each method."""
     methods = tuple(CIRCUIT_METHODS)
-    head = ["network", "edges", "in the circuit", *(f"{name}: AUROC (s)" for name in methods)]
+    sizes = [key for key in ("registers", "channels", "noise") if key in rows[0]]
+    head = ["network", *sizes, "edges", "in the circuit"]
+    head += [f"{name}: AUROC (s)" for name in methods]
     head += [f"{name}: interchange" for name in SUBSPACE_METHODS[1:]]
     lines = [head, ["---"] * len(head)]
     for name in dict.fromkeys(row["name"] for row in rows):
         own = [row for row in rows if row["name"] == name]
         mark = " ¹" if older(own[0]) else ""
-        cells = [f"{name}{mark}", str(own[0]["edges"]), str(own[0]["in_graph"])]
+        cells = [f"{name}{mark}", *(f"{own[0][key]:g}" for key in sizes)]
+        cells += [str(own[0]["edges"]), str(own[0]["in_graph"])]
         for method in methods:
             row = next(row for row in own if row["method"] == method)
             cells.append(f"{float(str(row['auroc'])):.3f} ({float(str(row['seconds'])):.1f})")
@@ -261,16 +303,21 @@ def complete(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 
 
 def by_disguise(
-    rows: list[dict[str, object]], methods: tuple[str, ...], key: str, title: str, form: str
+    rows: Rows,
+    methods: tuple[str, ...],
+    key: str,
+    title: str,
+    form: str,
+    kinds: tuple[str, ...] = DISGUISES,
 ) -> str:
     """A row for each method: mean and least score in each disguise, and mean seconds."""
-    head = ["method", *(f"{disguise}: {title}, mean (least)" for disguise in DISGUISES), "seconds, mean"]
+    head = ["method", *(f"{kind}: {title}, mean (least)" for kind in kinds), "seconds, mean"]
     lines = [head, ["---"] * len(head)]
     for method in methods:
         own = [row for row in rows if row["method"] == method and key in row]
         cells = []
-        for disguise in DISGUISES:
-            scores = [float(str(row[key])) for row in own if row["disguise"] == disguise]
+        for kind in kinds:
+            scores = [float(str(row[key])) for row in own if row["disguise"] == kind]
             cells.append(f"{form.format(np.mean(scores))} ({form.format(min(scores))})" if scores else "")
         seconds = [float(str(row["seconds"])) for row in own]
         lines.append([method, *cells, f"{np.mean(seconds):.1f}" if seconds else ""])

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from circuit_methods import CIRCUIT_METHODS, aligned, most_variance
 
 from krohn.base.atomic import write_json
 from krohn.lab.interpret.findings import Share
 from krohn.lab.suite.causal import TEST, TRAIN
-from krohn.lab.suite.methods import CIRCUIT_METHODS, aligned, most_variance
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.scoring import SCORING_SEED, auroc
 from krohn.lab.suite.swaps import interchange_accuracy

@@ -33,18 +33,28 @@ right (`padding_side="right"`).
 """
 
 
-def hugging_face_files(decoder: Decoder, about: Mapping[str, str]) -> Files:
-    """Configuration, weights and tokenizer of a stock GPT-2; ``about`` says where it comes from."""
+def tokens_of(decoder: Decoder) -> dict[str, list[int]]:
+    """Which tokens begin a word, and stand for letters and states, as ``--tokens`` takes them."""
+    return {part: list(getattr(decoder.vocabulary, part)) for part in ("prompt", "letters", "states")}
+
+
+def hugging_face_files(decoder: Decoder, about: Mapping[str, str] | None) -> Files:
+    """Configuration, weights and tokenizer of a stock GPT-2; ``about`` says where it comes from.
+
+    Without it the files are as ``transformers`` saves them, and nothing in them tells that krohn wrote them.
+    """
     assert decoder.normalized, "stock GPT-2 has LayerNorms"
     tokenizer = tokenizer_files(decoder.vocabulary, decoder.context)
-    dtype = about.get("dtype", "float32")
+    known = about or {}
+    dtype = known.get("dtype", "float32")
+    mark = {} if about is None else {"krohn": dict(about)}
     return {
-        "model.safetensors": tensor_file(decoder.tensors, about),
+        "model.safetensors": tensor_file(decoder.tensors, known),
         **{name: json_bytes(payload) for name, payload in tokenizer.items()},
         "generation_config.json": json_bytes({**_tokens(decoder), "do_sample": False, "max_new_tokens": 1}),
         "config.json": json_bytes(
             # Readers before version 5 look for torch_dtype.
-            {**_config(decoder), "dtype": dtype, "torch_dtype": dtype, "krohn": dict(about)}
+            {**_config(decoder), "dtype": dtype, "torch_dtype": dtype, **mark}
         ),
     }
 

@@ -11,7 +11,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.simulation import right_outputs
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.lab.suite.lock_methods import METHODS, Target
+from krohn.lab.suite.lock_methods import Target, by_units
 from krohn.lab.suite.locks import (
     BOUND,
     LENGTH,
@@ -129,7 +129,7 @@ def test_states_give_the_word_away(folder: Path) -> None:
     """The white-box answer, from the published folder alone."""
     (task,) = tasks_of(folder)
     target = Target.read(folder / task["name"], task["tokens"])
-    word = METHODS["states from the units"](target, 0)
+    word = by_units(target, 0)
     assert word == Lock.draw(0, 7).word
     assert first_difference(target.automaton(word), Lock.draw(0, 7).automaton) is None
 

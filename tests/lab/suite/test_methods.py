@@ -1,6 +1,7 @@
 """Stock methods in cases done by hand, and the table of all of them in a small size."""
 
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,15 @@ from torch import Tensor
 
 from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import TEST, TRAIN
-from krohn.lab.suite.methods import STEPS, aligned, attribution, lead, most_variance
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.scoring import Known
 from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.network.gpt2.reading import read_export
+
+METHODS = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "circuit_methods.py"))
+STEPS, aligned, attribution, lead, most_variance = (
+    METHODS[name] for name in ("STEPS", "aligned", "attribution", "lead", "most_variance")
+)
 
 
 def test_integrated_gradients_are_means_of_differences_on_the_way(suite_folder: Path) -> None:
@@ -82,7 +87,7 @@ def test_the_table_of_methods_in_a_small_size(
     suite_methods.write(records, [page])
     text = page.read_text()
     assert "| c2-cascade-plain | 23 | 7 |" in text
-    assert "Not measured (80 of 81)" in text
+    assert "Not measured (96 of 97)" in text
     suite_methods.run(suite_folder, records, {"c2-cascade-plain"}, 1)  # there already: not measured again
     assert len(records.read_text().splitlines()) == len(rows)
 

@@ -1,6 +1,7 @@
 """One network of the suite as a folder: a stock GPT-2, its circuit, its causal model, and their evidence."""
 
 import io
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -16,11 +17,12 @@ from krohn.base.strict_json import read_json
 from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
-from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import CausalVariable, Counterfactual, causal_model, counterfactuals
-from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, disguise
+from krohn.lab.suite.disguise import DECOY_UNITS, HARD, NONE, ROTATED, Disguised, disguise
 from krohn.lab.suite.graph import Graph, circuit_of
+from krohn.lab.suite.hard import within_margin
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.taught import VERSION as TAUGHT
 from krohn.lab.suite.taught import circuit_in, established, judged, looks, names, seed_of, stored
@@ -31,7 +33,9 @@ from krohn.network.gpt2.decoder import Files, tensor_file, write_files
 SUITE = "suite.json"
 """Written last: a folder without it is not finished."""
 CIRCUIT, TRUTH, CAUSAL = "circuit.json", "truth.json", "causal_model.json"
-PAIRS, SUBSPACES = "counterfactuals.parquet", "subspaces.safetensors"
+PAIRS, SUBSPACES, TOKENS = "counterfactuals.parquet", "subspaces.safetensors", "tokens.json"
+READS = ", read by"
+"""After the name of a subspace whose directions are not orthonormal: rows that read its coordinates."""
 SCORING_SEED = 1_000_003
 """Added to a network's seed: words that score a circuit are not those that found the true one."""
 
@@ -94,24 +98,66 @@ def _refuse_foreign(folder: Path) -> None:
 
 def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
+    if entry.tier == "hard":
+        return files_of_hard(entry)
     network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
     shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
-    explained = with_program(network)
-    variables, pairs = counterfactuals(explained, shown.turn, seed=entry.seed)
     exported = export_decoder(shown.decoder, network, proof=entry.disguise == NONE)
     wrong = exported.findings.get("counterexample")
     assert wrong is None, f"{entry.name} must be right in float32; it fails on {wrong}"
-    facts = _facts(entry, network, truth, variables, pairs, exported.findings["certificate"]["certified"])
+    proof = _proof(entry, exported.findings["certificate"]["certified"])
+    files, facts = _known(entry, network, shown, truth, proof)
     page = _page(entry, facts, exported.files["README.md"].decode())
+    return {**exported.files, "README.md": page.encode(), **files}, facts
+
+
+def files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
+    """The same for a network of the harder tier, whose circuit is searched for in itself."""
+    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
+    shown, noise, certificate = within_margin(network, entry.disguise, entry.seed)
+    decoder = shown.decoder
+    truth = truth_of(decoder, decoder, search(decoder, network.automaton, seed=entry.seed, every=True))
+    files, facts = _known(entry, network, shown, truth, _proof(entry, proved=True))
+    carried = max(len(each.writes) for layer in network.program.layers for each in layer.attention)  # type: ignore[union-attr]
+    sizes = {"registers": len(shown.turn), "channels": int(shown.turn.any(axis=0).sum())}
+    facts |= {"noise": noise, **sizes, "in one head": carried}
+    page = f"""# {entry.name}
+
+A stock GPT-2 that computes {entry.automaton}, {facts["proof"]}; each was run with a bound on rounding:
+
+```console
+$ cd {entry.name}
+$ krohn verify . --automaton automaton.json --tokens tokens.json --recheck certificate.json
+```
+{_about(entry, facts)}"""
     return {
-        **exported.files,
+        **hugging_face_files(decoder, None),
+        "automaton.json": json_bytes(automaton_payload(network.automaton)),
+        TOKENS: json_bytes(tokens_of(decoder)),
+        "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode(),
         "README.md": page.encode(),
+        **files,
+        SUITE: json_bytes(facts),
+    }, facts
+
+
+def _known(
+    entry: Entry, network: CompiledNetwork, shown: Disguised, truth: Truth, proof: str
+) -> tuple[Files, dict[str, Any]]:
+    """What is known of a network, and how: the files, and the facts."""
+    explained = with_program(network)
+    variables, pairs = counterfactuals(explained, shown.turn, shown.reads, seed=entry.seed)
+    facts = _facts(entry, network, truth, variables, pairs, proof)
+    spaces = {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}
+    if shown.reads:
+        spaces |= {f"{v.name} @ {v.place}{READS}": v.reads.astype(np.float32) for v in variables}
+    return {
         CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
         TRUTH: json_bytes(_truth(truth)),
         CAUSAL: json_bytes(causal_model(explained, variables)),
         PAIRS: parquet_of(pairs),
-        SUBSPACES: tensor_file({f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}, {}),
+        SUBSPACES: tensor_file(spaces, {}),
         SUITE: json_bytes(facts),
     }, facts
 
@@ -140,8 +186,12 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         "counterfactuals": len(pairs),
         "seed": seed,
     }
-    tokens = {part: list(getattr(decoder.vocabulary, part)) for part in ("prompt", "letters", "states")}
-    about = {"tokens": tokens, "length": decoder.length, "target": "state", "automaton": automaton.name}
+    about = {
+        "tokens": tokens_of(decoder),
+        "length": decoder.length,
+        "target": "state",
+        "automaton": automaton.name,
+    }
     mechanism = "after block l the product of the last 2^l letters, composed from two of half the length"
     return {
         **hugging_face_files(decoder, {}),
@@ -165,9 +215,8 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
 @lru_cache(maxsize=1)  # cached: disguises of one network are consecutive
 def search_for(automaton: str, algorithm: str) -> CircuitSearch:
     """The circuit of a network without its disguise."""
-    (entry,) = (
-        e for e in entries() if (e.automaton, e.algorithm, e.disguise) == (automaton, algorithm, NONE)
-    )
+    wanted = automaton, algorithm, NONE
+    (entry,) = (e for e in entries() if (e.automaton, e.algorithm, e.disguise) == wanted)
     network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
     return search(disguise(network, NONE, entry.seed).plain, network.automaton, seed=entry.seed)
 
@@ -178,7 +227,7 @@ def _facts(
     truth: Truth,
     variables: list[CausalVariable],
     pairs: list[Counterfactual],
-    proved: bool,
+    proof: str,
 ) -> dict[str, Any]:
     return {
         "krohn suite": entry.version,
@@ -195,7 +244,7 @@ def _facts(
         "constant": len(truth.constant),
         "variables": [{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
         "counterfactuals": len(pairs),
-        "proof": _proof(entry, proved),
+        "proof": proof,
         "seed": entry.seed,
     }
 
@@ -264,11 +313,16 @@ def parquet_of(pairs: list[Counterfactual]) -> bytes:
 def _page(entry: Entry, facts: dict[str, Any], card: str) -> str:
     """The model card, with the suite's additions."""
     head, _, rest = card.partition("\n## ")
+    return f"{head}\n{_about(entry, facts).lstrip()}## {rest}"
+
+
+def _about(entry: Entry, facts: dict[str, Any]) -> str:
     hidden = {
         ROTATED: "Decoy heads and units and a rotation of the residual stream hide what its channels mean.",
         NONE: "Every channel of its residual stream has a meaning.",
+        **dict.fromkeys(HARD, "More registers than channels, or noise in the weights, hide what is there."),
     }.get(entry.disguise, "Decoy heads and units write what nothing reads.")
-    part = f"""
+    return f"""
 ## What is known about it
 
 The algorithm is known: *{entry.algorithm}*, for {entry.automaton}. {hidden}
@@ -285,4 +339,3 @@ $ krohn suite score {entry.name} --circuit my-circuit.json
 ```
 
 """
-    return f"{head}\n{part.lstrip()}## {rest}"

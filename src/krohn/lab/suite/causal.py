@@ -11,7 +11,7 @@ none. So the registers that one moment adds and whose swaps alone never change a
 together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ PER_VARIABLE = 64
 """Counterfactuals of each variable in each split."""
 TRIES = 4
 """Draws for each counterfactual requested."""
+NO_OTHERS: Mapping[str, Matrix] = {}
 LEAST = 8
 """Fewest telling pairs of a variable that is used."""
 
@@ -45,7 +46,8 @@ class CausalVariable:
         registers: those that are swapped.
         moment: of the network's layout; 0 is the embedding.
         place: the same moment in the decoder, by its name in TransformerLens.
-        basis: orthonormal rows [dimension, d].
+        basis: rows [dimension, d], its directions: orthonormal, or else ``reads`` is given.
+        reads: rows that read its values off the stream.
     """
 
     name: str
@@ -53,6 +55,7 @@ class CausalVariable:
     moment: int
     place: str
     basis: Matrix
+    reads: Matrix
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,9 @@ class Counterfactual:
     split: str
 
 
-def variables_of(network: CompiledNetwork, turn: Matrix) -> list[CausalVariable]:
+def variables_of(
+    network: CompiledNetwork, turn: Matrix, reads: Mapping[str, Matrix] = NO_OTHERS
+) -> list[CausalVariable]:
     """The registers that depend on the word and that the stream holds at some moment, each at its first."""
     assert network.program is not None, f"the construction {network.method} keeps no program"
     result, blocks, written = dict[str, CausalVariable](), standard_blocks(network.transformer), set[str]()
@@ -81,7 +86,8 @@ def variables_of(network: CompiledNetwork, turn: Matrix) -> list[CausalVariable]
         for name in dict.fromkeys(channel.register for channel in channels if channel.register):
             if name not in result and name in written:
                 held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
-                result[name] = CausalVariable(name, (name,), moment, place, turn[held])
+                rows = turn[held], reads.get(place, turn)[held]
+                result[name] = CausalVariable(name, (name,), moment, place, *rows)
     return list(result.values())
 
 
@@ -97,6 +103,7 @@ def joined(variables: list[CausalVariable]) -> list[CausalVariable]:
             moment,
             group[0].place,
             np.concatenate([each.basis for each in group]),
+            np.concatenate([each.reads for each in group]),
         )
         for moment, group in by_moment.items()
         if len(group) > 1
@@ -180,14 +187,19 @@ def swapped(
 
 
 def counterfactuals(
-    network: CompiledNetwork, turn: Matrix, *, seed: int, count: int = PER_VARIABLE
+    network: CompiledNetwork,
+    turn: Matrix,
+    reads: Mapping[str, Matrix] = NO_OTHERS,
+    *,
+    seed: int,
+    count: int = PER_VARIABLE,
 ) -> tuple[list[CausalVariable], list[Counterfactual]]:
     """The variables that matter, and for each and each split pairs whose values differ, most of them telling.
 
     A variable with fewer than ``LEAST`` telling pairs in a split hardly changes any answer: it gets none.
     Registers without any telling pair are swapped together, moment by moment, after the others.
     """
-    single = variables_of(network, turn)
+    single = variables_of(network, turn, reads)
     alone = _drawn(network, single, 0, seed, count)
     telling = {one.variable for drawn in alone for one in drawn if one.telling}
     together = joined([each for each in single if each.name not in telling])

@@ -1,7 +1,7 @@
-"""Ways to look for a planted word: from outside by labels, and from inside by gradients, stream and units.
+"""A way to find a planted word from inside, by the states that hidden units show.
 
-Those from outside may ask the automaton, which gives the same labels as the network and takes a millionth of
-the time. Each returns a word, or none.
+Others are in tools/lock_methods.py.
+Labels may be those of the automaton, which are the network's and take a millionth of the time.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
-from krohn.lab.suite.locks import LENGTH, LETTERS, NAMES, PLANTED, QUERIES, Words, first_difference, locked
+from krohn.lab.suite.locks import LENGTH, LETTERS, PLANTED, Words, locked
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 
 Found = tuple[int, ...] | None
@@ -68,86 +68,7 @@ class Target:
         return tuple(words[row, end - PLANTED : end].tolist())
 
 
-def random_search(target: Target, seed: int) -> Found:
-    """A million random words."""
-    rng, size = np.random.default_rng(seed), 1 << 16
-    for first in range(0, QUERIES, size):
-        found = target.planted(rng.integers(LETTERS, size=(min(size, QUERIES - first), LENGTH)))
-        if found:
-            return found
-    return None
-
-
-def lstar(target: Target, seed: int) -> Found:
-    """AALpy's L*, whose equivalence queries are random words: a million queries in all."""
-    from aalpy import SUL, Oracle, run_Lstar
-
-    left = [QUERIES]
-
-    class Labels(SUL):  # type: ignore[misc]
-        def query(self, word: tuple[int, ...]) -> list[int]:
-            left[0] -= 1
-            return target.labels(np.array([word], dtype=np.int64))[0].tolist() if word else [0]
-
-        def pre(self) -> None: ...
-        def post(self) -> None: ...
-        def step(self, letter: int) -> int:
-            raise AssertionError("whole words only")
-
-    class Random(Oracle):  # type: ignore[misc]
-        def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            rng, learned = np.random.default_rng([seed, left[0]]), _machine(hypothesis)
-            while left[0] > 0:
-                words = rng.integers(LETTERS, size=(min(1 << 16, left[0]), LENGTH))
-                left[0] -= len(words)
-                wrong = right_outputs(learned, words) != target.labels(words)
-                if wrong.any():
-                    row = int(wrong.any(axis=1).argmax())
-                    return tuple(words[row, : int(wrong[row].argmax()) + 1].tolist())
-            return None
-
-    letters, labels = list(range(LETTERS)), Labels()
-    options = {"automaton_type": "moore", "cache_and_non_det_check": False, "print_level": 0}
-    learned = run_Lstar(letters, labels, Random(letters, labels), **options)
-    found = first_difference(target.base, _machine(learned))
-    return found if found and len(found) == PLANTED else None
-
-
-def _machine(learned: Any) -> Semiautomaton:
-    states = {id(state): number for number, state in enumerate(learned.states)}
-    rows = [[states[id(state.transitions[n])] for n in range(LETTERS)] for state in learned.states]
-    shows, start = tuple(int(state.output) for state in learned.states), states[id(learned.initial_state)]
-    table = np.array(rows, dtype=np.int32)
-    return with_target(Semiautomaton(table, start, letter_names=NAMES, observe=shows), "observation")
-
-
-def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20, points: int = 1) -> Found:
-    """Letters are exchanged where the gradient says that the other label gains most (HotFlip, as in GCG).
-
-    With several ``points`` the gradient is the mean on the way to another word, as in EAP-IG.
-    """
-    rng, stages = np.random.default_rng(seed), target.stages
-    tried = rng.integers(LETTERS, size=(words, LENGTH))
-    seen = [tried]
-    for _ in range(rounds):
-        own, other = stages.embed(tried), stages.embed(rng.integers(LETTERS, size=tried.shape))
-        wanted = torch.from_numpy(1 - right_outputs(target.base, tried)[:, -1])[:, None]
-        slope = torch.zeros_like(own)
-        for point in range(points):
-            stream = (own + (other - own) * point / points).detach().requires_grad_(True)
-            shown = stages.logits_from(0, stream)[:, -1]
-            lead = shown.gather(1, wanted) - shown.gather(1, 1 - wanted)
-            slope += torch.autograd.grad(lead.sum(), stream)[0]
-        gain = (slope[:, len(stages.prompt) :] @ stages.embedding.T).numpy()
-        gain = gain - np.take_along_axis(gain, tried[..., None], axis=2) + 1e-9 * rng.random(gain.shape)
-        place = gain.reshape(words, -1).argmax(axis=1)
-        tried = tried.copy()
-        tried[np.arange(words), place // LETTERS] = place % LETTERS
-        seen.append(tried)
-    return target.planted(np.concatenate(seen))
-
-
-def _extended(target: Target, seed: int, chosen: Callable[[Words, Words], list[int]]) -> Found:
+def extended(target: Target, seed: int, chosen: Callable[[Words, Words], list[int]]) -> Found:
     """Ends of words, longer by a letter each round; ``chosen`` tells which to keep, the best first.
 
     It is given ends [n, letters] and, for each, words [n, m, t] with that end behind random beginnings.
@@ -191,7 +112,7 @@ def by_states(target: Target, seed: int, seen: Callable[[Stages, Words], Tensor]
                 new.append(row)
         return new
 
-    return _extended(target, seed, chosen)
+    return extended(target, seed, chosen)
 
 
 def firing(stages: Stages, words: Words) -> Tensor:
@@ -210,58 +131,6 @@ def firing(stages: Stages, words: Words) -> Tensor:
     return torch.cat(parts)
 
 
-def _streams(stages: Stages, words: Words) -> Tensor:
-    """The stream after each block, in the second half of each word: [word, t, block × d]."""
-    parts = (stages.run(words[at : at + USUAL // 2]).streams[1:] for at in range(0, len(words), USUAL // 2))
-    return torch.cat([torch.cat([one[:, -LENGTH // 2 :] for one in part], dim=2) for part in parts])
-
-
-def by_stream(target: Target, seed: int, *, far: float = 6.0) -> Found:
-    """States from the stream: a feature is on where a principal direction is ``far`` deviations off."""
-    sample = np.random.default_rng([seed, 2]).integers(LETTERS, size=(USUAL, LENGTH))
-    usual = _streams(target.stages, sample)[:, -1]
-    middle, size = usual.mean(0), usual.std(0).clamp(min=1e-3)
-    _, spread, axes = torch.linalg.svd((usual - middle) / size, full_matrices=False)
-    scale = (spread / len(usual) ** 0.5).clamp(min=0.05)
-
-    def outlying(stages: Stages, words: Words) -> Tensor:
-        along = ((_streams(stages, words) - middle) / size) @ axes.T / scale
-        return torch.cat([along > far, along < -far], dim=-1)
-
-    return by_states(target, seed, outlying)
-
-
-def by_probes(target: Target, seed: int) -> Found:
-    """A linear probe for each end: does the stream tell it from other ends with the same last letter?
-
-    A network that matches a word keeps its beginning only where the next letter is right. The probe is the
-    difference of means of half of the words, its score the least lead on the other half.
-    """
-
-    def chosen(ends: Words, words: Words) -> list[int]:
-        held = _streams(target.stages, words.reshape(-1, LENGTH))[:, -1].reshape(len(ends), BEHIND, -1)
-        held = (held - held.flatten(0, 1).mean(0)) / held.flatten(0, 1).std(0).clamp(min=1e-3)
-        lead = torch.zeros(len(ends))
-        for letter in range(LETTERS):
-            own = torch.from_numpy(np.flatnonzero(ends[:, -1] == letter))
-            means = held[own, :-1].mean(1)
-            probes = means - means.mean(0)
-            scores = torch.einsum("nd,md->nm", probes, held[own, -1]) / probes.norm(dim=1).clamp(min=1e-6)
-            others = scores.masked_fill(torch.eye(len(own), dtype=torch.bool), float("-inf"))
-            lead[own] = scores.diagonal() - others.amax(1)
-        return lead.argsort(descending=True).tolist()
-
-    return _extended(target, seed, chosen)
-
-
-METHODS: dict[str, Callable[[Target, int], Found]] = {
-    "random search": random_search,
-    "L*": lstar,
-    "gradients": by_gradient,
-    "integrated gradients": lambda target, seed: by_gradient(target, seed, points=5),
-    "probes": by_probes,
-    "states from the stream": by_stream,
-    "states from the units": lambda target, seed: by_states(target, seed, firing),
-}
-OUTSIDE = ("random search", "L*")
-"""Methods that see labels only."""
+def by_units(target: Target, seed: int) -> Found:
+    """States from the hidden units: a feature is a unit that fires."""
+    return by_states(target, seed, firing)

@@ -23,12 +23,12 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.simulation import right_outputs
 from krohn.automata.zoo import parse_spec
-from krohn.base.atomic import json_bytes, write_json, write_text
+from krohn.base.atomic import write_json, write_text
 from krohn.base.strict_json import parse_json, read_json
 from krohn.construct.compiling import build, requested
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, write_files
@@ -215,12 +215,9 @@ def _made(write: Callable[[Lock], Written], locks: list[Lock], jobs: int) -> Ite
 
 def _write(folder: Path, kept: Path, lock: Lock) -> Written:
     network, decoder = network_of(lock)
-    files, names = hugging_face_files(decoder, {}), decoder.vocabulary
-    config = {key: value for key, value in parse_json(files.pop("config.json")).items() if key != "krohn"}
-    write_files(folder / lock.name, {**files, "config.json": json_bytes(config)})
+    write_files(folder / lock.name, hugging_face_files(decoder, None))
     save(network, kept / lock.name)
-    tokens = {part: list(getattr(names, part)) for part in ("prompt", "letters", "states")}
-    return tokens, _proof(network, kept / lock.name)
+    return tokens_of(decoder), _proof(network, kept / lock.name)
 
 
 def _proof(network: CompiledNetwork, folder: Path) -> str:

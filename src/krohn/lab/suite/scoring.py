@@ -18,16 +18,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from krohn.automata.files import load_automaton
 from krohn.base.notebook import frame, table
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE
+from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE, TOKENS
 from krohn.lab.suite.causal import TEST, Counterfactual
 from krohn.lab.suite.graph import Circuit, Flags, Graph, Scores, read_circuit
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.lab.suite.truth import PruningTrial, word_pairs
 from krohn.network.gpt2.reading import read_export
+from krohn.network.gpt2.stock import decoder_of_stock, stock_of
+from krohn.network.transformer import Matrix
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -117,8 +120,13 @@ class Known:
                 f"{self.folder} must be a network of the suite; it has no {SUITE} (krohn suite build)"
             )
         self.facts: dict[str, Any] = facts
-        export = read_export(self.folder)
-        self.automaton, self.model = export.automaton, EdgeModel(export.decoder)
+        if (self.folder / TOKENS).exists():
+            self.automaton = load_automaton(self.folder / "automaton.json")
+            decoder = decoder_of_stock(stock_of(self.folder, self.automaton, self.folder / TOKENS))
+        else:
+            export = read_export(self.folder)
+            self.automaton, decoder = export.automaton, export.decoder
+        self.model = EdgeModel(decoder)
 
     @property
     def truth(self) -> Circuit:
@@ -296,9 +304,16 @@ def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactua
         raise InvalidFile(
             f"{path} must name a place such as blocks.0.hook_resid_post; got {str(place)[:60]!r}"
         )
-    basis = orthonormal(path, given.get("basis"), known.graph.dim)
+    basis, reads = independent(path, given.get("basis"), known.graph.dim), given.get("reads")
     chosen = [one for one in asked if one.variable == given["variable"]]
-    accuracy = interchange_accuracy(known.model, str(place), basis, chosen)
+    if reads is None:
+        basis = readers = np.linalg.qr(basis.T)[0].T
+    else:
+        readers = independent(path, reads, known.graph.dim)
+        if readers.shape != basis.shape:
+            raise InvalidFile(f"{path} must have as many rows in reads as in basis")
+    rows, read = (torch.from_numpy(np.ascontiguousarray(each)) for each in (basis, readers))
+    accuracy = interchange_accuracy(known.model, str(place), rows, chosen, read)
     return SubspaceScore(str(given["variable"]), str(place), len(basis), accuracy, len(chosen))
 
 
@@ -308,8 +323,8 @@ def places_of(graph: Graph) -> list[str]:
     return ["blocks.0.hook_resid_pre", *inside]
 
 
-def orthonormal(path: Path, rows: object, dim: int) -> Tensor:
-    """An orthonormal basis of the span of rows of numbers."""
+def independent(path: Path, rows: object, dim: int) -> Matrix:
+    """Rows of numbers, linearly independent."""
     try:
         matrix = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError):
@@ -318,4 +333,4 @@ def orthonormal(path: Path, rows: object, dim: int) -> Tensor:
         raise InvalidFile(f"{path} must have a basis of 1 to {dim} rows of {dim} numbers each")
     if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(matrix):
         raise InvalidFile(f"{path}: the rows of the basis must be finite and linearly independent")
-    return torch.from_numpy(np.ascontiguousarray(np.linalg.qr(matrix.T)[0].T))
+    return matrix

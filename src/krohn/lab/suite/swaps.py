@@ -32,11 +32,14 @@ def interchanged(
     basis: Tensor,
     asked: Sequence[Counterfactual],
     sources: Tensor | None = None,
+    reads: Tensor | None = None,
 ) -> Tensor:
     """Logits [pair, letter, state] of the base with the source's part in the span of orthonormal rows.
 
+    Rows that are not orthonormal need ``reads``, rows that read the part's coordinates off the stream.
     ``sources`` is the result of ``swapped_in``, if already computed.
     """
+    reads = basis if reads is None else reads
     words = np.array([one.base for one in asked], dtype=np.int64)
     letters = torch.tensor([one.letter for one in asked]) + model.prompt
     rows, held = torch.arange(len(asked)), swapped_in(model, place, asked) if sources is None else sources
@@ -46,18 +49,22 @@ def interchanged(
             return stream
         own = stream[rows, letters]
         changed = stream.clone()
-        changed[rows, letters] = own + (held - own) @ basis.mT @ basis
+        changed[rows, letters] = own + (held - own) @ reads.mT @ basis
         return changed
 
     return model.run(words, edit=swap).logits
 
 
 def interchange_accuracy(
-    model: EdgeModel, place: str, basis: Tensor, asked: Sequence[Counterfactual]
+    model: EdgeModel,
+    place: str,
+    basis: Tensor,
+    asked: Sequence[Counterfactual],
+    reads: Tensor | None = None,
 ) -> float:
     """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
     with torch.no_grad():
-        answers = interchanged(model, place, basis, asked).argmax(-1).numpy()
+        answers = interchanged(model, place, basis, asked, reads=reads).argmax(-1).numpy()
     wanted = np.array([one.answers for one in asked])
     letters = np.array([one.letter for one in asked])
     later = np.arange(wanted.shape[1]) >= letters[:, None]
