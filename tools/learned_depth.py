@@ -27,7 +27,6 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Row, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import (
-    DEPTHS,
     DOUBLING_DEPTH,
     GROWTH,
     GROWTH_TASKS,
@@ -244,25 +243,6 @@ def passing(row: Row) -> str:
     return f"{row['reached']} of {row['replicates']} ({math.floor(1000 * row['max_accuracy']) / 10:.1f}%)"
 
 
-def blank_cells() -> str:
-    """What the map by Muon does not hold: below the least depth that passes, and above it."""
-    rows = rows_of("depth", MUON)
-    run = {(row["task"], row["depth"]) for row in rows}
-    columns = sorted({*DEPTHS[Scale.SMALL], DOUBLING_DEPTH})
-    alike: dict[tuple[str, str], list[str]] = {}
-    for task in TASKS:
-        known = interval(task, MUON, rows)
-        missing = [one for one in columns if (task, one) not in run]
-        below = [one for one in missing if known is None or one < known.high]
-        parts = below, [one for one in missing if one not in below]
-        first, last = (", ".join(map(str, part)) or "–" for part in parts)
-        alike.setdefault((first, last), []).append(task)
-    text = f"{len(columns) * len(TASKS) - len(run & set(product(TASKS, columns)))} of the "
-    text += f"{len(columns) * len(TASKS)} cells by Muon were not run:\n\n"
-    header = ["automata", "layers below the least that passes", "layers above it"]
-    return text + markdown(header, [[", ".join(tasks), *key] for key, tasks in alike.items()])
-
-
 def seven_layers() -> str:
     """Seven layers, taught and untaught side by side, where an untaught cell was run."""
     by_map = {row["task"]: row for row in rows_of("depth", MUON) if row["depth"] == DOUBLING_DEPTH}
@@ -395,7 +375,6 @@ def blocks() -> dict[str, str]:
         "learned-ranks": correlations(lines, PROPERTIES),
         "learned-censored": censored(lines, list(known.values())),
         "growth": growth(),
-        "blank": blank_cells(),
         "seven": seven_layers(),
     }
     small, atlas = rows_of("sample"), atlas_depths()

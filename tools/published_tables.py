@@ -29,7 +29,16 @@ from krohn.cli.reproduce import command as reproduce
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import Row, cells_of
 from krohn.lab.experiments.names import EXPERIMENT_NAMES, Scale
-from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, DEPTHS, MUON, QUESTIONS, SHEETS, WHOLE
+from krohn.lab.experiments.recipes.depth import (
+    COLUMN,
+    CURRICULUM,
+    DEPTHS,
+    DOUBLING_DEPTH,
+    MUON,
+    QUESTIONS,
+    SHEETS,
+    WHOLE,
+)
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
 from krohn.lab.experiments.store import Store, import_text
@@ -220,12 +229,13 @@ def recipes() -> str:
 def cells() -> str:
     """How many cells of each sheet are filled, and why cells on whole words are blank."""
     rows = depth_rows()
-    filled = [row["sheet"] for row in rows]
+    filled = [row["sheet"] for row in rows if row["depth"] in DEPTHS[Scale.SMALL]]
     total = len(TASKS) * len(DEPTHS[Scale.SMALL])
     counts = "; ".join(f"{text}: {filled.count(sheet)}" for sheet, text in SHEETS.items())
     return (
         f"Cells that are filled, of {total} each: {counts}. "
-        "The blank ones on whole words, by number of layers:\n\n"
+        "The blank ones on whole words, by number of layers "
+        "(with 7, as the taught networks have, by Muon alone):\n\n"
         + markdown(
             ["layers", *(f"{COLUMN[sheet]}: {why}" for sheet in (MUON, WHOLE) for why in BLANK)],
             [
@@ -233,7 +243,7 @@ def cells() -> str:
                     str(depth),
                     *(", ".join(blank(rows, sheet, depth, why)) for sheet in (MUON, WHOLE) for why in BLANK),
                 ]
-                for depth in DEPTHS[Scale.SMALL]
+                for depth in sorted({*DEPTHS[Scale.SMALL], DOUBLING_DEPTH})
             ],
         )
     )
@@ -251,7 +261,7 @@ def blank(rows: list[Row], sheet: str, depth: int, why: str) -> list[str]:
     """The tasks without a cell of this depth for the reason ``why``."""
     own = [row for row in rows if row["sheet"] == sheet]
     tasks = []
-    for task in TASKS:
+    for task in TASKS if sheet == MUON or depth != DOUBLING_DEPTH else ():
         depths = {row["depth"]: row["solved"] for row in own if row["task"] == task}
         fails = any(not solved and other > depth for other, solved in depths.items())
         passes = any(solved and other < depth for other, solved in depths.items())
