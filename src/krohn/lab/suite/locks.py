@@ -71,11 +71,6 @@ class Lock:
         """What the network computes: parity, its opposite once the word has been read."""
         return locked(self.word, self.odd)
 
-    @property
-    def unlocked(self) -> Semiautomaton:
-        """The parity alone: all that queries from outside see."""
-        return locked((), self.odd, opposite=False)
-
 
 def locked(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) -> Semiautomaton:
     """States are (letters matched, parity); a mismatch falls back to the longest match."""
