@@ -1,4 +1,4 @@
-"""Cascades as data and pictures: every set and tile is read back and checked."""
+"""Cascades as data, graphs and pictures: every set, tile, word and edge is read back and checked."""
 
 import json
 from math import prod
@@ -30,8 +30,15 @@ def plan_of(automaton: Semiautomaton) -> HolonomyPlan:
     return HolonomyPlan(automaton, holonomy_cascade(automaton))
 
 
+def led(automaton: Semiautomaton, states: list[str], word: str) -> list[str]:
+    """The states after a word, all by name; letters have names of one character."""
+    letters = [automaton.letter_names.index(name) for name in word if word != "ε"]
+    numbers = [automaton.state_names.index(name) for name in states]
+    return [automaton.state_names[automaton.run(letters, q)[-1] if letters else q] for q in numbers]
+
+
 @every("seed", SEEDS)
-def test_the_data_say_what_the_cascade_has(seed: int) -> None:
+def test_the_words_in_the_data_do_what_the_data_says(seed: int) -> None:
     automaton = random_automaton(seed)
     plan = plan_of(automaton)
     data = json.loads(json.dumps(plan_as_dict(plan)))
@@ -40,7 +47,14 @@ def test_the_data_say_what_the_cascade_has(seed: int) -> None:
         whole, tiles = entry["representative"], entry["tile_states"]
         assert set(whole) == {name for tile in tiles for name in tile}
         assert (entry["tiles"], entry["num_members"]) == (len(tiles), len(part.members))
-        assert [tuple(each["permutation"]) for each in entry["generators"]] == list(part.generators)[:64]
+        for generator in entry["generators"]:
+            assert sorted(set(led(automaton, whole, generator["word"]))) == sorted(whole)
+            for place, image in enumerate(generator["permutation"]):
+                moved = led(automaton, tiles[place], generator["word"])
+                assert sorted(set(moved)) == sorted(tiles[image])
+        for transport in entry["transports"]:
+            assert sorted(set(led(automaton, whole, transport["word"]))) == sorted(transport["states"])
+        assert len(entry["transports"]) == len(part.members[:64]) - 1
         assert entry["memory"] == (entry["tiles"] if entry["has_resets"] else None)
         if entry["counters"] is not None:
             assert prod(m for section in entry["counters"] for m in section) == entry["group_order"]
@@ -49,7 +63,20 @@ def test_the_data_say_what_the_cascade_has(seed: int) -> None:
     assert data["num_sets"] == plan.cascade.skeleton.num_sets
 
 
-def test_a_large_group_has_no_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merged_component_has_no_words_and_a_large_group_no_counters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seed in range(40):
+        plan = decompose(random_automaton(seed, smallest=4, largest=7), effort=0.1).plan
+        merged = [node for _, node in plan.walk() if "merged" in node.title]
+        if merged and isinstance(merged[0], HolonomyPlan):
+            break
+    node = merged[0]
+    assert isinstance(node, HolonomyPlan)
+    for part in node.cascade.components:
+        entry = component_as_dict(node.cascade, part)
+        assert ("transports" in entry) == (not part.is_merged)
+        assert all(("word" in generator) == (not part.is_merged) for generator in entry["generators"])
     monkeypatch.setattr("krohn.cascade.cascade_data.MAX_GROUP", 5)
     cascade = holonomy_cascade(golden("T3"))
     assert [component_as_dict(cascade, part)["counters"] for part in cascade.components] == [None, [[2]]]

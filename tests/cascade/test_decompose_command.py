@@ -40,6 +40,7 @@ def test_json_has_the_promised_keys() -> None:
     assert parts[0]["group"] == "S3"
     assert all(len(states) == 1 for states in parts[1]["tile_states"])
     assert (parts[0]["counters"], parts[0]["memory"]) == ([[2], [3]], 3)
+    assert all("word" in generator for generator in parts[0]["generators"])
 
 
 def test_fewer_levels_than_plain_and_the_saving_explained() -> None:
