@@ -31,15 +31,15 @@ class Records:
     """The published records, as the rows and cells of the experiments."""
 
     store: Store
-    _cells: dict[str, list[ResultCell]] = field(default_factory=dict)
+    _cells: dict[tuple[str, Scale], list[ResultCell]] = field(default_factory=dict)
 
-    def rows(self, name: str) -> list[Row]:
-        return EXPERIMENTS[name].table(self.cells(name))
+    def rows(self, name: str, scale: Scale = Scale.SMALL) -> list[Row]:
+        return EXPERIMENTS[name].table(self.cells(name, scale))
 
-    def cells(self, name: str) -> list[ResultCell]:
-        if name not in self._cells:
-            self._cells[name] = cells_of(self.store, name, Scale.SMALL)
-        return self._cells[name]
+    def cells(self, name: str, scale: Scale = Scale.SMALL) -> list[ResultCell]:
+        if (name, scale) not in self._cells:
+            self._cells[name, scale] = cells_of(self.store, name, scale)
+        return self._cells[name, scale]
 
     def row(self, name: str, **where: object) -> Row:
         for row in self.rows(name):
