@@ -135,7 +135,7 @@ def any_order(self: Any, parts: Any) -> formats.Box:
     made, beyond, size = parts[0].part, parts[0].beyond, parts[0].size
     for part in parts[1:]:
         made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
-    off = self.inner.error(size, len(parts) - 1.0, 0.0) + 2 * (len(parts) - 1) * self.rounding(size)
+    off = self.inner.error(size, len(parts) - 1.0, 0.0) + self.off_stores(size, len(parts))
     return self.stored(formats.Box(made.widened(off), beyond))
 
 

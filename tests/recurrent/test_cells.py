@@ -12,7 +12,7 @@ import torch
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.format import FORMATS, Format
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
@@ -241,6 +241,52 @@ def test_no_partial_sum_may_overflow(sums: Sums) -> None:
     with pytest.raises(Refused, match="overflow"):
         sums.plus(terms, terms)
     assert sums.product(point(terms.lo / 4), ones).known.all()
+
+
+def left(operation: str, name: str) -> int:
+    """How many results leave their interval, where every product, sum and difference is stored."""
+    fmt, dice, gone = FORMATS[name], np.random.default_rng(3), 0
+    sums = Sums(fmt)
+
+    def store(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return fmt.outer.cast(fmt.inner.cast(values))
+
+    def some(*shape: int) -> npt.NDArray[np.float64]:
+        return store(dice.standard_normal(shape) * 2.0 ** dice.integers(-9, 3, size=shape))
+
+    def added(*terms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        rest = list(terms)
+        while len(rest) > 1:
+            one, other = (rest.pop(int(dice.integers(len(rest)))) for _ in range(2))
+            rest.append(store(one + other))
+        return rest[0]
+
+    for _ in range(80):
+        if operation == "dot":
+            x, y = some(5, 4), some(5, 4)
+            made, run = sums.dot(point(x), point(y), 0), added(*store(x * y))
+        elif operation == "products":
+            parts = [(some(1, 3), some(3, 4), some(4)) for _ in range(2)]
+            made = sums.products(*((point(x), weight, bias) for x, weight, bias in parts))
+            run = added(*(term for x, weight, bias in parts for term in (store(x @ weight), bias[None])))
+        else:
+            share, new, old = store(dice.uniform(size=(1, 4))), some(1, 4), some(1, 4)
+            made = sums.mixed(point(share), point(new), point(old))
+            run = store(store(store(1 - share) * new) + store(share * old))
+            if dice.integers(2):
+                run = store(new + store(share * store(old - new)))
+        gone += int(((run < made.lo) | (run > made.hi)).sum())
+    return gone
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("operation", ["dot", "products", "mixed"])
+def test_whatever_a_half_type_stores_on_the_way_lies_in_the_interval(
+    operation: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert left(operation, name) == 0
+    monkeypatch.setattr(Format, "off_stores", lambda self, size, *counts: np.zeros_like(size))
+    assert left(operation, name) > 0
 
 
 def test_products_below_the_least_number_are_not_exact() -> None:

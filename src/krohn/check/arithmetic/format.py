@@ -153,15 +153,25 @@ class Format:
         both = (left != 0) & (right != 0)
         return np.where(both, self.inner.error(left + right, 1.0, 0.0) + self.rounding(left + right), 0.0)
 
+    def off_stores(self, size: Array, terms: Array | float, computed: Array | float = 0.0) -> Array:
+        """How far off a sum is by what half types may store on the way to it; ``size``: of all its terms.
+
+        These are the partial sums, one less than the terms, and the terms that are ``computed``. Rounded to
+        nearest, n − 1 additions in any order are off by at most n − 1 roundings of ``size``, however many
+        they are; twice that covers computed terms and the inner type. No store may overflow.
+        """
+        off = 2 * np.maximum(terms + computed - 1, 0) * self.rounding(size)
+        require(size + off <= self.outer.largest, "a number can overflow", TOO_LARGE)
+        return off
+
     def gathered(self, parts: Sequence[Box]) -> Box:
-        """The sum of several tensors, in any order; half types round every partial sum."""
+        """The sum of several tensors, in any order."""
         made, beyond, size, pair = parts[0].part, parts[0].beyond, parts[0].size, parts[0]
         count = (size != 0).astype(np.float64)
         for part in parts[1:]:
             made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
             count, pair = count + (part.size != 0), self.add(pair, part)
-        more = np.maximum(count - 1, 0)
-        off = self.inner.error(size, more, 0.0) + 2 * more * self.rounding(size)
+        off = self.inner.error(size, np.maximum(count - 1, 0), 0.0) + self.off_stores(size, count)
         total = self.stored(Box(made.widened(off), beyond))
         # Two summands that are not 0 have one sum, rounded once.
         return Box(pair.part.where(count <= 2, total.part), beyond) if self.coarse else total

@@ -133,9 +133,7 @@ class Sums:
         return Real(lo, hi)
 
     def products(self, *parts: tuple[Real, Array, Array | None]) -> Real:
-        """Σ x @ weight + bias: one sum, which a fused cell does not store; half types may store each part,
-        each bias and every partial sum.
-        """
+        """Σ x @ weight + bias: one sum, which a fused cell does not store, or parts and biases."""
         (row, weight, bias), *more = parts
         if more:
             biases = [bias[None] for _, _, bias in parts if bias is not None]
@@ -145,7 +143,7 @@ class Sums:
         if not self.fmt.coarse:
             return made
         exact, size = self._exact(row, weight, np.zeros(weight.shape[1]) if bias is None else bias)
-        return made.widened(np.where(exact, 0.0, 4 * len(parts) * self.fmt.rounding(2 * size)))
+        return made.widened(np.where(exact, 0.0, self.fmt.off_stores(size, 2.0 * len(parts), len(parts))))
 
     def dot(self, x: Real, y: Real, axis: int) -> Real:
         """Σ x·y along an axis."""
@@ -159,9 +157,7 @@ class Sums:
         known = ((x.known & y.known) | ~some).all(axis=axis)
         unit = np.where(some, lowest_bit(x.lo) * lowest_bit(y.lo), np.inf).min(axis=axis, initial=np.inf)
         exact, single = known & self.fmt.outer.holds(unit, size), (count <= 1) & (rounded == 0)
-        if self.fmt.coarse:  # each product and each partial sum may be stored
-            off = off + 2.0 * count * self.fmt.rounding(2 * size)
-        made = terms.total(axis).widened(off)
+        made = terms.total(axis).widened(off + self.fmt.off_stores(size, count, count))
         made = Real(terms.lo.sum(axis=axis), terms.hi.sum(axis=axis)).where(single, made)
         made = point((x.lo * y.lo).sum(axis=axis)).where(exact, made)
         if self.ordered and not made.known.all():
@@ -247,9 +243,8 @@ class Sums:
         size = new.size + old.size
         beyond = np.maximum(inside.lo - share.lo, share.hi - inside.hi)
         off = self.fmt.inner.error(size, 6.0, 6.0) + 2 * beyond * size
-        if self.fmt.coarse:
-            off = off + 8 * self.fmt.rounding(2 * size)
-        made = low.or_in(high).widened(off)
+        # 1 − s and both terms are computed; the other formula computes fewer.
+        made = low.or_in(high).widened(off + self.fmt.off_stores(size, 2.0, 3.0))
         kept = old.or_in(self.plus(new, self.plus(old, -new)))
         made = kept.where(share.known & (share.lo == 1), made)
         return self.cast(new.where(share.known & (share.lo == 0), made))

@@ -111,7 +111,11 @@ class DiagonalBalls:
         return Ball(x.middle + y.middle, ample(x.radius + y.radius) + lost)
 
     def mix(self, w: Mapping[str, Array], window: Ball, memory: Ball) -> tuple[Ball, Ball]:
-        """The real numbers that are read from the memory a·h + b, and this memory; a·h turns a ball."""
+        """The real numbers that are read from the memory a·h + b, and this memory.
+
+        Not by ``DiagonalStack.mix``, which computes the parts of a complex number one by one: boxes grow when
+        they are turned, by up to √2 a letter, and balls do not.
+        """
         gate = self.gates(self.product(window, w["gate.weight"], w["gate.bias"]))
         write = self.numbers(self.product(window, w["write"]))
         radius = np.abs(gate.middle) * memory.radius + memory.size * gate.radius + write.radius
@@ -160,9 +164,8 @@ class DiagonalBalls:
         middle, whole = function(point(z.middle)), function(Real(z.middle - z.radius, z.middle + z.radius))
         require(whole.known | ~middle.known | (z.middle == 0), "a gate may be far out, or not")
         value, some = np.where(whole.known, whole.lo, (middle.lo + middle.hi) / 2), function(point(1.0))
-        off = np.maximum(
-            middle.hi - middle.lo, some.hi - some.lo
-        )  # at 0 the function is exact, beside it not
+        # At 0 the function is exact, beside it not.
+        off = np.maximum(middle.hi - middle.lo, some.hi - some.lo)
         return Ball(value, np.where(whole.known, 0.0, ample(z.radius + off)))
 
 
@@ -195,10 +198,8 @@ def references_of(
 ) -> References:
     """The states that the witness names, each by a state before it and a letter; the first is the start."""
     letters = automaton.table.shape[1]
-    need(
-        isinstance(origins, list) and len(origins) < MAX_REFERENCES,
-        "witness: references must be a short list",
-    )
+    fits = isinstance(origins, list) and len(origins) < MAX_REFERENCES
+    need(fits, "witness: references must be a short list")
     states, right = [balls.start()], [automaton.start]
     for origin in origins:
         fits = whole_numbers(origin, len(states) + letters, 2) and origin[0] < len(states)

@@ -92,11 +92,8 @@ def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, stat
     """
     need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
     used = dict(tensors)
-    names = {
-        "wte": (slice(letters),),
-        "head.weight": (slice(None), slice(states)),
-        "head.bias": (slice(states),),
-    }
+    rows, columns = slice(letters), slice(states)
+    names = {"wte": (rows,), "head.weight": (slice(None), columns), "head.bias": (columns,)}
     for name, part in names.items():
         need(name in used and used[name].ndim == len(part) + (name == "wte"), f"the cell must have {name}")
         used[name] = used[name][part]

@@ -73,12 +73,8 @@ class StackCell(Cell):
             raise InvalidInput(f"the tensors of {self.kind} must fit together; a window has 1 or 2 letters")
         inputs = self.conv * self.dim
         sizes = {f"mix.{name}": shape for name, shape in self.mixer_shapes(inputs).items()}
-        if self.mlp:
-            sizes |= {
-                "mlp.in": (inputs, self.mlp),
-                "mlp.in_bias": (self.mlp,),
-                "mlp.out": (self.mlp, self.dim),
-            }
+        if units := self.mlp:
+            sizes |= {"mlp.in": (inputs, units), "mlp.in_bias": (units,), "mlp.out": (units, self.dim)}
         blocks = {f"h.{i}.{name}": shape for i in range(self.layers) for name, shape in sizes.items()}
         return {**self.ends(self.dim, self.dim), **blocks}
 
