@@ -160,3 +160,63 @@ def test_every_file_belongs_to_a_part_and_the_proof_of_a_cascade_can_be_read_in_
         name_of(path) for path in FILES if path.stem != "__init__"
     )
     assert sum(code_lines(SOURCE / f"{name}.py") for name in parts()["the proof of a cascade"]) <= 1700
+
+
+ROOT = SOURCE.parents[2]
+ATTACKS = ROOT / "research" / "checker-tests.md"
+
+
+@every("page", [ATTACKS, ROOT / "docs" / "checker.md"])
+def test_every_file_that_a_page_about_the_tests_names_is_there(page: Path) -> None:
+    there = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "tests", "research", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    named = set(re.findall(r"[\w/-]+\.py\b", page.read_text()))
+    assert named
+    assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []
+
+
+def entries(node: ast.expr) -> int:
+    """How many entries the text of a collection lists."""
+    match node:
+        case ast.Dict(keys=found):
+            return len(found)
+        case ast.DictComp(generators=[one]) | ast.GeneratorExp(generators=[one]):
+            return entries(one.iter)
+        case ast.List(elts=found) | ast.Set(elts=found) | ast.Tuple(elts=found):
+            return sum(entries(one.value) if isinstance(one, ast.Starred) else 1 for one in found)
+    raise AssertionError(ast.unparse(node))
+
+
+def listed(path: str, name: str) -> int:
+    """The same for a collection that a file defines, which is not run."""
+    body = ast.parse((ROOT / path).read_text()).body
+    assigned = [node for node in body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    named = {
+        ast.unparse(one.targets[0] if isinstance(one, ast.Assign) else one.target): one.value
+        for one in assigned
+    }
+    return entries(named[name])
+
+
+def test_the_page_about_the_attacks_counts_them() -> None:
+    rules, below = "tests/check/test_one_less.py", "tests/check/test_one_less_elsewhere.py"
+    bases, changes, harmless = (listed(rules, name) for name in ("BASES", "CHANGES", "HARMLESS"))
+    units, files, cells = (listed(below, name) for name in ("UNITS", "FILES", "CELLS"))
+    ours, stock = bases * changes - harmless, listed("tests/proving/test_stock.py", "ONE_LESS")
+    text = " ".join(ATTACKS.read_text().split())
+    for phrase in (
+        f"**One hypothesis less**, {ours + stock + units + files + cells} times",
+        f"`{rules}`, {ours} ({changes} changes of {bases} networks, {harmless} of them harmless)",
+        f"`tests/proving/test_stock.py`, {stock};",
+        f"`{below}`, {units}, {files} and {cells}.",
+        f"{listed('tests/check/mistakes.py', 'SEEN')} mistakes of earlier versions",
+        f"changes networks in {listed('tests/check/changes.py', 'CHANGES')} ways",
+        f"for exports ({listed('research/folder_mutants.py', 'CHANGES')} kinds",
+        f"by hand in {listed('tests/check/test_norm.py', 'BROKEN')} ways",
+        f"tells {listed('tests/check/test_race.py', 'LIES')} lies",
+        f"breaks one of them in {listed('tests/check/test_race.py', 'BROKEN')} ways",
+    ):
+        assert phrase in text, phrase
