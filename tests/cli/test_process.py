@@ -74,6 +74,7 @@ class Finder:
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs inherit that it is ignored
 sys.argv = ["krohn", "analyze", "S4"]
 from krohn.__main__ import main
 main()
