@@ -345,7 +345,7 @@ def further_part(options: argparse.Namespace, write: Line) -> None:
 
 
 def _by_checker(cases: tuple[Case, ...], options: argparse.Namespace, write: Line) -> None:
-    write("| automaton | T | dtype | options | layers | small checker | CPU s | refusal |")
+    write("| automaton | T | dtype | options | blocks | small checker | CPU s | refusal |")
     write("|---|---:|---|---|---:|---|---:|---|")
     chosen = [case for case in cases if not options.only or case[0] in options.only]
     written(_checked_line, chosen, options, write)
