@@ -37,7 +37,7 @@ docs: $(STAMP) ## the site, in site/
 gallery: $(STAMP) ## the gallery page that the site holds
 	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
-test: lint type unit ## what a change can break, in some seven minutes on two cores; make slow has the rest
+test: lint type unit ## what a change can break, in some six minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
 	$(BIN)/ruff format src tests benchmarks tools research
