@@ -182,6 +182,15 @@ def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint
     return hint, added
 
 
+def _multiple(effect: Matrix, base: Matrix) -> int:
+    """The whole number of times that a vector is nearest to another; 0 if it is no float."""
+    scale = float(np.abs(base).max())
+    unit = base / scale  # the square of a tiny vector would be 0
+    with np.errstate(over="ignore"):
+        times = float(effect @ unit) / float(unit @ unit) / np.float64(scale)
+    return round(float(times)) if np.isfinite(times) else 0
+
+
 def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
     """Groups counters that add multiples of one vector: their weights, and that vector; a copy is alone."""
     groups: list[tuple[Matrix, dict[int, int]]] = []
@@ -191,7 +200,7 @@ def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
             continue
         copies_this = any(mark is not None for mark in sets)
         for (base, members), copied in zip(groups, copies, strict=True):
-            weight = round(float(effect @ base) / float(base @ base))
+            weight = _multiple(effect, base)
             close = np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max()
             if weight and close and not (copied or copies_this):
                 members[counter] = weight
