@@ -35,7 +35,7 @@ LEAK = 0.25
 ABOVE = 16.0
 """The pair that steadies LayerNorm over the largest stream: low, for its rounding counts in every bound."""
 SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001, 0.00003, 0.00001, 0.000003, 0.000001)
-"""Noise is as large as the proof bears, of these."""
+"""Sizes of noise; a network has the largest of these with which it is proved."""
 WORDS, NOTHING, BITS, DRAWS = 1024, 1e-9, 20, 8
 
 
