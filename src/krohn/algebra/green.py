@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.components import strong_components
 from krohn.algebra.group_names import group_name
 from krohn.algebra.image_orbit import ImageComponent
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.r_classes import RClasses
 from krohn.algebra.subgroups import Idempotent, idempotent_onto
 from krohn.algebra.transformation import Row
+from krohn.automata.quotients import strong_components
 from krohn.base.svg import Canvas
 from krohn.errors import LimitExceeded
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from krohn.algebra.components import component_numbers, strong_components
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Row, Rows, Table, rows_for
-from krohn.automata.quotients import word_along
+from krohn.automata.quotients import component_numbers, strong_components, word_along
 from krohn.errors import LimitExceeded
 
 _SET_SIZE = 40  # states per image set that the limit assumes: memory and time must stay bounded too

@@ -26,8 +26,7 @@ from krohn.algebra.transformation import identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering
-from krohn.cascade.image_sets import DEFAULT_MAX_SETS
-from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
+from krohn.cascade.skeleton import DEFAULT_MAX_SETS, Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
 
 # The layers of a cascade: a class costs one layer per section of its group's derived series (a modular

@@ -4,10 +4,10 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.budget import Budget
 from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.plan import Plan
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
+from krohn.cascade.skeleton import DEFAULT_MAX_SETS
 from krohn.construct.request import DEFAULT_EFFORT, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
 from krohn.errors import InvalidInput, Unsupported, plainly
