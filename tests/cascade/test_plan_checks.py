@@ -15,17 +15,19 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan import (
-    Plan,
-    clamped_fault,
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, clamped_fault
+from krohn.cascade.plan_nodes import (
+    ErrorBitPlan,
+    ParallelPlan,
+    ReachablePlan,
+    SerialPlan,
     error_bit_fault,
     homomorphism_fault,
     parallel_fault,
     reachable_fault,
     serial_fault,
 )
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
-from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import (
     CLAMPED,
     ERROR_BIT,

@@ -13,17 +13,24 @@ from krohn.base.budget import UNITS, Budget
 from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
-from krohn.cascade.plan import (
-    Plan,
+from krohn.cascade.plan import Plan
+from krohn.cascade.plan_leaves import (
+    ClampedCounterPlan,
+    HolonomyPlan,
+    StackPlan,
     clamped_fault,
-    error_bit_fault,
     holonomy_fault,
+)
+from krohn.cascade.plan_nodes import (
+    ErrorBitPlan,
+    ParallelPlan,
+    ReachablePlan,
+    SerialPlan,
+    error_bit_fault,
     parallel_fault,
     reachable_fault,
     serial_fault,
 )
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
-from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.cascade.splitting import mergeable, merged
 from krohn.construct.decomposing import decompose

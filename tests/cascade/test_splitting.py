@@ -7,10 +7,10 @@ from every import every
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
+from krohn.cascade.plan_leaves import clamped_line
 from krohn.cascade.splitting import (
     FREE,
     block_labels,
-    clamped_line,
     completed,
     driven_maps,
     product_automaton,

@@ -1,5 +1,6 @@
 """The leaves of a plan: a holonomy cascade, a counter on a line, a stack of bounded height."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,13 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.group_names import composition_factors, group_name
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.holonomy import Cascade
-from krohn.cascade.plan import Component, Coordinates, Plan, clamped_fault, holonomy_fault
+from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.errors import InvalidInput, counted
 
 Labels = tuple[int, ...]
 _MAX_FACTORED = 5_000
+
+
+def holonomy_fault(automaton: Semiautomaton, cascade: Cascade) -> str:
+    """The cascade must be one of this automaton's table, and cover it."""
+    if not np.array_equal(automaton.table, cascade.automaton.table):
+        return "the cascade is of another automaton"
+    if automaton.start != cascade.automaton.start:
+        return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
+    return cascade.covering.fault
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +95,60 @@ class HolonomyPlan(Plan):
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """The step of the cascade."""
         return self.cascade.step(coordinates, letter)
+
+
+def clamped_line(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Places on a line along which every letter is a clamped step, and the steps; None if there are none.
+
+    Some letter must step by one: its moves order the states.
+    """
+    size = automaton.num_states
+    for letter in automaton.letters:
+        fixed = [state for state in range(size) if letter[state] == state]
+        if len(fixed) != 1 or len(set(letter)) != size - 1:
+            continue
+        line = _path_to(fixed[0], letter)
+        if line is None:
+            continue
+        steps = [_clamped_step(other, line) for other in automaton.letters]
+        if all(step is not None for step in steps):
+            return line, tuple(step for step in steps if step is not None)
+    return None
+
+
+def _path_to(end: int, letter: Transformation) -> tuple[int, ...] | None:
+    """The distance of every state from the fixed state, if the letter walks a single path to it."""
+    before = {target: state for state, target in enumerate(letter) if state != target}
+    line = [-1] * len(letter)
+    state, place = end, 0
+    while True:
+        line[state] = place
+        if state not in before:
+            break
+        state, place = before[state], place + 1
+    return tuple(line) if min(line) >= 0 else None
+
+
+def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
+    """The step c with letter = clamp(x + c), if there is one."""
+    last = len(line) - 1
+    moves = {line[state]: line[target] for state, target in enumerate(letter)}
+    for step in (moves[0], moves[last] - last):
+        if all(moves[place] == min(max(place + step, 0), last) for place in moves):
+            return step
+    return None
+
+
+def clamped_fault(automaton: Semiautomaton, line: Sequence[int], steps: Sequence[int]) -> str:
+    """Every letter must be a step along the line, stopped at both ends."""
+    last = automaton.num_states - 1
+    if sorted(line) != list(range(last + 1)) or len(steps) != automaton.num_letters:
+        return "the line must place every state once, and every letter needs a step"
+    for state in range(automaton.num_states):
+        for letter in range(automaton.num_letters):
+            if line[automaton.step(state, letter)] != min(max(line[state] + steps[letter], 0), last):
+                return f"state {state}, letter {letter}: not the clamped step {steps[letter]}"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)

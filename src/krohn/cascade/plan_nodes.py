@@ -1,22 +1,29 @@
 """The nodes of a plan: four ways to combine smaller automata; for the leaves see plan_leaves."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.cascade.plan import (
-    Component,
-    Coordinates,
-    Plan,
-    error_bit_fault,
-    parallel_fault,
-    reachable_fault,
-    serial_fault,
-)
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.plan import Component, Coordinates, Plan
 from krohn.cascade.plan_leaves import Labels, label_of
 from krohn.errors import InvalidInput
+
+
+def reachable_fault(automaton: Semiautomaton, states: Sequence[int], inner: Semiautomaton) -> str:
+    """The inner automaton must be the restriction to ``states``, which must hold the start."""
+    if len(states) != inner.num_states or len(set(states)) != len(states):
+        return "the states of the part must be distinct, one per inner state"
+    if automaton.start not in states:
+        return f"the start state {automaton.start} is not in the part"
+    for place, state in enumerate(states):
+        for letter in range(automaton.num_letters):
+            if states[inner.step(place, letter)] != automaton.step(state, letter):
+                return f"state {state}, letter {letter}: the part goes elsewhere"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +60,32 @@ class ReachablePlan(Plan):
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """That of the plan on the reachable states."""
         return self.inner.step(coordinates, letter)
+
+
+def homomorphism_fault(automaton: Semiautomaton, labels: Sequence[int], image: Semiautomaton) -> str:
+    """``labels`` must carry every transition of the automaton to one of ``image``."""
+    if len(labels) != automaton.num_states or image.num_letters != automaton.num_letters:
+        return "a map must give every state a class, over the same letters"
+    for state in range(automaton.num_states):
+        for letter in range(automaton.num_letters):
+            if labels[automaton.step(state, letter)] != image.step(labels[state], letter):
+                return f"state {state}, letter {letter}: the class of the next state is not the next class"
+    return ""
+
+
+def parallel_fault(
+    automaton: Semiautomaton, maps: Sequence[Sequence[int]], parts: Sequence[Semiautomaton]
+) -> str:
+    """The maps must be homomorphisms that together separate all states."""
+    for labels, part in zip(maps, parts, strict=True):
+        fault = homomorphism_fault(automaton, labels, part)
+        if fault:
+            return fault
+    seen: dict[tuple[int, ...], int] = {}
+    for state, classes in enumerate(zip(*maps, strict=True)):
+        if seen.setdefault(classes, state) != state:
+            return f"states {seen[classes]} and {state} lie in the same class of every part"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +131,28 @@ class ParallelPlan(Plan):
         """Every part reads the letter."""
         split = self._split(coordinates)
         return sum((part.step(values, letter) for part, values in zip(self.parts, split, strict=True)), ())
+
+
+def serial_fault(
+    automaton: Semiautomaton,
+    blocks: Sequence[int],
+    labels: Sequence[int],
+    drive: Sequence[Sequence[int]],
+    quotient: Semiautomaton,
+    fiber: Semiautomaton,
+) -> str:
+    """A homomorphism to the quotient, and a fibre that follows inside the blocks."""
+    fault = homomorphism_fault(automaton, blocks, quotient)
+    if fault:
+        return fault
+    if len(set(zip(blocks, labels, strict=True))) != automaton.num_states:
+        return "two states of one block have the same place"
+    for state in range(automaton.num_states):
+        for letter in range(automaton.num_letters):
+            place = fiber.step(labels[state], drive[blocks[state]][letter])
+            if place != labels[automaton.step(state, letter)]:
+                return f"state {state}, letter {letter}: the fibre goes to place {place}"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +233,20 @@ class SerialPlan(Plan):
         above, below = self._split(coordinates)
         following = self.quotient.step(above, letter)
         return following + self.fiber.step(below, self.drive[self.quotient.state(above)][letter])
+
+
+def error_bit_fault(automaton: Semiautomaton, sink: int, states: Sequence[int], inner: Semiautomaton) -> str:
+    """The sink stays, and away from it the inner automaton is right wherever no letter leads to the sink."""
+    if any(automaton.step(sink, letter) != sink for letter in range(automaton.num_letters)):
+        return f"state {sink} is not fixed by every letter"
+    if sorted([*states, sink]) != list(range(automaton.num_states)) or len(states) != inner.num_states:
+        return "the inner states must be all states but the sink"
+    for place, state in enumerate(states):
+        for letter in range(automaton.num_letters):
+            after = automaton.step(state, letter)
+            if after != sink and states[inner.step(place, letter)] != after:
+                return f"state {state}, letter {letter}: the inner automaton goes elsewhere"
+    return ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,13 @@ from krohn.cascade.congruences import (
 )
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, recognise_stack
+from krohn.cascade.plan_leaves import (
+    ClampedCounterPlan,
+    HolonomyPlan,
+    StackPlan,
+    clamped_line,
+    recognise_stack,
+)
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.skeleton import Skeleton
 from krohn.cascade.splitting import mergeable, merged
@@ -145,7 +151,7 @@ class PlanSearch:
 
     def known_shapes(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The automaton as a clamped counter or a stack, if it is one."""
-        line = splitting.clamped_line(automaton) if CLAMPED in self.passes else None
+        line = clamped_line(automaton) if CLAMPED in self.passes else None
         if line is not None and automaton.num_states > 2:
             yield ClampedCounterPlan(automaton, *line)
         stack = recognise_stack(automaton) if STACK in self.passes else None
@@ -256,7 +262,7 @@ class PlanSearch:
     def _serial(self, automaton: Semiautomaton, partitions: list[Partition]) -> Iterator[Plan]:
         # Sort key: clamped counters first, for they cost one level; then two parts of about equal size.
         def rank(blocks: Partition) -> tuple[bool, int, Partition]:
-            line = splitting.clamped_line(splitting.quotient_automaton(automaton, blocks))
+            line = clamped_line(splitting.quotient_automaton(automaton, blocks))
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
             return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 

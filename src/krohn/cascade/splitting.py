@@ -1,4 +1,4 @@
-"""Smaller automata inside an automaton (quotients, fibres, completions, lines), and merged classes.
+"""Smaller automata inside an automaton (quotients, fibres, completions), and merged classes.
 
 This module only proposes; the plan nodes check.
 """
@@ -173,48 +173,6 @@ def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple
         letter_names=automaton.letter_names,
     )
     return states, inner
-
-
-def clamped_line(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Places on a line along which every letter is a clamped step, and the steps; None if there are none.
-
-    Some letter must step by one: its moves order the states.
-    """
-    size = automaton.num_states
-    for letter in automaton.letters:
-        fixed = [state for state in range(size) if letter[state] == state]
-        if len(fixed) != 1 or len(set(letter)) != size - 1:
-            continue
-        line = _path_to(fixed[0], letter)
-        if line is None:
-            continue
-        steps = [_clamped_step(other, line) for other in automaton.letters]
-        if all(step is not None for step in steps):
-            return line, tuple(step for step in steps if step is not None)
-    return None
-
-
-def _path_to(end: int, letter: Transformation) -> tuple[int, ...] | None:
-    """The distance of every state from the fixed state, if the letter walks a single path to it."""
-    before = {target: state for state, target in enumerate(letter) if state != target}
-    line = [-1] * len(letter)
-    state, place = end, 0
-    while True:
-        line[state] = place
-        if state not in before:
-            break
-        state, place = before[state], place + 1
-    return tuple(line) if min(line) >= 0 else None
-
-
-def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
-    """The step c with letter = clamp(x + c), if there is one."""
-    last = len(line) - 1
-    moves = {line[state]: line[target] for state, target in enumerate(letter)}
-    for step in (moves[0], moves[last] - last):
-        if all(moves[place] == min(max(place + step, 0), last) for place in moves):
-            return step
-    return None
 
 
 def restriction(automaton: Semiautomaton, states: Sequence[int]) -> Semiautomaton:
