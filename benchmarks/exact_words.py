@@ -50,7 +50,7 @@ def main() -> None:
         counts = count(trained, trained.automaton, int(length))
         about = {"network": name, "device": device if device == "cpu" else torch.cuda.get_device_name()}
         shortest = None if counts.shortest is None else list(counts.shortest.word)
-        line = {**about, **counts.to_json(), "prefixes": counts.prefixes, "seconds": counts.seconds}
+        line = {**about, **counts.to_json(), "seconds": counts.seconds}
         with Path(out).open("a") as file:
             file.write(json.dumps({**line, "shortest": shortest}) + "\n")
 

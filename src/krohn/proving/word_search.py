@@ -66,6 +66,13 @@ def all_words(letters: int, length: int) -> Words:
     return _numbered(np.arange(letters**length), letters, length)
 
 
+def in_blocks(letters: int, length: int) -> Iterator[Words]:
+    """All words in lexicographic order, ``WORDS_AT_ONCE`` at a time: they need not fit into memory."""
+    count = letters**length
+    for begin in range(0, count, WORDS_AT_ONCE):
+        yield _numbered(np.arange(begin, min(begin + WORDS_AT_ONCE, count)), letters, length)
+
+
 def _numbered(numbers: npt.NDArray[np.int64], letters: int, length: int) -> Words:
     worth = np.array([letters**place for place in range(length)][::-1], dtype=np.int64)
     return numbers[:, None] // worth % letters
@@ -210,9 +217,8 @@ def exhaustive(
         return SecondOpinion(0, 0, 0, dtype, why), None
     run, count, wrong, errors = runner(network, dtype), letters**longest, 0, []
     with np.errstate(all="ignore"):
-        for begin in range(0, count, WORDS_AT_ONCE):
-            numbers = np.arange(begin, min(begin + WORDS_AT_ONCE, count))
-            error, bad = first_wrong(run, automaton, _numbered(numbers, letters, longest))
+        for words in in_blocks(letters, longest):
+            error, bad = first_wrong(run, automaton, words)
             wrong += bad
             errors += [] if error is None else [error]
     first = min(errors, key=lambda error: (len(error.word), error.word), default=None)

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from krohn.automata.simulation import simulate
-from krohn.lab.provable import exact
 from krohn.lab.provable.exact import count, longest, words_of_training
 from krohn.lab.training.trained_network import read_run
+from krohn.proving import word_search
 
 KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("leaves", [7, 1 << 10])
+@pytest.mark.parametrize("block", [7, 1 << 10])
 def test_the_count_is_that_of_plain_passes(
-    kind: str, leaves: int, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    kind: str, block: int, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(exact.LEAVES, "cpu", leaves)
+    monkeypatch.setattr(word_search, "WORDS_AT_ONCE", block)
     trained, length = read_run(runs[kind]), 5
     automaton = trained.automaton
     words = np.array(list(product(range(automaton.num_letters), repeat=length)))

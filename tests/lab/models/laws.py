@@ -160,20 +160,6 @@ def step_by_step(network: Network) -> Iterator[str]:
             begin = end
 
 
-def forked(network: Network) -> Iterator[str]:
-    """Sequences forked after a common prefix continue as if each had been read alone."""
-    weights, tokens = _weights(network, 2), _tokens(2)
-    rows = torch.tensor([BATCH - 1, 0, BATCH - 1])
-    decoder = network.decoder(weights, BATCH, LENGTH)
-    decoder.step(tokens[..., :2])
-    branch = decoder.fork(rows)
-    follow = torch.cat((tokens[:, rows, :2], tokens[:, [0, 0, BATCH - 1], 2:]), -1)
-    if _far(branch.step(follow[..., 2:]), network.logits(weights, follow)[:, :, -1]):
-        yield "a fork must continue from what its rows have read"
-    if _far(decoder.step(tokens[..., 2:]), network.logits(weights, tokens)[:, :, -1]):
-        yield "a decoder must read on after a fork as if there had been none"
-
-
 LAWS: tuple[Callable[[Network], Iterator[str]], ...] = (
     shapes,
     first_weights,
@@ -182,5 +168,4 @@ LAWS: tuple[Callable[[Network], Iterator[str]], ...] = (
     cross_entropy,
     gradients,
     step_by_step,
-    forked,
 )

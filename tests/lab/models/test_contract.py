@@ -77,9 +77,6 @@ class Forgets(Sums):
             def step(self, tokens: Tensor) -> Tensor:
                 return network.logits(weights, tokens)[:, :, -1]
 
-            def fork(self, rows: Tensor) -> StackedDecoder:
-                return self
-
         return Forgetful()
 
 
@@ -99,51 +96,6 @@ class Padded(Sums):
 class Raises(Sums):
     def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         raise RuntimeError("no decoder here")
-
-
-class Keeps(StackedDecoder):
-    """Keeps all tokens read; ``fork`` copies them."""
-
-    def __init__(self, network: Network, weights: Weights, read: Tensor, parted: Callable[..., Any]) -> None:
-        self.network, self.weights, self.read, self.parted = network, weights, read, parted
-
-    def step(self, tokens: Tensor) -> Tensor:
-        self.read = torch.cat((self.read, tokens), -1)
-        return self.network.logits(self.weights, self.read)[:, :, -1]
-
-    def fork(self, rows: Tensor) -> StackedDecoder:
-        return self.parted(self, rows)
-
-
-class ForksBadly(Sums):
-    parted: ClassVar[Callable[..., Any]]
-
-    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
-        nothing = torch.zeros(2, batch, 0, dtype=torch.int64)
-        return Keeps(self, weights, nothing, type(self).parted)
-
-
-class ForksItself(ForksBadly):
-    """Broken: the branch is the decoder itself with other rows, so both read the same tokens."""
-
-    @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
-        decoder.read = decoder.read[:, rows]
-        return decoder
-
-
-class ForksTheFirst(ForksBadly):
-    """Broken: every branch continues the first sequence."""
-
-    @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
-        return Keeps(decoder.network, decoder.weights, decoder.read[:, rows * 0], decoder.parted)
-
-
-class ForksWell(ForksBadly):
-    @staticmethod
-    def parted(decoder: Keeps, rows: Tensor) -> StackedDecoder:
-        return Keeps(decoder.network, decoder.weights, decoder.read[:, rows], decoder.parted)
 
 
 class Infinite(Sums):
@@ -182,7 +134,6 @@ def config_of(network: Callable[[int, int], Network], option: Any = 1) -> ModelC
 
 def test_layout_and_logits_are_enough() -> None:
     assert broken_laws(config_of(Sums)) == []
-    assert broken_laws(config_of(ForksWell)) == []
 
 
 @every(
@@ -199,8 +150,6 @@ def test_layout_and_logits_are_enough() -> None:
         (Constant, "must start from different weights"),
         (Raises, r"step_by_step could not be checked: RuntimeError\('no decoder here'\)"),
         (Padded, "that of steps is not or has one"),
-        (ForksItself, r"read on after a fork|forked could not be checked"),
-        (ForksTheFirst, "a fork must continue from what its rows have read"),
         (Infinite, "the loss must be one finite number a replicate"),
         (CountsAll, "over the shown positions"),
         (Deaf, "a loss must have a gradient in its own replicate"),

@@ -1,11 +1,11 @@
-"""Every architecture's gradient against differences of its loss, and decoders that are forked on the way."""
+"""Every architecture's gradient against differences of its loss."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Network, Noise, StackedDecoder, model_config
+from krohn.lab.models.network import Network, Noise, model_config
 from lab.models.test_whole_networks import CLASSES, GPTS, STACKS, VOCABULARY, moved, tokens
 
 GPT = {"layers": 2, "dim": 6, "heads": 2, "mlp": 5}
@@ -75,31 +75,6 @@ def test_a_replicate_learns_from_its_own_loss_and_padding_not_at_all(
     assert not gradients["wte"][0, VOCABULARY:].any()
     assert not gradients["head.weight"][0, :, CLASSES:].any()
     assert not gradients["head.bias"][0, CLASSES:].any()
-
-
-def answers(decoder: StackedDecoder, words: Tensor) -> Tensor:
-    """One token at a time."""
-    return torch.stack([decoder.step(words[..., t : t + 1]) for t in range(words.shape[-1])], 2)
-
-
-@each
-def test_forks_read_on_by_themselves(kind: str, options: dict[str, object]) -> None:
-    """Three tokens together, then forks whose rows repeat; the first goes on as if there were none."""
-    network, words = network_of(kind, options), tokens()
-    weights = moved(network)
-    decoder = network.decoder(weights, words.shape[1], words.shape[2])
-    whole = network.logits(weights, words)
-    torch.testing.assert_close(decoder.step(words[..., :3]), whole[:, :, 2])
-    rows = torch.tensor([1, 0, 1])
-    fork = decoder.fork(rows)
-    other = (words[:, rows] + 1) % VOCABULARY
-    mixed = torch.cat([words[:, rows, :3], other[..., 3:]], -1)
-    torch.testing.assert_close(answers(fork, other[..., 3:6]), network.logits(weights, mixed)[:, :, 3:6])
-    again = fork.fork(torch.tensor([2]))
-    torch.testing.assert_close(answers(decoder, words[..., 3:]), whole[:, :, 3:])
-    torch.testing.assert_close(
-        answers(again, mixed[:, 2:, 6:]), network.logits(weights, mixed[:, 2:])[:, :, 6:]
-    )
 
 
 @each

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
@@ -22,12 +21,12 @@ from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.interpret.stream_states import Machine, machine_by_states
-from krohn.lab.provable.exact import WordLevel, longest, walk
-from krohn.lab.training.trained_network import TrainedNetwork, read_run
+from krohn.lab.provable.exact import longest
+from krohn.lab.training.trained_network import read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
 from krohn.network.storage import load
 from krohn.proving.stock import is_gpt2, required, runner_of, states_of
-from krohn.proving.word_search import all_words, runner
+from krohn.proving.word_search import in_blocks, runner
 
 Words = npt.NDArray[np.int64]
 Levels = list[Words]
@@ -35,24 +34,40 @@ Levels = list[Words]
 MAX_WORDS = 1 << 22
 """Words of the longest level that a table may hold."""
 COMPILED_WORDS = 1 << 16
-"""The same for compiled networks, which are run word by word, at effort 1."""
+"""The same for compiled networks and those of others, at effort 1."""
+LONGEST = 1 << 12
+"""Most letters of a word: with a single letter there is one word of each length."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A network's answers: ``of`` words [batch, length], and ``levels``, for all words of each length.
+    """A network's answers.
 
     Attributes:
+        of: words [batch, length] to answers of that shape.
+        words: how many words of one length may be run.
         automaton: the one it was trained on or built for.
         longest: length of the longest word it reads; none if unbounded.
         stages: its stream between blocks, of a GPT-2.
     """
 
     of: Callable[[Words], Words]
-    levels: Callable[[int], Levels]
+    words: float
     automaton: Semiautomaton
     longest: int | None
     stages: Stages | None = None
+
+    def levels(self, length: int) -> Levels:
+        """The answers to all words of 1, 2, … ``length`` letters, each after its last letter, in order."""
+        letters = self.automaton.num_letters
+        if length > LONGEST or letters**length > min(self.words, MAX_WORDS):
+            raise LimitExceeded(
+                f"all words of --length {length} are too many for this effort: lower --length or raise "
+                "--effort"
+            )
+        got = np.concatenate([self.of(words) for words in in_blocks(letters, length)])
+        # A shorter word is a prefix of many: of the first of them, in lexicographic order.
+        return [got[:: letters ** (length - depth), depth - 1] for depth in range(1, length + 1)]
 
 
 def answers_of(
@@ -72,20 +87,22 @@ def answers_of(
     if automaton is not None or tokens is not None:
         raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
     if kind == TRAINED:
-        return _of_run(read_run(directory, device), effort)
+        trained = read_run(directory, device)
+        reach = longest(trained, LONGEST, effort)
+        return Answers(trained.forward, trained.automaton.num_letters**reach, trained.automaton, None)
     network = load(directory)
     if network.automaton.target != "state":
         raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
     run = runner(network.transformer, "float64")
-    return Answers(run, _by_words(run, network.automaton, effort), network.automaton, network.length)
+    return Answers(run, COMPILED_WORDS * effort, network.automaton, network.length)
 
 
 def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any) -> Answers:
     """A network that krohn did not write; a token that stands for no output counts as one more answer."""
-    other, longest, stages = len(automaton.output_names), None, None
+    other, reach, stages = len(automaton.output_names), None, None
     if isinstance(network, Path) or is_gpt2(network):
         decoder = decoder_of_stock(stock_of(network, automaton, tokens))
-        run, longest, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
+        run, reach, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
     else:
         run = runner_of(network, tokens_for(automaton, tokens))
 
@@ -93,52 +110,7 @@ def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any)
         states = run(words)
         return np.where(states < 0, other, states)
 
-    return Answers(answers, _by_words(answers, automaton, effort), automaton, longest, stages)
-
-
-def _of_run(trained: TrainedNetwork, effort: float) -> Answers:
-    letters = trained.automaton.num_letters
-
-    def levels(length: int) -> Levels:
-        if longest(trained, length, effort) < length or letters**length > MAX_WORDS:
-            raise _too_long(length)
-        return _tree_levels(trained, length)
-
-    return Answers(trained.forward, levels, trained.automaton, None)
-
-
-def _tree_levels(trained: TrainedNetwork, length: int) -> Levels:
-    letters = trained.automaton.num_letters
-    result = [np.zeros(letters**depth, dtype=np.int64) for depth in range(1, length + 1)]
-
-    def keep(level: WordLevel) -> Tensor | None:
-        depth = level.words.shape[1]
-        worth = torch.tensor([letters**place for place in range(depth)][::-1], device=level.words.device)
-        result[depth - 1][(level.words * worth).sum(1).cpu().numpy()] = level.answers.cpu().numpy()
-        return None
-
-    walk(trained, length, keep)
-    return result
-
-
-def _by_words(
-    run: Callable[[Words], Words], automaton: Semiautomaton, effort: float
-) -> Callable[[int], Levels]:
-    letters = automaton.num_letters
-
-    def levels(length: int) -> Levels:
-        if letters**length > min(COMPILED_WORDS * effort, MAX_WORDS):
-            raise _too_long(length)
-        got = run(all_words(letters, length))
-        return [got[:: letters ** (length - depth), depth - 1] for depth in range(1, length + 1)]
-
-    return levels
-
-
-def _too_long(length: int) -> LimitExceeded:
-    return LimitExceeded(
-        f"all words of --length {length} are too many for this effort: lower --length or raise --effort"
-    )
+    return Answers(answers, COMPILED_WORDS * effort, automaton, reach, stages)
 
 
 WAYS = ("words", "states")

@@ -174,10 +174,6 @@ class StackedDecoder(ABC):
     def step(self, tokens: Tensor) -> Tensor:
         """Logits [R, B, classes] after the last of n more tokens [R, B, n]."""
 
-    @abstractmethod
-    def fork(self, rows: Tensor) -> "StackedDecoder":
-        """An independent decoder in the state of the sequences ``rows`` [B']; rows may repeat."""
-
 
 class Network(ABC):
     """R replicates of one architecture. Weights are an argument: a network is stateless.
@@ -217,16 +213,13 @@ class Network(ABC):
 class _Rereading(StackedDecoder):
     """Fallback decoder: keeps the tokens and rereads all of them at each step."""
 
-    def __init__(self, network: Network, weights: Weights, read: list[Tensor] | None = None) -> None:
+    def __init__(self, network: Network, weights: Weights) -> None:
         self._network, self._weights = network, weights
-        self._read = read or []
+        self._read: list[Tensor] = []
 
     def step(self, tokens: Tensor) -> Tensor:
         self._read.append(tokens)
         return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
-
-    def fork(self, rows: Tensor) -> StackedDecoder:
-        return _Rereading(self._network, self._weights, [part[:, rows] for part in self._read])
 
 
 def padded(count: int) -> int:

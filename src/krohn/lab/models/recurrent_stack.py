@@ -6,7 +6,6 @@ positions: a short convolution, or a token shift if there are two. An architectu
 
 from abc import abstractmethod
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -162,11 +161,6 @@ class _StackDecoder(StackedDecoder):
     def step(self, tokens: Tensor) -> Tensor:
         scores, self._carried = self._network.read(self._weights, tokens, self._carried)
         return scores[:, :, -1]
-
-    def fork(self, rows: Tensor) -> StackedDecoder:
-        result = copy(self)
-        result._carried = [Carry(*(part[:, rows] for part in carry)) for carry in self._carried]
-        return result
 
 
 def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

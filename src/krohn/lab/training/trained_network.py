@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
@@ -65,20 +67,28 @@ class TrainedNetwork(Reader):
                 f"words are run by one replicate; here are {self.replicates}: take krohn.load of the run, or "
                 "network.logits for all of them"
             )
-        parts = [words[first : first + PER_PASS] for first in range(0, len(words), PER_PASS)]
-        return np.concatenate([self._states(part) for part in parts])
+        return self.decide(words)[0]
+
+    def decide(self, words: Words) -> tuple[Words, npt.NDArray[np.float32]]:
+        """The states [batch, length] of words of that shape, and by how much the logit of each leads."""
+        parts = [self._decide(words[first : first + PER_PASS]) for first in range(0, len(words), PER_PASS)]
+        states, leads = (torch.cat(side).cpu().numpy() for side in zip(*parts, strict=True))
+        return states.astype(np.int64), leads
 
     @torch.no_grad()
-    def _states(self, words: Words) -> Words:
-        """States of a few words; with a scratchpad the network reads its own states back."""
+    def _decide(self, words: Words) -> tuple[Tensor, Tensor]:
         tokens = torch.from_numpy(np.ascontiguousarray(words))[None].to(self.task.device)
+        letters = self.automaton.num_letters
         if self.task.config.scratchpad:
-            result = read_step_by_step(self.network, self.weights, tokens, self.automaton.num_letters)
+            # The network reads back the states that it wrote itself; given those, one pass has all logits.
+            written = read_step_by_step(self.network, self.weights, tokens, letters)
+            read = torch.stack((tokens, written + letters), -1).flatten(-2)[..., :-1]
+            logits, states = self.network.logits(self.weights, read)[0, :, 0::2], written[0]
         else:
-            logits = self.network.logits(self.weights, self.task.begun(tokens))
-            result = logits.argmax(-1)[..., -words.shape[1] :]
-        out: Words = result[0].cpu().numpy().astype(np.int64)
-        return out
+            logits = self.network.logits(self.weights, self.task.begun(tokens))[0, :, -words.shape[1] :]
+            states = logits.argmax(-1)
+        best = functional.pad(logits, (0, 1), value=-torch.inf).topk(2).values  # a lone state has no rival
+        return states, best[..., 0] - best[..., 1]
 
 
 def read_run(directory: Path, device: str = "cpu") -> TrainedNetwork:

@@ -4,7 +4,6 @@ Its decoder reads step by step, with a key–value cache, for scratchpad inferen
 """
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,7 +15,6 @@ from krohn.lab import random_streams
 from krohn.lab.models import position_encodings as encodings
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.kernels.operations import Operations
-from krohn.lab.models.kernels.plain import one_hot
 from krohn.lab.models.network import (
     ModelConfig,
     Network,
@@ -103,7 +101,7 @@ class Gpt(Network):
     ) -> Tensor:
         """See ``Network.logits``; ``after`` is called after every block."""
         ops = operations.choose(weights["head.bias"])
-        scores = self._scores(weights, tokens, noise, ops, after) + weights["head.bias"][:, None]
+        scores = self.scores(weights, tokens, noise, ops, after) + weights["head.bias"][:, None]
         return scores[..., : self.classes].reshape(*tokens.shape, self.classes)
 
     def loss(
@@ -118,32 +116,32 @@ class Gpt(Network):
         """See ``Network.loss``; ``after`` is called after every block."""
         bias = weights["head.bias"]
         ops = operations.choose(bias)
-        scores = self._scores(weights, tokens, noise, ops, after)
+        scores = self.scores(weights, tokens, noise, ops, after)
         return ops.cross_entropy(scores, bias, targets.flatten(1), shown.flatten(1), self.classes)
 
     def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
         """See ``Network.decoder``."""
-        config = self.config
-        shape = GptShape(config.layers, config.heads, config.recency, batch, length, self.classes)
-        return GptDecoder(shape, weights, self._position_rows(weights, length))
+        return GptDecoder(self, weights, batch, length)
 
     def writes_gradients(self, weights: Weights) -> bool:
         """See ``Network.writes_gradients``."""
         return operations.choose(weights["head.bias"]) is not operations.PLAIN
 
-    def _scores(
+    def scores(
         self,
         weights: Weights,
         tokens: Tensor,
         noise: Noise | None,
         ops: Operations,
         after: After | None = None,
+        first: int = 0,
     ) -> Tensor:
+        """Logits without their bias, padded [R, B·T, …], of tokens from position ``first`` on."""
         config = self.config
         _, batch, length = tokens.shape
         slopes = plain.alibi_slopes(config.heads, tokens.device) if config.recency else None
         heads = plain.Heads(batch, length, config.heads, slopes)
-        x = self.embed(weights, tokens, noise, ops)
+        x = self.embed(weights, tokens, noise, ops, first)
         y: Tensor | None = None
         bias: Tensor | None = None
         for layer in range(config.layers):
@@ -171,25 +169,19 @@ class Gpt(Network):
         tokens: Tensor,
         noise: Noise | None = None,
         ops: Operations = operations.PLAIN,
+        first: int = 0,
     ) -> Tensor:
-        """The residual stream [R, B·T, d] before the first block, for tokens [R, B, T]."""
+        """The stream [R, B·T, d] before the first block, for tokens [R, B, T] from position ``first`` on."""
         x = ops.lookup(tokens, weights["wte"])
         if self.config.positions == "learned":
-            x = ops.add_positions(x, weights["wpe"], tokens.shape[2])
+            # Training writes the gradient of the table that it is given: a view of it has none.
+            table = weights["wpe"][:, first:] if first else weights["wpe"]
+            x = ops.add_positions(x, table, tokens.shape[2])
         elif self.config.positions != "none":
-            rows = self._encoding(tokens.shape[2], tokens.device, noise).to(x.dtype)
+            rows = self._encoding(first + tokens.shape[2], tokens.device, noise)[:, first:].to(x.dtype)
             x = ops.add_rows(x, rows)
         drop = self._dropout(noise, -1)
         return x if drop is None else ops.drop(x, drop)
-
-    def _position_rows(self, weights: Weights, length: int) -> Tensor | None:
-        """What ``embed`` adds at each position [R or 1, T, d] when there is no noise."""
-        if self.config.positions == "none":
-            return None
-        if self.config.positions == "learned":
-            return weights["wpe"][:, :length]
-        like = weights["wte"]
-        return self._encoding(length, like.device, None).to(like.dtype)
 
     def _encoding(self, length: int, device: torch.device, noise: Noise | None) -> Tensor:
         """Rows [R or 1, T, d] of the fixed encodings."""
@@ -265,91 +257,48 @@ def _affine(name: str, inputs: int, outputs: int, std: float, matrices: int = 1)
 ARCHITECTURE = GptConfig
 
 
-@dataclass(frozen=True)
-class GptShape:
-    """The sizes a decoder needs."""
-
-    layers: int
-    heads: int
-    recency: bool
-    batch: int
-    length: int
-    classes: int
-
-
 class GptDecoder(StackedDecoder):
     """Keeps the keys and values of all past positions.
 
-    ``rows`` [R or 1, length, d] are the position encodings, or none. Whatever does not depend on the tokens
-    is precomputed: a step is a few small kernels per layer, and on a GPU launch overhead dominates.
+    A step is the network's own pass over the new tokens, with attention that also sees the cache.
     """
 
-    def __init__(self, shape: GptShape, weights: Weights, rows: Tensor | None) -> None:
-        self._shape, self._weights, self._rows = shape, weights, rows
+    def __init__(self, network: Gpt, weights: Weights, batch: int, length: int) -> None:
+        self._network, self._weights, config = network, weights, network.config
         like = weights["ln_f.weight"]
-        replicates, dim = like.shape
-        size = (shape.layers, 2, replicates * shape.batch, shape.heads, shape.length, dim // shape.heads)
+        size = (config.layers, 2, len(like) * batch, config.heads, length, config.dim // config.heads)
         self._cache = torch.zeros(size, dtype=like.dtype, device=like.device)
-        self._slopes = plain.alibi_slopes(shape.heads, like.device) * (1.0 if shape.recency else 0.0)
-        self._position = 0
+        self._slopes = plain.alibi_slopes(config.heads, like.device) * (1.0 if config.recency else 0.0)
+        self._position, self._layer = 0, 0
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See ``Decoder.step``."""
-        weights, count = self._weights, tokens.shape[2]
-        assert self._position + count <= self._shape.length, "the cache is full"
-        x, mask = self._embed(tokens), self._mask(count)
-        y: Tensor | None = None
-        bias: Tensor | None = None
-        for layer in range(self._shape.layers):
-            name = f"h.{layer}."
-            norm = weights[f"{name}ln_1.weight"], weights[f"{name}ln_1.bias"]
-            x, h = plain.add_norm(x, y, bias, *norm, None)
-            y, bias = self._attend(layer, h, mask), weights[f"{name}attn.c_proj.bias"]
-            norm = weights[f"{name}ln_2.weight"], weights[f"{name}ln_2.bias"]
-            x, h = plain.add_norm(x, y, bias, *norm, None)
-            hidden = plain.linear(h, weights[f"{name}mlp.c_fc.weight"])
-            hidden = plain.bias_gelu(hidden, weights[f"{name}mlp.c_fc.bias"])
-            y = plain.linear(hidden, weights[f"{name}mlp.c_proj.weight"])
-            bias = weights[f"{name}mlp.c_proj.bias"]
-        _, h = plain.add_norm(x, y, bias, weights["ln_f.weight"], weights["ln_f.bias"], None)
-        last = h.view(*tokens.shape, -1)[:, :, -1].contiguous()
-        scores = plain.linear(last, weights["head.weight"]) + weights["head.bias"][:, None]
+        """See ``StackedDecoder.step``."""
+        network, first, count = self._network, self._position, tokens.shape[2]
+        assert first + count <= self._cache.shape[4], "the cache is full"
+        ops, self._layer = replace(operations.PLAIN, attention=self._attend), 0
+        scores = network.scores(self._weights, tokens, None, ops, first=first)
         self._position += count
-        return scores[..., : self._shape.classes]
+        last = scores.view(*tokens.shape, -1)[:, :, -1] + self._weights["head.bias"][:, None]
+        return last[..., : network.classes]
 
-    def fork(self, rows: Tensor) -> StackedDecoder:
-        """See ``Decoder.fork``."""
-        result = copy(self)
-        result._shape = replace(self._shape, batch=len(rows))
-        first = torch.arange(self._cache.shape[2] // self._shape.batch, device=rows.device)
-        result._cache = self._cache[:, :, (first[:, None] * self._shape.batch + rows).flatten()]
-        return result
+    def _attend(self, qkv: Tensor, bias: Tensor | None, heads: plain.Heads) -> Tensor:
+        """As ``plain.attention`` in the next block, also to what was read before."""
+        assert bias is not None
+        first, end, layer = self._position, self._position + heads.length, self._layer
+        # [R, B·n, 3·d] -> queries, keys and values [R·B, head, n, head_dim]
+        split = (qkv + bias[:, None]).view(self._cache.shape[2], heads.length, 3, heads.count, -1)
+        queries, keys, values = split.permute(2, 0, 3, 1, 4)
+        self._cache[layer, :, :, :, first:end] = torch.stack((keys, values))
+        keys, values = self._cache[layer, :, :, :, :end]
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask(end))
+        self._layer += 1
+        return mixed.transpose(1, 2).reshape(*qkv.shape[:2], -1)
 
-    def _embed(self, tokens: Tensor) -> Tensor:
-        table, first = self._weights["wte"], self._position
-        x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table)
-        if self._rows is None:
-            return x
-        rows = self._rows[:, None, first : first + tokens.shape[2]]
-        return (x.view(*tokens.shape, -1) + rows).flatten(1, 2)
-
-    def _mask(self, count: int) -> Tensor | None:
-        """Additive mask of the scores of ``count`` new tokens; ``None`` for one token without recency."""
-        if count == 1 and not self._shape.recency:
+    def _mask(self, end: int) -> Tensor | None:
+        """Additive mask of the scores of the new tokens; ``None`` for one token without recency."""
+        if end == self._position + 1 and not self._network.config.recency:
             return None
-        place = torch.arange(self._position + count, device=self._slopes.device)
+        place = torch.arange(end, device=self._slopes.device)
         distance = place[self._position :, None] - place
         bias = (-self._slopes[:, None, None] * distance).masked_fill(distance < 0, float("-inf"))
         return bias.to(self._cache.dtype)
-
-    def _attend(self, layer: int, h: Tensor, mask: Tensor | None) -> Tensor:
-        weights, name, first = self._weights, f"h.{layer}.attn.", self._position
-        end = first + h.shape[1] // self._shape.batch
-        qkv = plain.linear(h, weights[f"{name}c_attn.weight"]) + weights[f"{name}c_attn.bias"][:, None]
-        # [R, B·n, 3·d] -> queries, keys and values [R·B, head, n, head_dim]
-        split = qkv.view(self._cache.shape[2], end - first, 3, self._shape.heads, -1).permute(2, 0, 3, 1, 4)
-        self._cache[layer, :, :, :, first:end] = split[1:]
-        keys, values = self._cache[layer, :, :, :, :end]
-        mixed = functional.scaled_dot_product_attention(split[0], keys, values, attn_mask=mask)
-        rows = mixed.transpose(1, 2).reshape(h.shape[0], h.shape[1], -1)
-        return plain.linear(rows, weights[f"{name}c_proj.weight"])

@@ -6,7 +6,6 @@ recurrent matrix, is done for all positions at once.
 """
 
 from abc import abstractmethod
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -121,11 +120,6 @@ class _CellDecoder(StackedDecoder):
             self._carried = self._network.cell(self._weights, gate, self._carried)
         scores = plain.linear(self._carried[0], self._weights["head.weight"])
         return (scores + self._weights["head.bias"][:, None])[..., : self._network.classes]
-
-    def fork(self, rows: Tensor) -> StackedDecoder:
-        result = copy(self)
-        result._carried = tuple(part[:, rows] for part in self._carried)
-        return result
 
 
 @dataclass(frozen=True, kw_only=True)
