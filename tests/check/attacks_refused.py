@@ -169,12 +169,6 @@ def swapped_heads() -> Construction:
     return replace(network, layers=layers), automaton, length
 
 
-def the_other_mask() -> Construction:
-    """Built for heads that see their own position, run with heads that do not."""
-    network, automaton, length = of(compiled("FlipFlop", 12, "cascade"))
-    return replace(network, mask="strict"), automaton, length
-
-
 # ------------------------------------------------------------------ counters, MLPs
 
 
@@ -298,7 +292,6 @@ NEVER: list[tuple[Attack, str]] = [
     (padding_that_says_the_wrong_thing, "float64"),
     (heads_that_cancel, "float32"),
     (swapped_heads, "float64"),
-    (the_other_mask, "float64"),
     (a_counter_without_its_last_ramp, "float64"),
     (a_ceiling_that_is_one_too_low, "float64"),
     (a_unit_that_tips_at_a_half, "float32"),

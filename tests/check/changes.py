@@ -279,11 +279,6 @@ def other_start(s: Subject) -> None:
     s.automaton = replace(s.automaton, start=int(s.dice.integers(len(s.automaton.table))))
 
 
-def other_mask(s: Subject) -> None:
-    """The other mask, or the same."""
-    s.mask = str(s.some(("causal", "strict")))
-
-
 def halfway(s: Subject) -> None:
     """A weight becomes the middle of two numbers of the dtype, or lies just beside it."""
     matrix = s.matrix()
@@ -327,7 +322,6 @@ CHANGES: dict[str, Callable[[Subject], None]] = {
             padding_changed,
             rare_word,
             other_start,
-            other_mask,
             halfway,
         ),
         *(noise, row_scaled),
@@ -344,9 +338,9 @@ def changed(
     tensors = {name: matrix.copy() for name, matrix in tensors_of(network).items()}
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
     dice = np.random.default_rng(seed)
-    subject = Subject(tensors, shape, network.mask, automaton, length, dtype, dice)
+    subject = Subject(tensors, shape, automaton, length, dtype, dice)
     CHANGES[kind](subject)
     for name, matrix in subject.tensors.items():  # clip overflow of float64 to the largest number
         if matrix.dtype.kind == "f":
             subject.tensors[name] = np.nan_to_num(np.clip(matrix, -1.7e308, 1.7e308))
-    return transformer_from(subject.tensors, subject.shape, subject.mask), subject.automaton
+    return transformer_from(subject.tensors, subject.shape), subject.automaton

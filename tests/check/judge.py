@@ -57,7 +57,7 @@ def outputs(network: Any, words: Words, dtype: str, *, backwards: bool = False) 
         count = x.shape[1]
         x = store(x + store(network.positions[:count]))
         rows, columns = np.indices((count, count))
-        hidden = columns > (np.maximum(rows - 1, 0) if network.mask == "strict" else rows)
+        hidden = columns > rows
         for layer in network.layers:
             residual = np.where(layer.keep_attention > 0, x, x * 0)
             total = residual * 0 if backwards else residual

@@ -105,8 +105,7 @@ class Floats:
     def attended(self, query: Numbers, key: Numbers, value: Numbers) -> Numbers:
         """What a head averages."""
         scores = self.dot(query, np.swapaxes(key, 1, 2)) / self.inner(self.network.root)
-        last = np.arange(scores.shape[1]) - self.network.strict
-        seen = np.arange(scores.shape[1]) <= np.maximum(last, 0)[:, None]
+        seen = np.tri(scores.shape[1], dtype=bool)
         return self.store(self.dot(self.softmax(np.where(seen, scores, self.inner(-np.inf))), value))
 
     def beside(self, parts: list[Numbers]) -> Numbers:

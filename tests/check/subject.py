@@ -19,7 +19,6 @@ class Subject:
 
     tensors: dict[str, Array]
     shape: list[list[int]]
-    mask: str
     automaton: Semiautomaton
     length: int
     dtype: str

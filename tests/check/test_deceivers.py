@@ -74,7 +74,6 @@ def with_idle_channel(network: Transformer, token: float, late: float, first: in
         tuple(map(block, network.layers)),
         taller(network.readout),
         network.readout_bias,
-        network.mask,
     )
 
 

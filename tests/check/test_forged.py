@@ -35,7 +35,7 @@ def written(folder: Path, construction: Construction) -> None:
     folder.mkdir()
     save_file(tensors_of(network), folder / "model.safetensors")
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    about = {"krohn": 1, "length": length, "mask": network.mask, "shape": shape, "target": "state"}
+    about = {"krohn": 1, "length": length, "mask": "causal", "shape": shape, "target": "state"}
     (folder / "krohn.json").write_text(json.dumps({**about, "automaton": automaton_payload(automaton)}))
 
 

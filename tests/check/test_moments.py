@@ -29,7 +29,7 @@ NO_ARITHMETIC: Any = None
 
 
 def setting() -> Setting:
-    return Setting(NO_ARITHMETIC, False, Budget(1e8))
+    return Setting(NO_ARITHMETIC, Budget(1e8))
 
 
 def random_moment(seed: int, states: int = 4, counters: int = 1) -> Moment:

@@ -27,8 +27,7 @@ def outputs(network: Any, words: Words, dtype: str) -> Words:
     x = torch.cat([held(network.padding).expand(len(words), -1, -1), letters], dim=1)
     count = x.shape[1]
     x = x + held(network.positions)[:count]
-    last = torch.arange(count) - int(network.mask == "strict")
-    hidden = torch.arange(count) > last.clamp(min=0)[:, None]
+    hidden = torch.arange(count) > torch.arange(count)[:, None]
     for layer in network.layers:
         total = x * held(layer.keep_attention)
         for head in layer.heads:

@@ -63,7 +63,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (lambda p: p.update(length=8.0), "length must be 8, as the positions say; got 8.0"),
         (lambda p: p.update(krohn=True), "must have version 1; got True"),
         (lambda p: p.update(krohn=1.0), "must have version 1; got 1.0"),
-        (lambda p: p.update(mask=["causal"]), "mask must be one of causal, strict"),
+        (lambda p: p.update(mask=["causal"]), "mask must be one of causal"),
         (lambda p: p.update(method={}), "method must be a printable string"),
         (lambda p: p.update(program=[]), "program must be an object"),
         (lambda p: p["program"].update(registers=3), "registers must be a list"),
@@ -151,16 +151,15 @@ def test_weights_that_fit_no_network(
     assert complaint in refused(capsys, "export", str(tmp_path), "--to", "hf", "--out", out)
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
 def test_a_network_without_padding_is_run_and_refused_by_the_proof(
-    mask: str, honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     payload = copied(honest, tmp_path)
     tensors = load_file(honest / "model.safetensors")
     tensors["positions"] = tensors["positions"][len(tensors["padding"]) :]
     tensors["padding"] = tensors["padding"][:0]
     save_file({name: np.ascontiguousarray(t) for name, t in tensors.items()}, tmp_path / "model.safetensors")
-    (tmp_path / "krohn.json").write_text(json.dumps({**payload, "program": None, "mask": mask}))
+    (tmp_path / "krohn.json").write_text(json.dumps({**payload, "program": None}))
     assert run(["verify", str(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -359,7 +358,7 @@ def widened(network: Transformer, more: int) -> Transformer:
 
     outer = (wider(part) for part in (network.embedding, network.padding, network.positions))
     layers = tuple(map(block, network.layers))
-    return Transformer(*outer, layers, taller(network.readout), network.readout_bias, network.mask)
+    return Transformer(*outer, layers, taller(network.readout), network.readout_bias)
 
 
 def with_classes(witness: dict[str, Any], letters: int, depth: int) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class HeadCase:
     places: tuple[Places, ...] = ()
 
 
-def head_program(case: HeadCase, mask: str) -> Program:
+def head_program(case: HeadCase) -> Program:
     """The maps in a first layer, if any, then the operation."""
     first = (ProgramLayer((), case.before),) if case.before else ()
     targets = case.operation.targets
@@ -102,16 +102,15 @@ def head_program(case: HeadCase, mask: str) -> Program:
         case.sources,
         (*first, ProgramLayer((case.operation,), ())),
         readout,
-        mask,  # type: ignore[arg-type]
         case.places,
     )
 
 
-def check_head(case: HeadCase, words: np.ndarray, length: int, mask: str) -> None:
+def check_head(case: HeadCase, words: np.ndarray, length: int) -> None:
     """Every position of every word: the head finds what its meaning says, up to its leak."""
-    program = head_program(case, mask)
+    program = head_program(case)
     net, layout = lower(program, length)
     meaning = interpret_registers(program, words)
-    stated = symbolic_head(case.operation, PositionCodes(1 + length, program.mask), program).error
+    stated = symbolic_head(case.operation, PositionCodes(1 + length), program).error
     assert stated < 1e-6
     compare(net, layout, words, meaning, stated + ROUNDING)

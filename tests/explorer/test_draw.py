@@ -44,7 +44,7 @@ def test_every_network_of_the_table_computes_its_automaton() -> None:
             for name, t in each["network"]["tensors"].items()
         }
         tensors = {n: t.astype(np.int64) if n.endswith(".activation") else t for n, t in tensors.items()}
-        network = transformer_from(tensors, each["network"]["shape"], each["network"]["mask"])
+        network = transformer_from(tensors, each["network"]["shape"])
         truth = krohn.parse_spec(f"table:{key}")
         assert (run(network, WORDS) == krohn.simulate(truth, WORDS)).all(), key
 

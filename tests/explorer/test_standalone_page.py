@@ -220,7 +220,7 @@ def nudged(spec: str, name: str, index: int, change: float) -> Transformer:
     tensors = {key: matrix.copy() for key, matrix in tensors_of(network).items()}
     tensors[name].ravel()[index] += change
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    return transformer_from(tensors, shape, network.mask)
+    return transformer_from(tensors, shape)
 
 
 def test_a_nudged_weight_gives_a_word_that_is_really_wrong(browser: Chrome, pages: Path) -> None:

@@ -21,8 +21,7 @@ class Builder:
     """Adds operations on existing registers, each with the range of its result."""
 
     def __init__(self, seed: int) -> None:
-        self.random, self.mask = Random(seed), ("causal", "strict")[seed % 2]
-        self.padding = 1 + seed // 2 % 2
+        self.random, self.padding = Random(seed), 1 + seed % 2
         self.registers: list[Register] = []
         self.sources, self.layers = (
             [self.source("zero", 2, 0), self.source("flag", 1, 1)],
@@ -98,7 +97,7 @@ def random_program(seed: int) -> Program:
     codes = tuple((key,) for key in range(3))
     return Program(
         tuple(builder.registers), tuple(builder.sources), tuple(layers), Readout(("key",), codes),
-        builder.mask, builder.places,  # type: ignore[arg-type]
+        builder.places,
     )  # fmt: skip
 
 
@@ -115,7 +114,7 @@ def naive_registers(program: Program, word: list[int]) -> list[dict[str, int]]:
             here[place.register] = sum(values[: t + 1]) if place.register in wide else values[t]
     for layer in program.layers:
         for t, here in enumerate(at):
-            seen = range(t + 1) if program.mask == "causal" or t == 0 else range(t)
+            seen = range(t + 1)
             for operation in layer.attention:
                 for name, target in zip(operation.sources, operation.targets, strict=True):
                     here[target] = attended(operation, at, t, list(seen), name)

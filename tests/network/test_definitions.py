@@ -37,10 +37,9 @@ WORDS = np.random.default_rng(1).integers(3, size=(6, 5))
 
 
 @every("padding", [0, 2])
-@every("mask", ["causal", "strict"])
 @every("seed", [0, 1])
-def test_the_pass_is_that_of_the_paper(seed: int, mask: str, padding: int) -> None:
-    network = random_transformer(seed, mask=mask, padding=padding)  # type: ignore[arg-type]
+def test_the_pass_is_that_of_the_paper(seed: int, padding: int) -> None:
+    network = random_transformer(seed, padding=padding)
     naive = np.array([naive_logits(network, word) for word in WORDS.tolist()])
     assert np.allclose(logits(network, WORDS), naive, atol=1e-12)
     assert (run(network, WORDS) == naive.argmax(-1)).all()
@@ -77,13 +76,11 @@ def test_rounding_is_that_of_torch(name: str) -> None:
         caster("float8")
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_the_latest_marked_position_that_is_seen(mask: str) -> None:
+def test_the_latest_marked_position_that_is_seen() -> None:
     marked = np.random.default_rng(3).integers(2, size=(20, 7)).astype(bool)
-    result = latest(marked, mask)
+    result = latest(marked)
     for word, t in np.ndindex(marked.shape):
-        end = t + 1 if mask == "causal" or t == 0 else t
-        places = [i for i in range(end) if marked[word, i]]
+        places = [i for i in range(t + 1) if marked[word, i]]
         assert result[word, t] == (places[-1] if places else 0)
 
 
@@ -230,13 +227,13 @@ def test_the_same_network_is_the_same_files_and_comes_back_bit_for_bit(tmp_path:
     for name in ("model.safetensors", "krohn.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert load(tmp_path / "a").run(WORDS % 2).tolist() == parity_network().run(WORDS % 2).tolist()
-    network = random_transformer(2, mask="strict")
+    network = random_transformer(2)
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    again: Transformer = transformer_from(tensors_of(network), shape, "strict")
+    again: Transformer = transformer_from(tensors_of(network), shape)
     assert np.array_equal(logits(again, WORDS), logits(network, WORDS))
     for wrong in ([[2, 3]], [[2, 3], [1, 2], [0, 1]], [[1, 3], [2, 2]], [[-1, 3], [1, 2]], "x"):
         with pytest.raises(InvalidFile):
-            transformer_from(tensors_of(network), wrong, "strict")
+            transformer_from(tensors_of(network), wrong)
 
 
 def test_sums_of_dyadic_numbers_are_exact_in_the_pass() -> None:

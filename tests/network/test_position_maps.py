@@ -11,7 +11,6 @@ from krohn.errors import InvalidInput
 from krohn.network.attention_operations import EndWrite, PlaceSum
 from krohn.network.position_maps import Clamp, Linear, Modulo, Table
 from krohn.network.program import Places, Register
-from network.test_program import visible
 
 SHAPE = (20, 9)
 RNG = np.random.default_rng(3)
@@ -26,10 +25,10 @@ def total(word: int, t: int) -> int:
 
 
 def test_sums_residues_and_clamps_are_those_of_single_numbers() -> None:
-    linear = Linear(TERMS, 5, "x").apply(VALUES, "causal")["x"]
-    residue = Modulo(TERMS, 5, 7, "x").apply(VALUES, "causal")["x"]
-    mapped = Modulo(TERMS, 5, 3, "x", (9, -2, 4)).apply(VALUES, "causal")["x"]
-    clamped = Clamp(TERMS, 5, -3, 6, "x").apply(VALUES, "causal")["x"]
+    linear = Linear(TERMS, 5, "x").apply(VALUES)["x"]
+    residue = Modulo(TERMS, 5, 7, "x").apply(VALUES)["x"]
+    mapped = Modulo(TERMS, 5, 3, "x", (9, -2, 4)).apply(VALUES)["x"]
+    clamped = Clamp(TERMS, 5, -3, 6, "x").apply(VALUES)["x"]
     for word, t in EVERYWHERE:
         z = total(word, t)
         assert linear[word, t] == z
@@ -45,24 +44,23 @@ def test_a_table_answers_every_listed_row_and_refuses_the_others(seed: int) -> N
     rows = {row: (random.randint(-9, 9), random.randint(0, 3)) for row in listed}
     table = Table(("a", "b"), ("x", "y"), tuple(rows.items()))
     given = np.array([random.choice(listed) for _ in range(60)])
-    result = table.apply({"a": given[:, :1], "b": given[:, 1:]}, "causal")
+    result = table.apply({"a": given[:, :1], "b": given[:, 1:]})
     for number, row in enumerate(map(tuple, given.tolist())):
         assert (result["x"][number, 0], result["y"][number, 0]) == rows[row]
     for row in [r for r in product(range(-6, 7), range(-6, 7)) if r not in rows][::7]:
         with pytest.raises(InvalidInput, match="no row"):
-            table.apply({"a": np.array([[row[0]]]), "b": np.array([[row[1]]])}, "causal")
+            table.apply({"a": np.array([[row[0]]]), "b": np.array([[row[1]]])})
 
 
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_sums_over_places_and_ends_of_flags_are_those_of_a_loop(mask: str) -> None:
+def test_sums_over_places_and_ends_of_flags_are_those_of_a_loop() -> None:
     values = {**VALUES, **FLAGS}
-    summed = PlaceSum("f", ("a",), ("x",)).apply(values, mask)["x"]
+    summed = PlaceSum("f", ("a",), ("x",)).apply(values)["x"]
     ends = {
-        end: EndWrite(("f", "g"), end, ("a",), ("x",)).apply(values, mask)["x"]  # type: ignore[arg-type]
+        end: EndWrite(("f", "g"), end, ("a",), ("x",)).apply(values)["x"]  # type: ignore[arg-type]
         for end in ("earliest", "latest")
     }
     for word, t in EVERYWHERE:
-        seen = visible(t, mask)
+        seen = range(t + 1)
         assert summed[word, t] == sum(VALUES["a"][word, i] for i in seen if FLAGS["f"][word, i])
         both = [i for i in seen if i > 0 and FLAGS["f"][word, i] and FLAGS["g"][word, i]] or [0]
         assert ends["earliest"][word, t] == VALUES["a"][word, both[0]]

@@ -31,19 +31,14 @@ VALUES = {
 }
 
 
-def visible(t: int, mask: str) -> range:
-    return range(t + 1) if mask == "causal" or t == 0 else range(t)
-
-
-@pytest.mark.parametrize("mask", ["causal", "strict"])
-def test_attention_operations_mean_what_a_loop_over_positions_says(mask: str) -> None:
+def test_attention_operations_mean_what_a_loop_over_positions_says() -> None:
     value, flag, key, query = (VALUES[name] for name in ("value", "flag", "key", "query"))
-    total = PrefixSum(("value",), ("out",)).apply(VALUES, mask)["out"]
-    written = LatestWrite("flag", ("value",), ("out",)).apply(VALUES, mask)["out"]
-    back = LookBack(3, ("value",), ("out",)).apply(VALUES, mask)["out"]
-    matched = LatestMatch("query", "key", 4, 2, ("value",), ("out",)).apply(VALUES, mask)["out"]
+    total = PrefixSum(("value",), ("out",)).apply(VALUES)["out"]
+    written = LatestWrite("flag", ("value",), ("out",)).apply(VALUES)["out"]
+    back = LookBack(3, ("value",), ("out",)).apply(VALUES)["out"]
+    matched = LatestMatch("query", "key", 4, 2, ("value",), ("out",)).apply(VALUES)["out"]
     for word, t in product(range(30), range(12)):
-        seen = visible(t, mask)
+        seen = range(t + 1)
         assert total[word, t] == sum(value[word, i] for i in seen)
         assert written[word, t] == [value[word, i] for i in seen if flag[word, i]][-1]
         assert back[word, t] == value[word, max(t - 3, 0)]
@@ -54,7 +49,7 @@ def test_attention_operations_mean_what_a_loop_over_positions_says(mask: str) ->
 def test_select_composes_transition_maps() -> None:
     f, g = RNG.integers(0, 3, (50, 3)), RNG.integers(0, 3, (50, 3))
     values = {f"f{q}": f[:, q : q + 1] for q in range(3)} | {f"g{q}": g[:, q : q + 1] for q in range(3)}
-    out = Select(("f0", "f1", "f2"), ("g0", "g1", "g2"), ("h0", "h1", "h2")).apply(values, "causal")
+    out = Select(("f0", "f1", "f2"), ("g0", "g1", "g2"), ("h0", "h1", "h2")).apply(values)
     for word, q in product(range(50), range(3)):
         assert out[f"h{q}"][word, 0] == f[word, g[word, q]]
 
@@ -84,7 +79,7 @@ def test_a_program_survives_json(make) -> None:  # type: ignore[no-untyped-def]
 def test_a_row_that_was_declared_unreachable_is_refused_when_met() -> None:
     table = Table(("key",), ("out",), (((0,), (1,)),))
     with pytest.raises(InvalidInput, match=r"no row for \('key',\) ="):
-        table.apply(VALUES, "causal")
+        table.apply(VALUES)
 
 
 def test_a_register_must_keep_its_stated_range() -> None:
@@ -106,7 +101,7 @@ def test_a_malformed_program_is_refused_with_every_reason() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: p.pop("mask"), "keys"),
+        (lambda p: p.pop("sources"), "keys"),
         (lambda p: p["layers"][0]["attention"][0].update(operation="Oracle"), "must be one of PrefixSum"),
         (lambda p: p["layers"][0]["maps"][0].update(modulus=1.5), "modulus must be an integer"),
         (lambda p: p["layers"][0]["maps"][0].update(modulus="x"), "modulus must be an integer"),

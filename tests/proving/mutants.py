@@ -103,7 +103,7 @@ def _changed(network: Transformer, automaton: Semiautomaton, kind: str, dice: np
         what = str(dice.choice(_names(tensors, kind)))
         _apply(tensors[what], kind, dice)
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    return Mutant(kind, what, transformer_from(tensors, shape, network.mask), automaton)
+    return Mutant(kind, what, transformer_from(tensors, shape), automaton)
 
 
 def _without_head(tensors: Tensors, dice: np.random.Generator) -> str:

@@ -18,7 +18,7 @@ IDLE = Semiautomaton.from_letters([(0, 1), (0, 1)])
 def random_network(seed: int) -> Transformer:
     dice = np.random.default_rng(seed)
     dim, depth = int(dice.integers(2, 5)), int(dice.integers(0, 3))
-    tau, mask = int(dice.integers(0, 3)), str(dice.choice(["causal", "strict"]))
+    tau = int(dice.integers(0, 3))
     scale = float(dice.choice([1.0, 30.0]))
 
     def matrix(*shape: int) -> np.ndarray:  # type: ignore[type-arg]
@@ -42,7 +42,6 @@ def random_network(seed: int) -> Transformer:
         tuple(layer() for _ in range(depth)),
         matrix(dim, 2),
         matrix(2),
-        mask,  # type: ignore[arg-type]
     )
 
 

@@ -45,7 +45,6 @@ def reordered(network: Transformer, dice: np.random.Generator) -> Transformer:
         layers,
         network.readout[order],
         network.readout_bias,
-        network.mask,
     )
 
 

@@ -176,7 +176,7 @@ GRID_FORGERIES: dict[str, Change] = {
     "a channel's sign": lambda payload: named_channel(payload, 1).__setitem__(2, -1.0),
     "a scale that is not a number": lambda payload: named_channel(payload, 1).__setitem__(2, float("nan")),
     "a position code": forge_position,
-    "the program's mask": lambda payload: payload["program"].update(mask="strict"),
+    "a mask of the program": lambda payload: payload["program"].update(mask="causal"),
     "a layer less": lambda payload: payload["program"]["layers"].pop(),
     "a moment less": lambda payload: payload["layout"]["moments"].pop(),
     "an unknown key": lambda payload: payload.update(certified=True),

@@ -167,14 +167,11 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     if not layers or others:
         raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'no program'}")
     if (
-        weights.mask != "causal"
-        or automaton.target != "state"
+        automaton.target != "state"
         or (scans and len(weights.padding) != 1)
         or weights.readout.shape[1] != automaton.num_states
     ):
-        raise Unsupported(
-            f"{NOT_COUNTING} another mask than causal, more padding, or another target than states"
-        )
+        raise Unsupported(f"{NOT_COUNTING} more padding, or another target than states")
     whole = (folder / MODEL).read_bytes()
     if len(whole) > 4 * MOST_PARAMETERS:
         raise Unsupported(

@@ -215,7 +215,6 @@ def _network(network: CompiledNetwork) -> dict[str, Any]:
     built = network.transformer
     return {
         "method": network.method,
-        "mask": built.mask,
         "length": built.max_length,
         "padding": built.num_padding,
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],

@@ -92,8 +92,6 @@ def standard_blocks(network: Transformer) -> StandardBlocks:
 
 def _refuse_what_is_not_standard(network: Transformer) -> None:
     reasons = []
-    if network.mask == "strict":
-        reasons.append("its heads must see their own position")
     if any((code == SIN).any() for layer in network.layers for code in layer.mlp.activations):
         reasons.append("its units must be ReLU (compile with --activation relu)")
     if (total := _channels(network).total) > MAX_STREAM:

@@ -32,11 +32,9 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     return (left.float() @ right.float()).to(left.dtype)
 
 
-def hidden_from(at: Tensor, count: int, *, strict: bool) -> Tensor:
-    """[…, key]: the positions, of ``count``, that queries at ``at`` must not see; the first sees itself."""
-    places = torch.arange(count, device=at.device)
-    unseen = places > at[..., None] - int(strict)
-    return unseen & ~((at[..., None] == 0) & (places == 0))
+def hidden_from(at: Tensor, count: int) -> Tensor:
+    """[…, key]: the positions, of ``count``, that queries at ``at`` must not see: those after them."""
+    return torch.arange(count, device=at.device) > at[..., None]
 
 
 def attention(query: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
@@ -45,7 +43,7 @@ def attention(query: Tensor, keys: Tensor, hidden: Tensor) -> Tensor:
     return (query.to(wide) @ keys.to(wide).mT).masked_fill(hidden, float("-inf")).softmax(-1)
 
 
-def mix(query: Tensor, keys: Tensor, values: Tensor, *, strict: bool) -> Tensor:
+def mix(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Values [word, head, t, width], weighted by attention over the visible positions."""
     words, heads, length, _ = query.shape
     rows = max(1, SCORE_ENTRIES // max(1, words * heads * length))
@@ -53,7 +51,7 @@ def mix(query: Tensor, keys: Tensor, values: Tensor, *, strict: bool) -> Tensor:
     parts = []
     for first in range(0, max(1, length), rows):
         here = slice(first, first + rows)
-        weights = attention(query[:, :, here], keys, hidden_from(places[here], length, strict=strict))
+        weights = attention(query[:, :, here], keys, hidden_from(places[here], length))
         parts.append(product(weights.to(values.dtype), values))
     return torch.cat(parts, dim=2)
 
@@ -153,9 +151,9 @@ class TorchBlock(nn.Module):
             for one in given
         ]
 
-    def forward(self, stream: Tensor, strict: bool) -> Tensor:
+    def forward(self, stream: Tensor) -> Tensor:
         """The stream after the block."""
-        return self.advance(stream, [mix(*one, strict=strict) for one in self.offers(stream)])
+        return self.advance(stream, [mix(*one) for one in self.offers(stream)])
 
     def advance(self, x: Tensor, mixed: Sequence[Tensor]) -> Tensor:
         """``x`` after the block, given the values that its heads mix."""
@@ -200,7 +198,6 @@ class Walk:
     blocks: tuple[TorchBlock, ...]
     readout: Tensor  # d × states
     readout_bias: Tensor
-    strict: bool = False
     last_norm: nn.Module = field(default_factory=nn.Identity)
 
     def embed(self, words: Tensor | npt.NDArray[np.integer]) -> Tensor:
@@ -212,7 +209,7 @@ class Walk:
     def logits_from(self, layer: int, stream: Tensor) -> Tensor:
         """Logits of the states at every letter, from the stream after ``layer`` blocks."""
         for block in self.blocks[layer:]:
-            stream = block(stream, self.strict)
+            stream = block(stream)
         return self.read(stream[:, len(self.prompt) :])
 
     def read(self, x: Tensor) -> Tensor:
@@ -235,7 +232,6 @@ class TorchNetwork(nn.Module):
         for name in ("embedding", "padding", "positions", "readout", "readout_bias"):
             setattr(self, name, _parameter(getattr(network, name), dtype))
         self.layers = nn.ModuleList(_block(layer, dtype) for layer in network.layers)
-        self.strict = network.mask == "strict"
         self.max_length = network.max_length
 
     def walk(self, kind: type[W]) -> W:
@@ -243,7 +239,7 @@ class TorchNetwork(nn.Module):
         names = ("embedding", "padding", "positions", "readout", "readout_bias")
         embedding, prompt, positions, readout, bias = map(self.get_parameter, names)
         layers = tuple(layer for layer in self.layers if isinstance(layer, TorchBlock))
-        return kind(embedding, prompt, positions, layers, readout, bias, self.strict)
+        return kind(embedding, prompt, positions, layers, readout, bias)
 
     def forward(self, words: Tensor) -> Tensor:
         """Logits ``[batch, length, states]`` of words ``[batch, length]``."""

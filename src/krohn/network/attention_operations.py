@@ -1,8 +1,8 @@
 """Attention operations on registers: prefix sums, memories, look-backs, lookups by key.
 
 Every operation has a discrete meaning (``apply``) on integer arrays ``[word, position]`` and says
-which registers it reads and writes. Position 0 is the beginning of the sequence (BOS); a causal
-network sees ``i ≤ t``, a strict one ``i < t`` (position 0 sees itself under both masks).
+which registers it reads and writes. Position 0 is the beginning of the sequence (BOS); position t
+sees ``i ≤ t``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,15 +16,11 @@ from krohn.errors import InvalidInput
 from krohn.network.position_maps import Registers, Values
 
 
-def latest(marked: npt.NDArray[np.bool_], mask: str) -> Values:
+def latest(marked: npt.NDArray[np.bool_]) -> Values:
     """``[word, t]``: the latest visible marked position, 0 if none."""
     positions = np.arange(marked.shape[1])
-    result: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
-    return result if mask == "causal" else _shifted(result)
-
-
-def _shifted(values: Values) -> Values:
-    return np.concatenate([values[:, :1], values[:, :-1]], axis=1)
+    found: Values = np.maximum.accumulate(np.where(marked, positions, 0), axis=1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -92,16 +88,14 @@ class PrefixSum(_Copies):
         """Sums are wide, and nothing is summed at BOS."""
         return self._sum_faults(facts)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         sums = {name: np.cumsum(values[name], axis=1) for name in self.sources}
-        if mask == "strict":
-            sums = {name: _shifted(total) for name, total in sums.items()}
         return {target: sums[source] for source, target in zip(self.sources, self.targets, strict=True)}
 
-    def attends(self, own: str) -> str:
-        """Where the head looks, in words; ``own`` says up to which position, ⊥ is the beginning."""
-        return f"every position {own}, all with the same weight; ⊥ takes the rest"
+    def attends(self) -> str:
+        """Where the head looks, in words; ⊥ is the beginning."""
+        return "every position up to its own, all with the same weight; ⊥ takes the rest"
 
     def describe(self) -> str:
         """A one-line description."""
@@ -128,14 +122,16 @@ class PlaceSum(_Copies):
         """Flag and values."""
         return (self.flag, *self.sources)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         chosen = {name: np.where(values[self.flag] == 1, values[name], 0) for name in self.sources}
-        return PrefixSum(self.sources, self.targets).apply(chosen, mask)
+        return PrefixSum(self.sources, self.targets).apply(chosen)
 
-    def attends(self, own: str) -> str:
+    def attends(self) -> str:
         """Where the head looks, in words."""
-        return f"every position {own} where {self.flag} = 1, all with the same weight; ⊥ takes the rest"
+        return (
+            f"every position up to its own where {self.flag} = 1, all with the same weight; ⊥ takes the rest"
+        )
 
     def describe(self) -> str:
         """A one-line description."""
@@ -161,14 +157,14 @@ class LatestWrite(_Copies):
         """Flag and values."""
         return (self.flag, *self.sources)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
-        where = latest(values[self.flag] == 1, mask)
+        where = latest(values[self.flag] == 1)
         return _fetch(values, self.sources, self.targets, where)
 
-    def attends(self, own: str) -> str:
+    def attends(self) -> str:
         """Where the head looks, in words."""
-        return f"the latest position {own} where {self.flag} = 1, else ⊥"
+        return f"the latest position up to its own where {self.flag} = 1, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""
@@ -197,17 +193,17 @@ class EndWrite(_Copies):
         """Flags and values."""
         return (*self.flags, *self.sources)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning; BOS never counts as flagged, it is the default."""
         marked = np.all([values[name] == 1 for name in self.flags], axis=0)
         marked[:, 0] = False
         if self.end == "earliest":
             marked &= np.cumsum(marked, axis=1) == 1
-        return _fetch(values, self.sources, self.targets, latest(marked, mask))
+        return _fetch(values, self.sources, self.targets, latest(marked))
 
-    def attends(self, own: str) -> str:
+    def attends(self) -> str:
         """Where the head looks, in words."""
-        return f"the {self.end} position {own} where {self._condition}, else ⊥"
+        return f"the {self.end} position up to its own where {self._condition}, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""
@@ -232,13 +228,13 @@ class LookBack(_Copies):
         if self.distance < 1:
             raise InvalidInput(f"a look-back must reach at least 1 position back; got {self.distance}")
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         shape = values[self.sources[0]].shape
         where = np.broadcast_to(np.maximum(np.arange(shape[1]) - self.distance, 0), shape)
         return _fetch(values, self.sources, self.targets, where)
 
-    def attends(self, own: str) -> str:
+    def attends(self) -> str:
         """Where the head looks, in words."""
         return f"the position {self.distance} back, else ⊥"
 
@@ -278,7 +274,7 @@ class LatestMatch(_Copies):
         """Query, key and values."""
         return (*((self.query,) if self.query else ()), self.key, *self.sources)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         key = values[self.key].copy()
         query = values[self.query] if self.query else np.zeros_like(key)
@@ -286,14 +282,14 @@ class LatestMatch(_Copies):
         key[:, 0] = -1
         where = np.zeros_like(key)
         for value in np.unique(wanted).tolist():
-            where = np.where(wanted == value, latest(key == value, mask), where)
+            where = np.where(wanted == value, latest(key == value), where)
         return _fetch(values, self.sources, self.targets, where)
 
-    def attends(self, own: str) -> str:
+    def attends(self) -> str:
         """Where the head looks, in words."""
         shift = f" {self.shift:+d}" if self.shift else ""
         wanted = f"{self.query}{shift} mod {self.modulus}" if self.query else f"{self.shift}"
-        return f"the latest position {own} where {self.key} = {wanted}, else ⊥"
+        return f"the latest position up to its own where {self.key} = {wanted}, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""

@@ -58,11 +58,6 @@ class CompiledNetwork(Reader):
         """The longest word it was built for."""
         return self.transformer.max_length
 
-    @property
-    def mask(self) -> str:
-        """causal or strict."""
-        return self.transformer.mask
-
     def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """Outputs after each letter of words ``[batch, length]``, by a plain forward pass in ``dtype``."""
         return run(self.transformer, words, dtype)
@@ -161,12 +156,8 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
         yield "the layout describes other heads than the matrices have"
     if program is None:
         return
-    if (len(program.layers), program.num_padding, program.mask) != (
-        len(matrices.layers),
-        matrices.num_padding,
-        matrices.mask,
-    ):
-        yield "program and matrices disagree on layers, padding or mask"
+    if (len(program.layers), program.num_padding) != (len(matrices.layers), matrices.num_padding):
+        yield "program and matrices disagree on layers or padding"
     if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, outputs):
         yield "program and automaton disagree on letters or outputs"
     known = set(program.register)

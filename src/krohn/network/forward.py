@@ -101,7 +101,7 @@ def logits(
         if observe:
             observe("embedding", stream)
         for index, layer in enumerate(network.layers):
-            stream = _block(layer, stream, network.mask, cast, f"layer.{index}", observe)
+            stream = _block(layer, stream, cast, f"layer.{index}", observe)
         stream = stream[:, network.num_padding :]
         return cast(cast(stream @ cast(network.readout)) + cast(network.readout_bias))
 
@@ -131,12 +131,10 @@ def _embed(network: Transformer, words: npt.NDArray[Any], cast: Cast) -> Activat
     return cast(np.concatenate([padding, tokens], axis=1) + positions)
 
 
-def _block(
-    layer: Layer, stream: Activations, mask: str, cast: Cast, name: str, observe: Observer | None
-) -> Activations:
+def _block(layer: Layer, stream: Activations, cast: Cast, name: str, observe: Observer | None) -> Activations:
     mixed: Activations = stream * cast(layer.keep_attention)
     for number, head in enumerate(layer.heads):
-        mixed = cast(mixed + attend(head, stream, mask, cast, f"{name}.head.{number}", observe))
+        mixed = cast(mixed + attend(head, stream, cast, f"{name}.head.{number}", observe))
     if observe:
         observe(f"{name}.mixed", mixed)
     out = cast(mixed * cast(layer.keep_mlp) + apply_mlp(layer.mlp, mixed, cast))
@@ -146,7 +144,7 @@ def _block(
 
 
 def attend(
-    head: Head, stream: Activations, mask: str, cast: Cast, name: str = "", observe: Observer | None = None
+    head: Head, stream: Activations, cast: Cast, name: str = "", observe: Observer | None = None
 ) -> Activations:
     """One head over ``stream [batch, position, d]``; softmax subtracts the row maximum, as PyTorch does."""
     query, key, value = (cast(stream @ cast(matrix)) for matrix in (head.query, head.key, head.value))
@@ -155,7 +153,7 @@ def attend(
     mixed, seen = [], []
     for first in range(0, length, rows):
         scores = query[:, first : first + rows] @ key.swapaxes(1, 2)
-        seen_here = visible(length, mask, range(first, min(first + rows, length)))
+        seen_here = visible(length, range(first, min(first + rows, length)))
         weights = cast(softmax(np.where(seen_here, scores, scores.dtype.type(-np.inf))))
         mixed.append(cast(weights @ value))
         if observe:
@@ -165,11 +163,10 @@ def attend(
     return cast(np.concatenate(mixed, axis=1) @ cast(head.output))
 
 
-def visible(length: int, mask: str, queries: range | None = None) -> npt.NDArray[np.bool_]:
-    """``[query, key]``: which positions a query sees. A strict head sees i < t; position 0 sees itself."""
+def visible(length: int, queries: range | None = None) -> npt.NDArray[np.bool_]:
+    """``[query, key]``: which positions a query sees, its own included."""
     rows = np.arange(length) if queries is None else np.arange(queries.start, queries.stop)
-    last = rows if mask == "causal" else np.maximum(rows - 1, 0)
-    allowed: npt.NDArray[np.bool_] = np.arange(length) <= last[:, None]
+    allowed: npt.NDArray[np.bool_] = np.arange(length) <= rows[:, None]
     return allowed
 
 

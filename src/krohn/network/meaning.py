@@ -89,7 +89,6 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
 
 def _heads(network: CompiledNetwork) -> Iterator[Json]:
     program = network.program
-    own = "up to its own" if network.mask == "causal" else "before its own"
     for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):
             result = [] if program is None else [program.layers[index].attention[o] for o in head.operations]
@@ -97,7 +96,7 @@ def _heads(network: CompiledNetwork) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(each.attends(own) for each in result)) or head.text,
+                "attends": "; ".join(dict.fromkeys(each.attends() for each in result)) or head.text,
                 "operations": [operation_to_json(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
                 "writes": [name for each in result for name in each.writes],

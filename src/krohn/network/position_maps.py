@@ -80,7 +80,7 @@ class Table:
         order = np.argsort(codes)
         return low, spans, codes[order], np.array([self.rows[row][1] for row in order], dtype=np.int64)
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning; a row that is not listed is refused."""
         low, spans, codes, results = self._sorted
         columns = [values[name] - shift for name, shift in zip(self.inputs, low, strict=True)]
@@ -120,7 +120,7 @@ class Modulo(_OfSum):
                 f"there must be one value per residue; got {len(self.values)} for {self.modulus}"
             )
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         residue = combine(self.terms, self.offset, values) % self.modulus
         return {self.target: residue if self.values is None else np.array(self.values)[residue]}
@@ -139,7 +139,7 @@ class Linear(_OfSum):
     offset: int
     target: str
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         return {self.target: combine(self.terms, self.offset, values)}
 
@@ -158,7 +158,7 @@ class Clamp(_OfSum):
     high: int
     target: str
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         return {self.target: np.clip(combine(self.terms, self.offset, values), self.low, self.high)}
 
@@ -195,7 +195,7 @@ class Select:
         """The composed map."""
         return self.targets
 
-    def apply(self, values: Registers, mask: str) -> dict[str, Values]:
+    def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
         stacked = np.stack([values[name] for name in self.function])
         for argument in self.arguments:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import AttentionOperation, Facts
 from krohn.network.position_maps import Modulo, PositionMap, Table, Values
-from krohn.network.transformer import Mask
 
 Intervention = Callable[[int, dict[str, Values]], None]
 """Called at each moment of a run with the registers' values, which it may change."""
@@ -132,7 +131,6 @@ class Program:
     sources: tuple[Source, ...]
     layers: tuple[ProgramLayer, ...]
     readout: Readout
-    mask: Mask = "causal"
     places: tuple[Places, ...] = ()
 
     def __post_init__(self) -> None:
@@ -177,8 +175,6 @@ def _wrong_names(program: Program) -> Iterable[str]:
     names = [register.name for register in program.registers]
     if len(set(names)) != len(names):
         yield "two registers have the same name"
-    if program.mask not in ("causal", "strict"):
-        yield f"the mask is {program.mask!r}, not causal or strict"
     if not program.sources or any(not source.padding for source in program.sources):
         yield "there is no source, or no BOS value"
     shapes = {(len(source.letters), len(source.padding)) for source in program.sources}
@@ -274,10 +270,10 @@ def interpret_registers(
     for index, layer in enumerate(program.layers):
         before = dict(values)
         for operation in layer.attention:
-            values.update(operation.apply(before, program.mask))
+            values.update(operation.apply(before))
         change(2 * index + 1, values)
         for each in layer.maps:
-            values.update(each.apply(values, program.mask))
+            values.update(each.apply(values))
         change(2 * index + 2, values)
     _check_ranges(program, values)
     return values

@@ -22,7 +22,7 @@ from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mask, Mlp, Transformer
+from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
 
@@ -108,7 +108,6 @@ def program_to_json(program: Program) -> dict[str, Any]:
     """Plain lists, strings and integers; places only where there are some."""
     return {
         **({"places": [_plain(place) for place in program.places]} if program.places else {}),
-        "mask": program.mask,
         "registers": [_plain(register) for register in program.registers],
         "sources": [_plain(source) for source in program.sources],
         "layers": [
@@ -124,7 +123,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
 
 def program_from_json(payload: object) -> Program:
     """The program, validated; a malformed one raises ``InvalidFile``."""
-    keys = ("mask", "registers", "sources", "layers", "readout")
+    keys = ("registers", "sources", "layers", "readout")
     data = require_keys(payload, keys, "program", optional=("places",))
     try:
         return Program(
@@ -132,7 +131,6 @@ def program_from_json(payload: object) -> Program:
             sources=tuple(built(Source, item) for item in _list(data["sources"], "sources")),
             layers=tuple(_layer(item) for item in _list(data["layers"], "layers")),
             readout=built(Readout, data["readout"]),
-            mask=named("mask", data["mask"], Mask),
             places=tuple(built(Places, item) for item in _list(data.get("places", []), "places")),
         )
     except InvalidFile:
@@ -208,7 +206,8 @@ def load(directory: str | Path) -> CompiledNetwork:
         target = named("target", payload.get("target", "state"), Target)
         automaton = with_target(stored_automaton(payload), target)
         program = None if payload["program"] is None else program_from_json(payload["program"])
-        network = transformer_from(tensors, payload["shape"], payload["mask"])
+        named("mask", payload["mask"], Literal["causal"])
+        network = transformer_from(tensors, payload["shape"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
             given = shown(payload["length"])
             raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
@@ -233,7 +232,7 @@ def tensors_of(network: Transformer) -> Tensors:
     return {name: np.ascontiguousarray(matrix) for name, matrix in named.items()}
 
 
-def transformer_from(tensors: Tensors, shape: object, mask: Any) -> Transformer:
+def transformer_from(tensors: Tensors, shape: object) -> Transformer:
     """The Transformer with layers ``shape = [[heads, MLP matrices], …]``; none missing, none extra."""
     sizes = _shape(shape, len(tensors))
     _refuse_others(set(_expected(sizes)), set(tensors))
@@ -243,7 +242,7 @@ def transformer_from(tensors: Tensors, shape: object, mask: Any) -> Transformer:
             raise InvalidFile(f"{name} must be {np.dtype(wanted).name}; got {matrix.dtype}")
     layers = tuple(_layer_from(tensors, index, heads, depth) for index, (heads, depth) in enumerate(sizes))
     outer = {name: tensors[name] for name in OUTER}
-    return Transformer(layers=layers, mask=named("mask", mask, Mask), **outer)
+    return Transformer(layers=layers, **outer)
 
 
 def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
@@ -298,7 +297,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         **({"name": name} if 0 < len(name) <= MAX_NAME else {}),
         "method": network.method,
         "length": network.length,
-        "mask": network.mask,
+        "mask": "causal",
         "proved": network.proved,
         **({"target": "observation"} if network.automaton.target == "observation" else {}),
         "automaton": automaton_payload(network.automaton),

@@ -10,7 +10,6 @@ of the input, ``τ`` padding positions in front of it.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,6 @@ import numpy.typing as npt
 from krohn.errors import InvalidInput
 
 Matrix = npt.NDArray[np.float64]
-Mask = Literal["causal", "strict"]
 
 RELU, SIN = 0, 1
 """Codes of the activation functions a hidden unit may have."""
@@ -119,7 +117,6 @@ class Transformer:
     layers: tuple[Layer, ...]
     readout: Matrix  # d × states
     readout_bias: Matrix  # states
-    mask: Mask = "causal"
 
     def __post_init__(self) -> None:
         for name, ndim in (
@@ -131,8 +128,6 @@ class Transformer:
         ):
             object.__setattr__(self, name, frozen_matrix(name, getattr(self, name), ndim))
         object.__setattr__(self, "layers", tuple(self.layers))
-        if self.mask not in ("causal", "strict"):
-            raise InvalidInput(f"mask must be causal or strict; got {self.mask!r}")
         _validate_channels(self)
 
     def __repr__(self) -> str:

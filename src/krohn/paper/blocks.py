@@ -191,7 +191,6 @@ def drop_unused_channels(network: Transformer, layout: Layout) -> tuple[Transfor
         layers,
         network.readout[keep],
         network.readout_bias,
-        network.mask,
     )
     moments = tuple(tuple(moment[i] for i in keep) for moment in layout.moments)
     return smaller, Layout(moments, layout.heads)

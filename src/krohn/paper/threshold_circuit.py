@@ -139,9 +139,6 @@ class _Lowering:
 
     # Attention
 
-    def _visible(self, t: int) -> range:
-        return range(t + 1 if self.program.mask == "causal" or t == 0 else t)
-
     def _attend(self, operation: Any, held: Mapping[str, list[Held]]) -> dict[str, list[Held]]:
         if isinstance(operation, (PrefixSum, PlaceSum)):
             return {
@@ -167,12 +164,8 @@ class _Lowering:
         sums: list[Held] = []
         running: Held = {0: TRUE}
         for t in range(self.positions):
-            if self.program.mask == "causal" or t == 0:
-                running = self._sum([(running, 1), (source[t], 1)], 0)
-                sums.append(running)
-            else:
-                sums.append(running)
-                running = self._sum([(running, 1), (source[t], 1)], 0)
+            running = self._sum([(running, 1), (source[t], 1)], 0)
+            sums.append(running)
         return sums
 
     def _chosen(self, operation: Any, t: int) -> dict[int, int]:
@@ -180,11 +173,11 @@ class _Lowering:
         if isinstance(operation, LookBack):
             return {max(t - operation.distance, 0): TRUE}
         if isinstance(operation, LatestWrite):
-            marks = {i: self._signal(operation.flag, i).get(1, 0) for i in self._visible(t)}
+            marks = {i: self._signal(operation.flag, i).get(1, 0) for i in range(t + 1)}
         elif isinstance(operation, LatestMatch):
             marks = self._matches(operation, t)
         elif isinstance(operation, EndWrite):
-            marks = {i: self._flagged(operation.flags, i) for i in self._visible(t) if i}
+            marks = {i: self._flagged(operation.flags, i) for i in range(1, t + 1)}
         else:
             raise InvalidInput(f"no circuit is known for {type(operation).__name__}")
         chosen, later = {}, dict[int, int]()
@@ -209,7 +202,7 @@ class _Lowering:
         pairs: dict[int, list[tuple[int, int]]] = {}
         for value, wire in query.items():
             for i, there in where.get((value + operation.shift) % operation.modulus, ()):
-                if i and i in self._visible(t):
+                if 0 < i <= t:
                     pairs.setdefault(i, []).append((wire, there))
         return {
             i: self.gates.disjunction([self.gates.conjunction(list(pair)) for pair in pairs[i]])

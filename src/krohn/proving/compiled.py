@@ -98,7 +98,7 @@ def claim_of(
     matrices = compiled.transformer
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers]
     names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
-    net = compiled_net(tensors_of(matrices), shape, matrices.mask, {**names, "target": automaton.target})
+    net = compiled_net(tensors_of(matrices), shape, "causal", {**names, "target": automaton.target})
     return net, claim_about(net, automaton, length, dtype, RULE_SET)
 
 

@@ -139,7 +139,7 @@ def _looks(
     """Whether letters attend to the position that the operation copies from, or to all letters equally."""
     tau = program.num_padding
     if isinstance(operation, (PrefixSum, PlaceSum)):
-        hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + (program.mask == "causal"))[:, tau:]
+        hidden = np.triu(np.ones(weights.shape[1:], dtype=bool), tau + 1)[:, tau:]
         letters = np.where(hidden[None], np.nan, weights[..., tau:])[:, 1:]
         if isinstance(operation, PlaceSum):
             unseen = places[operation.flag][0, tau:] != 1
@@ -150,7 +150,7 @@ def _looks(
         spread = np.nanmax(letters, axis=2) - np.nanmin(letters, axis=2) if letters.size else np.zeros(1)
         return bool((spread < CLOSE).all())
     at_places = replace(operation, sources=(PLACE,), targets=(PLACE,))
-    target = at_places.apply(places, program.mask)[PLACE][:, tau:, None]
+    target = at_places.apply(places)[PLACE][:, tau:, None]
     return bool((np.take_along_axis(weights, target, axis=2) > 0.5).all())
 
 

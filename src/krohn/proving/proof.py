@@ -294,7 +294,7 @@ def _libraries() -> "ThreadpoolController":
 def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
     """The same matrices and table for the checker, which reads nothing else."""
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    return network_of(tensors_of(network), shape, network.mask), checkable_table(automaton)
+    return network_of(tensors_of(network), shape, "causal"), checkable_table(automaton)
 
 
 def _attempts(

@@ -69,7 +69,6 @@ class Network:
     layers: tuple[Layer, ...]
     readout: Array
     readout_bias: Array
-    strict: bool
     gain: Array | None = None  # of a LayerNorm before the read-out
     epsilon: float = 0.0
     root: float = 1.0  # scores are divided by it
@@ -116,7 +115,7 @@ class Given:
 
 def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object) -> Network:
     """The network with layers ``shape = [[heads, MLP matrices], …]``; every matrix must fit."""
-    need(mask in ("causal", "strict"), "mask must be causal or strict")
+    need(mask == "causal", "mask must be causal")
     need(isinstance(shape, list) and len(shape) <= MAX_LAYERS, "shape must be a list of layers")
     given, layers = Given(tensors), []
     for index, sizes in enumerate(shape):
@@ -128,7 +127,7 @@ def network_of(tensors: Mapping[str, npt.NDArray[Any]], shape: Any, mask: object
         layers.append(_layer(f"layers.{index}", sizes[0], sizes[1], given))
     outer: dict[str, Any] = {name: given.take(name, 1 if name == "readout_bias" else 2) for name in OUTER}
     given.done()
-    return network_that_fits(Network(**outer, layers=tuple(layers), strict=mask == "strict"))
+    return network_that_fits(Network(**outer, layers=tuple(layers)))
 
 
 def _layer(prefix: str, heads: int, depth: int, given: Given) -> Layer:

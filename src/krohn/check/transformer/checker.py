@@ -101,7 +101,7 @@ def margin_of(
     if isinstance(witness, Layered):
         assert_moderate(witness.steps, network.embedding.shape[1])
         work = min(work, LAYERED_WORK)
-    setting = Setting(fmt, network.strict, Budget(work), network.root, network.epsilon, note)
+    setting = Setting(fmt, Budget(work), network.root, network.epsilon, note)
     held = stored(network, fmt)
     with inside("embedding"):
         setting.budget.spend(EMBEDDED * network.embedding.size * float(length), "letters at positions")

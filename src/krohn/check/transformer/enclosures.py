@@ -15,7 +15,6 @@ from krohn.check.arithmetic.format import Box, whole
 from krohn.check.arithmetic.real import Array, Flags, Real, joined
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.forward import after_heads, after_mlp
-from krohn.check.transformer.head_rules import last_seen
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Moment, Setting
 
@@ -51,7 +50,7 @@ class Intervals:
     def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
         """Each row sees those before it."""
         scores = self.fmt.scores(query.box.part, key.box.part, self.setting.root)
-        seen = np.arange(len(scores)) <= last_seen(len(scores), 0, strict=self.setting.strict)[:, None]
+        seen = np.tri(len(scores), dtype=bool)
         weights = self.fmt.weights(scores, seen, np.ones_like(scores.lo))
         return Rows(whole(self.fmt.mixed(weights, value.box.part)))
 

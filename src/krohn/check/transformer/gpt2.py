@@ -159,7 +159,6 @@ def decoder_of(
         layers=tuple(layers),
         readout=head.T,
         readout_bias=np.zeros(len(head)),
-        strict=False,
         gain=gain,
         epsilon=epsilon or 0.0,
         root=float(np.sqrt(width)),

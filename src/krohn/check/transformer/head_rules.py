@@ -36,11 +36,6 @@ UNSEEN = 30.0
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
 
 
-def last_seen(length: int, padding: int, *, strict: bool) -> Integers:
-    """The last position that each letter sees: a strict head sees earlier ones only, or the first."""
-    return np.maximum(padding + np.arange(length) - strict, 0)
-
-
 @dataclass(frozen=True)
 class Part:
     """What a head adds at each (state, letter): a value, minus ``offset`` times the worth ``carried``."""
@@ -95,7 +90,7 @@ class Look:
         self.value, moment = value, on.moment
         self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
         self.tau, self.length = len(moment.pads), moment.length
-        self.last = last_seen(self.length, self.tau, strict=self.setting.strict)
+        self.last = self.tau + np.arange(self.length)  # each letter sees itself
         self.queries, self.keys = self._projected(self.query_of, *query), self._projected(self.key_of, *key)
         pads = whole(moment.pads)
         self.pad_keys, self.pad_values = (norm.linear(pads, weight).part for norm, weight in (key, value))
@@ -214,7 +209,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     )
     require(fits, "witness: steps")
     chosen = counted_by(look)
-    letters = np.maximum(look.last + 1 - tau, 0)
+    letters = 1 + np.arange(look.length)
     count, others = (np.r_[0.0, np.cumsum(which)][letters] for which in (chosen.positions, ~chosen.positions))
     weights = _sum_weights(look, chosen, count, others)
     v = moment.over_counters(look.values.part, look.value_wide)
@@ -245,8 +240,6 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     lost = fmt.measured(whole(Real(-size - off, size + off)), output, np.zeros(len(rule.wide)))[1]
     box = (total + padded.total(1)).widened(ample(off @ np.abs(output)) + lost).over(0)
     out = box.spread(*worth.lo.shape)
-    if look.setting.strict:  # the current letter is hidden
-        out = out - worth
     beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
     return Box(out, np.broadcast_to(beyond, out.lo.shape))
 
@@ -325,7 +318,6 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     counters = new.steps.shape[2]
     require(len(rule.held) == len(new.live) and rule.offset.shape[2] == counters, "witness: delay line")
     require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
-    require(k >= 1 or not look.setting.strict, "a strict head does not see its own position")
     first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
     require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
     require(rule.offset[0] == 0, "witness: offsets")
@@ -376,8 +368,7 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
         (right | (rule.held[follow] == UNKNOWN)).all(axis=2)[new.moves],
         "witness: cells do not hold what was read",
     )
-    content, distance = (before, far) if look.setting.strict else (after, far_after)
-    number, offset, used = _contents(look, rule, new, content, distance)
+    number, offset, used = _contents(look, rule, new, after, far_after)
     lead = Lead()
     for query, pairs in used.items():
         for _, scores, seen in look.blocks(query):

@@ -36,14 +36,13 @@ def unheard(name: str, claim: object) -> None:
 
 @dataclass(frozen=True)
 class Setting:
-    """What every step needs: the arithmetic, the mask, and how much work is left.
+    """What every step needs: the arithmetic and how much work is left.
 
     ``note`` hears what is claimed of each tensor, by name, before the next one: the tests compare these
     claims with runs, whatever becomes of the proof.
     """
 
     fmt: Format
-    strict: bool
     budget: Budget
     root: float = 1.0  # scores are divided by it
     epsilon: float = 0.0  # of LayerNorm

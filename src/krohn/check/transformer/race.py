@@ -98,8 +98,7 @@ def _distances(setting: Setting, new: Lifted, one: Flags, two: Flags) -> Integer
         may = grown.copy()
         reached = (may @ steps)[move, np.arange(len(move))[:, None]]
         np.logical_or.at(grown, new.step.follow[new.moves], reached[new.moves])
-    found = np.broadcast_to(may[:, None], reached.shape) if setting.strict else reached
-    bits: Integers = found.reshape(*move.shape, 5, 4).any(axis=3) @ (1 << np.arange(5))
+    bits: Integers = reached.reshape(*move.shape, 5, 4).any(axis=3) @ (1 << np.arange(5))
     return bits
 
 

@@ -72,7 +72,6 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     require(numbers <= MAX_NUMBERS, f"points times channels may be {MAX_NUMBERS:,}; they are {numbers:,}")
     require(all(len(np.unique(row)) == points for row in scan.channels), "witness: channels")
     require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
-    require(not setting.strict, "a scan needs heads that see their own position", "use the mask causal")
     require(moment.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
     moment, window, known = replace(moment, box=_by_value(moment.box, scan)), 1, dict[bytes, Real]()
     setting.note("embedding", _holding(moment, scan.channels[0], 1))

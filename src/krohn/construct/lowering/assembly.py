@@ -141,7 +141,7 @@ def lower(
     ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
     Both trade width against hidden layers of the MLPs. ``exact`` is for half types: look-backs copy exactly.
     """
-    codes = PositionCodes(program.num_padding + length, program.mask, exact)
+    codes = PositionCodes(program.num_padding + length, exact)
     added = sums_of_heads(program)
     heads = [
         [_adding(symbolic_head(op, codes, program), added) for op in layer.attention]
@@ -284,7 +284,7 @@ def _outer(
             column = place.along(len(positions), program.register[place.register].kind)
             positions[:, first.index(Channel(register=place.register))] = column
     weights, bias = _readout(program.readout, last.index, len(last))
-    return Transformer(embedding, padding, positions, layers, weights, bias, program.mask)
+    return Transformer(embedding, padding, positions, layers, weights, bias)
 
 
 def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -315,7 +315,7 @@ Faults = Callable[[int], Iterator[str]]
 def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
     """What is too coarse at this length, one line per fault."""
     unit, half = FLOATS[dtype].unit, FLOATS[dtype].half
-    codes = PositionCodes(program.num_padding + length, program.mask, half)
+    codes = PositionCodes(program.num_padding + length, half)
     worst = []
     for layer in program.layers:
         for operation in layer.attention:
@@ -370,7 +370,7 @@ def lowers_again(network: CompiledNetwork) -> bool:
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
             continue  # an untrusted program need not be one that can be lowered
         result = tensors_of(built)
-        same = built.mask == network.mask and result.keys() == held.keys() and layout == network.layout
+        same = result.keys() == held.keys() and layout == network.layout
         if same and all(np.array_equal(result[name], held[name]) for name in held):
             return True
     return False

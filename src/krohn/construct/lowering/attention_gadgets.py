@@ -18,7 +18,7 @@ from krohn.network.attention_operations import (
     PrefixSum,
 )
 from krohn.network.program import Program
-from krohn.network.transformer import Channel, Head, Mask
+from krohn.network.transformer import Channel, Head
 
 # Position encodings that gadgets request by name; a network carries only those requested.
 #
@@ -36,7 +36,6 @@ class PositionCodes:
     """The codes of ``count`` positions, BOS included; ``exact``: look-backs are one-hot."""
 
     count: int
-    mask: Mask
     exact: bool = False
 
     @property
@@ -69,7 +68,7 @@ class PositionCodes:
         if name == "recency":
             return positions / self.scale
         if name == "log":
-            return each(log, self.scale - self._visible())
+            return each(log, self.scale - positions)
         kind, _, number = name.partition(" ")
         if kind == "log":
             return each(log, self.scale - self._visible_flagged(number))
@@ -78,16 +77,11 @@ class PositionCodes:
         code[0] = 0.0
         return code
 
-    def _visible(self) -> npt.NDArray[np.float64]:
-        positions = np.arange(self.count, dtype=np.float64)
-        return positions if self.mask == "causal" else np.maximum(positions - 1, 0)
-
     def _visible_flagged(self, rhythm: str) -> npt.NDArray[np.float64]:
         """How many visible positions have flag 1, the flags being ``early|cycle`` in zeros and ones."""
         early, cycle = rhythm.split("|")
         flags = (early + cycle * (self.count // len(cycle) + 1))[: self.count]
-        counts = np.cumsum([int(flag) for flag in flags]).astype(np.float64)
-        return counts if self.mask == "causal" else np.concatenate([counts[:1], counts[:-1]])
+        return np.cumsum([int(flag) for flag in flags]).astype(np.float64)
 
 
 def log_of_places(early: tuple[int, ...], cycle: tuple[int, ...]) -> Channel:

@@ -21,7 +21,7 @@ krohn.build = function (drawing) {
     diagram: krohn.pictureOf({ places: order.map((state) => drawing.places[state]), table, letters: drawing.letters, start: 0, accept: new Set(accept), names }),
     algebra: null,
     plan: { method: "scan", levels: 0, components: [], heads },
-    network: { method: "scan", mask: "causal", length: krohn.BUILT_LENGTH, padding: 1, shape: Array.from({ length: layers }, () => [1, 2]), tensors: scan.tensors },
+    network: { method: "scan", length: krohn.BUILT_LENGTH, padding: 1, shape: Array.from({ length: layers }, () => [1, 2]), tensors: scan.tensors },
     meaning: { ...krohn.scanMeaning(names, layers), heads, head_words: heads, maps: [], registers: {}, coordinates: [], codes: [] },
     sizes: { theorem: "", rows: Object.entries(size).map(([name, built]) => ({ name, built, recipe: null })) },
     certificate: null,

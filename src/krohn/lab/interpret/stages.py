@@ -50,7 +50,7 @@ class Stages(Walk):
         x = self.embed(letters)
         streams, offered, seen = [x], [], []
         places = torch.arange(x.shape[1], device=x.device)
-        hidden = hidden_from(places, len(places), strict=self.strict)
+        hidden = hidden_from(places, len(places))
         for block in self.blocks:
             own, weights, mixed = [], [], []
             for query, keys, values in block.offers(x):
@@ -73,13 +73,11 @@ class Stages(Walk):
         ``x`` is the stream after ``layer`` blocks. Everything before a position is as in the pass, and
         nothing after it is visible.
         """
-        alone = torch.full_like(past.at, not self.strict, dtype=torch.bool) | (past.at == 0)
-        unseen = ~alone[:, None, None, None]
         for block, offered in zip(self.blocks[layer:], past.offered[layer:], strict=True):
             mixed = []
             for (query, key, value), (keys, values) in zip(block.offers(x), offered, strict=True):
                 scores = _small_product(query, keys).masked_fill(past.hidden, float("-inf"))
-                own = (query * key).sum(-1, keepdim=True).masked_fill(unseen, float("-inf"))
+                own = (query * key).sum(-1, keepdim=True)
                 weights = torch.cat([scores, own], dim=-1).softmax(-1)
                 mixed.append(_small_product(weights[..., :-1], values) + weights[..., -1:] * value)
             x = block.advance(x, mixed)

@@ -105,7 +105,7 @@ class EdgeModel:
             bias = own.bias.view(own.shape)[:, :, None, None]
             query, key, value = torch.einsum("chbtd,chdw->chbtw", seen, torch.stack(own.matrices[:3])) + bias
         places = torch.arange(key.shape[2])
-        weights = attention(query, key, hidden_from(places, len(places), strict=False))
+        weights = attention(query, key, hidden_from(places, len(places)))
         mixed: Tensor = torch.einsum("hbtw,hwd->hbtd", weights @ value, own.matrices[3])
         return mixed
 

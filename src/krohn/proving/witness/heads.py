@@ -8,7 +8,6 @@ import numpy as np
 from krohn.base.nearest_float import few_bits
 from krohn.check.arithmetic.real import Array, Flags, Integers
 from krohn.check.files.reader import Head, Layer
-from krohn.check.transformer.head_rules import last_seen
 from krohn.check.transformer.machine import Moment, live_states
 from krohn.check.transformer.race import AFTER, AT_FIRST
 from krohn.check.transformer.witness import (
@@ -52,7 +51,7 @@ class Sight:
     seen: Flags
 
 
-def sight(moment: Moment, head: Head, *, strict: bool) -> Sight:
+def sight(moment: Moment, head: Head) -> Sight:
     """Scores at the middles of boxes."""
     tau, vectors = len(moment.pads), middle(moment.box)
     query_of, key_of = _alike(vectors, head.query), _alike(vectors, head.key)
@@ -73,7 +72,7 @@ def sight(moment: Moment, head: Head, *, strict: bool) -> Sight:
         times,
         np.einsum("atk,bik->atbi", queries, keys),
         np.einsum("atk,jk->atj", queries, middle(moment.pads) @ head.key),
-        np.arange(tau + moment.length) <= last_seen(moment.length, tau, strict=strict)[times, None],
+        np.arange(tau + moment.length) <= tau + times[:, None],
     )
 
 
@@ -89,11 +88,11 @@ def _alike(vectors: Array, weight: Array) -> Integers:
     return groups(vectors[:, used]) if blurred else labels
 
 
-def rule_of(moment: Moment, head: Head, *, strict: bool) -> Rule:
+def rule_of(moment: Moment, head: Head) -> Rule:
     """A rule without its memory, guessed from scores."""
     if not head.output.any():
         return Silent()
-    view, tau = sight(moment, head, strict=strict), len(moment.pads)
+    view, tau = sight(moment, head), len(moment.pads)
     counts = _counting(moment, view, tau)
     seen = view.seen[:, tau:] & counts.any(axis=0)
     some: Flags = np.asarray(seen.any(axis=1))
@@ -261,9 +260,9 @@ class MemoryMachine:
         return self.at + self.number * (1 + len(self.counters))
 
 
-def attention_step(moment: Moment, layer: Layer, *, strict: bool) -> Attention:
+def attention_step(moment: Moment, layer: Layer) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
-    rules = [rule_of(moment, head, strict=strict) for head in layer.heads]
+    rules = [rule_of(moment, head) for head in layer.heads]
     memories, start = _memories(moment, layer, rules)
     pairs, at = _pairs(moment, layer, rules), len(start)
     start += [AT_FIRST] * len(pairs)
@@ -276,14 +275,14 @@ def attention_step(moment: Moment, layer: Layer, *, strict: bool) -> Attention:
         after[:, :, 0] = old.follow[state]
         out = [old.shown[state][..., None]]
         for memory in memories:
-            held, read = _remembered(moment, memory, rows, strict=strict)
+            held, read = _remembered(moment, memory, rows)
             after[:, :, memory.at : memory.end] = held
             out += read
         for number, pair in enumerate(pairs, at):
             one, two = (_filled(moment, memory_of[id(rules[head])], rows) for head in pair)
             before = np.broadcast_to(rows[:, number, None], one.shape)
             after[:, :, number] = AFTER[2 * one + two, before]
-            out.append((before if strict else after[:, :, number])[..., None] // HERE)
+            out.append(after[:, :, number, None] // HERE)
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, moment.length)
@@ -344,9 +343,7 @@ def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Mem
     return memories, start
 
 
-def _remembered(
-    moment: Moment, memory: MemoryMachine, rows: Integers, *, strict: bool
-) -> tuple[Integers, list[Integers]]:
+def _remembered(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[Integers, list[Integers]]:
     """The cells after each letter, and what the head reads: a value and the counts since."""
     state, rule, n = rows[:, 0], memory.rule, memory.number
     own, letters = moment.machine.shown[state], moment.machine.follow.shape[1]
@@ -366,7 +363,7 @@ def _remembered(
         hit = hit & (held == EMPTY) if rule.earliest else hit
         cells = np.where(hit, value[..., None], held)
         offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
-        read = _read(rule, own, held, far) if strict else _read(rule, own, cells, offsets)
+        read = _read(rule, own, cells, offsets)
         cells, offsets = _forgotten(moment, rule, cells, offsets)
     return np.concatenate([cells, offsets.reshape(*shape, n * len(memory.counters))], axis=2), read
 

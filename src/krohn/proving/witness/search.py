@@ -38,7 +38,7 @@ def begin_walk(
     fmt = FORMATS[dtype]
     with np.errstate(all="ignore"):
         held = stored(network, fmt)
-        walk = WitnessWalk(Setting(fmt, network.strict, budget), held, embed(held, length, fmt, clock=clock))
+        walk = WitnessWalk(Setting(fmt, budget), held, embed(held, length, fmt, clock=clock))
     walk.clock, walk.rough = clock, rough
     return walk
 
@@ -56,7 +56,7 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
                 if counters:
                     walk.take(resolve_step(walk.moment, counters))
                     walk.take(merged(walk.moment, live[2 * number]))
-                walk.take(attention_step(walk.moment, layer, strict=held.strict), moment=True)
+                walk.take(attention_step(walk.moment, layer), moment=True)
                 walk.take(merged(walk.moment, live[2 * number + 1]))
                 step = tabulate_step(walk.moment, layer, walk.setting.budget, choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
