@@ -14,7 +14,6 @@ from krohn.algebra.analysis import analyze
 from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.r_classes import BatchSearch, ListedSearch
 from krohn.algebra.subgroups import idempotent_onto, idempotent_power
 from krohn.algebra.transformation import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -72,13 +71,8 @@ def test_the_group_of_an_image_set_is_how_elements_that_keep_it_permute_it(seed:
         assert set(component.group.elements()) == actions | {tuple(range(len(base)))}
 
 
-@pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_there_is_one_representative_in_each_r_class_and_letters_lead_between_them(
-    seed: int, batches: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if batches:
-        monkeypatch.setattr("krohn.algebra.r_classes.BATCH", -1)
+def test_there_is_one_representative_in_each_r_class_and_letters_lead_between_them(seed: int) -> None:
     letters = random_letters(seed)
     right = NaiveGreen(letters).right
     classes = TransitionSemigroup(letters).r_classes
@@ -90,22 +84,6 @@ def test_there_is_one_representative_in_each_r_class_and_letters_lead_between_th
     assert classes.left_edges == edges
     bases = [tuple(classes.orbit.components[part].base) for part in classes.component_numbers]
     assert bases == [tuple(sorted(set(x))) for x in result]
-
-
-@pytest.mark.parametrize(("degree", "kind"), [(16, BatchSearch), (17, ListedSearch)])
-def test_whole_arrays_are_used_while_a_state_fits_into_four_bits(
-    degree: int, kind: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Steps that stop at the last state, a swap of the last two, and a constant."""
-    monkeypatch.setattr("krohn.algebra.r_classes.BATCH", -1)
-    step = (*range(1, degree), degree - 1)
-    swap = (*range(degree - 2), degree - 1, degree - 2)
-    letters = (step, swap, (degree - 1,) * degree)
-    naive = NaiveGreen(letters)
-    semigroup = TransitionSemigroup(letters)
-    assert isinstance(semigroup.r_classes._search, kind)
-    assert semigroup.size == sum(part.size for part in semigroup.d_classes) == len(naive.elements)
-    assert semigroup.r_classes.count == len(set(naive.right.values()))
 
 
 @every("seed", SEEDS)

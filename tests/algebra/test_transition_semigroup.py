@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, SOURCE, Letters, NaiveGreen, letters_of, naive_elements
 from every import every
-from krohn.algebra.r_classes import BatchSearch
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded
@@ -80,31 +79,6 @@ def test_loops_of_a_component_generate_its_group_on_the_image(letters: Letters) 
             action = product_of_word(letters, word)
             loop = tuple(place[action[point]] for point in component.base)
             assert component.group.contains(loop)
-
-
-def same_by_batches(monkeypatch: pytest.MonkeyPatch, letters: Letters) -> None:
-    one_by_one = TransitionSemigroup(letters)
-    expected = (one_by_one.size, counts(one_by_one), sorted(one_by_one.r_classes.representatives))
-    with monkeypatch.context() as patch:
-        patch.setattr("krohn.algebra.r_classes.BATCH", -1)
-        in_batches = TransitionSemigroup(letters)
-        assert (in_batches.size, counts(in_batches)) == expected[:2]
-        assert isinstance(in_batches.r_classes._search, BatchSearch)
-        assert sorted(in_batches.r_classes.representatives) == expected[2]
-
-
-@pytest.mark.parametrize("name", ["T5", "rand8_s1", "rand10_s0", "rand12_s1", "rperm5_s0", "reg_D8", "T3"])
-def test_whole_arrays_find_the_same_classes_as_one_at_a_time(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    same_by_batches(monkeypatch, letters_of(CASES[name]))
-
-
-@settings(max_examples=40, deadline=None)
-@given(letter_lists)
-def test_whole_arrays_agree_on_small_semigroups(letters: Letters) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        same_by_batches(patch, letters)
 
 
 @pytest.mark.parametrize("degree", [3, 257, 300])

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 import click
@@ -24,7 +23,7 @@ STEPS = (
         f"explore S4 Dyck4,2 --out {FOLDER}/explore.html",
     ),
 )
-"""What a step is for, and its command; `>` sends what it prints to a file, as in a shell."""
+"""What a step is for, and its command."""
 
 
 def main() -> int:
@@ -33,13 +32,7 @@ def main() -> int:
     for number, (purpose, step) in enumerate(STEPS, start=1):
         click.secho(f"\n{number}. {purpose}", bold=True)
         click.secho(f"$ krohn {step}", fg="cyan")
-        words, _, file = step.partition(" > ")
-        with (
-            open(file, "w", encoding="utf-8") if file else nullcontext(sys.stdout) as out,
-            redirect_stdout(out),
-        ):
-            status = run(shlex.split(words))
-        if status:
+        if status := run(shlex.split(step)):
             return status
     page = (FOLDER / "explore.html").resolve().as_uri()
     click.secho(f"\nNow look: open {page} in a browser and press Play.", bold=True)
