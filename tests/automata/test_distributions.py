@@ -16,7 +16,8 @@ from krohn.errors import KrohnError
 
 def exact(origin: LetterSource, length: int) -> dict[tuple[int, ...], Fraction]:
     """Probability of every word, by throwing the die in all possible ways."""
-    die = origin.die or tuple(Fraction(1, origin.num_outcomes) for _ in range(origin.num_outcomes))
+    second, faces = origin.second, origin.num_outcomes
+    die = [Fraction(1, faces)] * faces if second is None else [1 - second, second]
     likely: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     for start, weight in zip(origin.starts, origin.start_weights, strict=True):
         for throws in itertools.product(range(origin.num_outcomes), repeat=length):

@@ -30,7 +30,7 @@ class LetterSource:
         visible: the automaton's state of each hidden state; ``None`` if they are the same.
         starts: hidden start states.
         start_weights: their probabilities.
-        die: probability of each outcome; ``None`` if the die is fair.
+        second: probability of the second of two outcomes; ``None`` if the die is fair.
     """
 
     letter: IntTable
@@ -38,7 +38,7 @@ class LetterSource:
     visible: IntTable | None
     starts: tuple[int, ...]
     start_weights: tuple[float, ...] = (1.0,)
-    die: tuple[float, ...] | None = None
+    second: float | None = None
 
     @property
     def num_states(self) -> int:
@@ -96,7 +96,7 @@ def bernoulli(automaton: Semiautomaton, probability: float) -> LetterSource:
             f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
         )
     fair = uniform(automaton)
-    return LetterSource(fair.letter, fair.next, None, fair.starts, die=(1 - probability, probability))
+    return LetterSource(fair.letter, fair.next, None, fair.starts, second=probability)
 
 
 def feasible(automaton: Semiautomaton) -> LetterSource:

@@ -33,22 +33,22 @@ UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 
 
 class BlockDice:
-    """Draws codes of ``size`` throws of one die, the first throw as the most significant digit."""
+    """Draws codes of ``size`` throws of one die, the first throw as the most significant digit.
 
-    def __init__(self, faces: int, size: int, weights: tuple[float, ...] | None) -> None:
-        self.num_codes = faces**size
+    A die is fair, or it has two faces, and ``second`` is the probability of the second one.
+    """
+
+    def __init__(self, faces: int, size: int, second: float | None) -> None:
+        self.num_codes, self._size, self._second = faces**size, size, second
         self._kind = _kind_for(self.num_codes)
-        self._weighted = None
-        if weights is not None:
-            likely = np.ones(1)
-            for _ in range(size):
-                likely = np.outer(likely, weights).ravel()
-            self._weighted = alias_table(likely)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> UnsignedArray:
         """Independent codes of the given shape."""
-        if self._weighted is not None:
-            return self._draw_weighted(rng, shape)
+        if self._second is not None:
+            codes = np.zeros(shape, dtype=self._kind)
+            for _ in range(self._size):
+                codes = 2 * codes + (rng.random(shape) < self._second)
+            return codes
         if self.num_codes == 1:
             return np.zeros(shape, dtype=self._kind)
         # Rejection sampling: every code has an equal share of the values; the few left over are redrawn.
@@ -69,14 +69,6 @@ class BlockDice:
         raw: npt.NDArray[np.uint64] = rng.bit_generator.random_raw(-(-count * self._kind.itemsize // 8))
         return raw.view(self._kind)[:count]
 
-    def _draw_weighted(self, rng: np.random.Generator, shape: tuple[int, int]) -> UnsignedArray:
-        assert self._weighted is not None
-        threshold, alias, column_bits = self._weighted
-        raw = rng.bit_generator.random_raw(shape[0] * shape[1]).reshape(shape)
-        column = (raw & np.uint64(2**column_bits - 1)).astype(np.uint16)
-        keep = raw >> np.uint64(column_bits) < threshold[column]
-        return np.where(keep, column, alias[column])
-
 
 def _kind_for(num_codes: int) -> np.dtype[np.unsignedinteger[Any]]:
     """The smallest unsigned type that rejects at most a sixteenth of its values."""
@@ -85,28 +77,6 @@ def _kind_for(num_codes: int) -> np.dtype[np.unsignedinteger[Any]]:
         if num_codes <= numbers and 16 * (numbers % num_codes) <= numbers:
             return np.dtype(kind)
     return np.dtype(np.uint32)
-
-
-def alias_table(weights: npt.NDArray[np.float64]) -> tuple[UnsignedArray, UnsignedArray, int]:
-    """Walker's alias method: column i keeps i below a threshold and gives its alias above it."""
-    bits = max(0, int(len(weights) - 1).bit_length())
-    columns = 2**bits
-    share = np.zeros(columns)
-    share[: len(weights)] = weights / weights.sum() * columns
-    alias = np.arange(columns)
-    small = [i for i in range(columns) if share[i] < 1]
-    large = [i for i in range(columns) if share[i] >= 1]
-    keep = np.ones(columns)
-    while small and large:
-        poor, rich = small.pop(), large[-1]
-        keep[poor], alias[poor] = share[poor], rich
-        share[rich] -= 1 - share[poor]
-        if share[rich] < 1:
-            small.append(large.pop())
-    # 64 − bits random bits are compared; one less than full scale avoids an overflow at keep = 1.
-    scale = 2.0 ** (64 - bits)
-    threshold = np.array([min(int(k * scale), int(scale) - 1) for k in keep], dtype=np.uint64)
-    return threshold, alias.astype(np.uint16), bits
 
 
 # Many letters at a time: tables from a whole block of dice outcomes to its letters and states.
@@ -286,7 +256,7 @@ class Sampler:
         origin, tables = _tables_of(self.automaton, self.distribution_name)
         object.__setattr__(self, "_source", origin)
         object.__setattr__(self, "_tables", tables)
-        object.__setattr__(self, "_dice", BlockDice(origin.num_outcomes, tables.size, origin.die))
+        object.__setattr__(self, "_dice", BlockDice(origin.num_outcomes, tables.size, origin.second))
 
     @property
     def distribution_name(self) -> str:

@@ -5,29 +5,25 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import check_output, write_text
-from krohn.cli.options import default_of
+from krohn.base.atomic import write_text
+from krohn.cli.options import OutputFile, default_of
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("spec")
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
-@click.option(
-    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write the eggbox picture to this file."
-)
+@click.option("--svg", type=OutputFile(".svg"), help="Write the eggbox picture to this file.")
 @click.option(
     "--max-images",
     type=click.IntRange(1),
     default=default_of(krohn.analyze, "max_images"),
-    show_default=True,
     help="Most image sets to search; the verdict needs them all.",
 )
 @click.option(
     "--max-classes",
     type=click.IntRange(1),
     default=default_of(krohn.analyze, "max_classes"),
-    show_default=True,
     help="Most R-classes to search; only the size of the semigroup needs them.",
 )
 @json_option
@@ -40,8 +36,6 @@ def command(
     Example:  krohn analyze S4
               krohn analyze 'regex:(ab)*' --eggbox
     """
-    if svg is not None:
-        check_output(svg, ".svg")  # fail early
     analysis = krohn.analyze(krohn.parse_spec(spec), max_images=max_images, max_classes=max_classes)
     # Before anything is printed: exceeding the limits is bad input, not a partial answer.
     wanted = eggbox or svg is not None

@@ -77,7 +77,10 @@ class CommandTable(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.command(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=CommandTable,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
 @click.version_option(__version__, prog_name="krohn")
 def app() -> None:
     """Finite automata, their algebra, and the shallow Transformers that simulate them.

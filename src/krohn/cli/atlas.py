@@ -14,13 +14,9 @@ from krohn.cli.output import emit, json_option, show_share
 @click.option(
     "--sample", type=click.IntRange(1), help="Draw this many at random instead, all with --states states."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the sample.")
 @click.option(
-    "--effort",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="How hard to search for plans; 10 allows ten times the work.",
+    "--effort", type=float, default=1.0, help="How hard to search for plans; 10 allows ten times the work."
 )
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:

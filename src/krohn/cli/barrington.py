@@ -8,9 +8,7 @@ from krohn.cli.output import emit, json_option
 
 @click.command()
 @click.argument("formula")
-@click.option(
-    "--automaton", "spec", default="A5:all", show_default=True, help="An automaton that is not solvable."
-)
+@click.option("--automaton", "spec", default="A5:all", help="An automaton that is not solvable.")
 @click.option("--assign", help="Values of the variables, such as x=1,y=0: prints the word of letters.")
 @click.option(
     "--run", "with_network", is_flag=True, help="Compile a network and evaluate the formula by it too."

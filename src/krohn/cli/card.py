@@ -7,49 +7,28 @@ import click
 
 import krohn
 from krohn import functions
-from krohn.cli.options import FiniteFloat
+from krohn.cli.options import PATH, FiniteFloat
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("layer")
 @click.option("--tasks", help="Automata, separated by commas.  [default: all eight]")
+@click.option("--seeds", type=click.IntRange(min=1), default=3, help="Networks for each automaton.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=3, show_default=True, help="Networks for each automaton."
+    "--first-seed", type=click.IntRange(min=0), default=0, help="Seed of the first; the others follow."
 )
-@click.option(
-    "--first-seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the first; the others follow.",
-)
-@click.option(
-    "--length", "-T", type=click.IntRange(min=2), default=16, show_default=True, help="Letters in training."
-)
-@click.option(
-    "--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Steps of training."
-)
-@click.option("--width", type=click.IntRange(min=1), default=32, show_default=True, help="Width of a layer.")
-@click.option(
-    "--optimizer",
-    type=click.Choice(["adamw", "muon"]),
-    default="adamw",
-    show_default=True,
-    help="Optimiser.",
-)
+@click.option("--length", "-T", type=click.IntRange(min=2), default=16, help="Letters in training.")
+@click.option("--steps", type=click.IntRange(min=1), default=1000, help="Steps of training.")
+@click.option("--width", type=click.IntRange(min=1), default=32, help="Width of a layer.")
+@click.option("--optimizer", type=click.Choice(["adamw", "muon"]), default="adamw", help="Optimiser.")
 @click.option(
     "--minutes",
     type=FiniteFloat(min=0, min_open=True),
     help="Stop after this many minutes; the card lists what is missing.",
 )
-@click.option("--device", default="cpu", show_default=True, help="Where to train: cpu or cuda.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write card.json, card.html, badge.svg here.",
-)
+@click.option("--device", default="cpu", help="Where to train: cpu or cuda.")
+@click.option("--out", type=PATH, metavar="DIR", help="Write card.json, card.html, badge.svg here.")
 @click.option(
     "--control", is_flag=True, help="Run exact weights in LAYER (fla:GatedDeltaProduct) instead of training."
 )

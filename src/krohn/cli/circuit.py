@@ -19,11 +19,7 @@ from krohn.errors import InvalidInput
     help="Letters of a word; not needed for a network in a directory.",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of the long random words of the check.",
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the long random words of the check."
 )
 @json_option
 def command(target: str, length: int | None, seed: int, as_json: bool) -> None:

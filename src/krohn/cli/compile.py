@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import EFFORT, choice, limit, max_sets, typed_options
+from krohn.cli.options import EFFORT, FOLDER, choice, limit, max_sets, typed_options
 from krohn.cli.output import emit, json_option, note
 
 
@@ -19,15 +19,10 @@ from krohn.cli.output import emit, json_option, note
     "--architecture",
     type=click.Choice(["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]),
     default="transformer",
-    show_default=True,
     help="Recurrent ones read words of every length; deltanet is deltaproduct with one step for each letter.",
 )
 @choice("method", "How to build it; auto: the best of scan, cascade and features.", default="auto")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory to write; a network in it is replaced, other files stay.",
-)
+@click.option("--out", type=FOLDER, help="Directory to write; a network in it is replaced, other files stay.")
 @choice("activation", "Activation of the counters, for methods paper and grid.", default="relu")
 @choice(
     "objective",

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 import krohn
-from krohn.base.atomic import check_output, write_text
-from krohn.cli.options import EFFORT, default_of, max_sets
+from krohn.base.atomic import write_text
+from krohn.cli.options import EFFORT, OutputFile, default_of, max_sets
 from krohn.cli.output import emit, json_option, note
 
 
@@ -15,9 +15,7 @@ from krohn.cli.output import emit, json_option, note
 @click.argument("spec")
 @click.option("--plain", is_flag=True, help="The holonomy cascade, not shortened.")
 @click.option("--explain", is_flag=True, help="Report what each shortening pass saves.")
-@click.option(
-    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the cascade into this file."
-)
+@click.option("--svg", type=OutputFile(".svg"), help="Draw the cascade into this file.")
 @max_sets(default_of(krohn.decompose, "max_sets"))
 @EFFORT
 @json_option
@@ -28,8 +26,6 @@ def command(spec: str, svg: Path | None, as_json: bool, **options: Any) -> None:
     Example:  krohn decompose Dyck4,2 --explain
               krohn decompose T3 --plain --svg t3.svg
     """
-    if svg is not None:
-        check_output(svg, ".svg")  # fail early
     options["explain"] &= not options["plain"]
     result = krohn.decompose(krohn.parse_spec(spec), **options)
     if svg is not None:

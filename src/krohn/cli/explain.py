@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import check_output
 from krohn.base.folder import COMPILED, Folder
-from krohn.cli.options import NetworkFolder
+from krohn.cli.options import NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 
@@ -16,7 +15,9 @@ from krohn.errors import InvalidInput
 @click.argument("directory", type=NetworkFolder())
 @click.argument("word", nargs=-1)
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Write to F.json, F.parquet or, for a word, F.svg."
+    "--out",
+    type=OutputFile(".parquet", ".json", ".svg"),
+    help="Write to F.json, F.parquet or, for a word, F.svg.",
 )
 @json_option
 def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: bool) -> None:
@@ -30,10 +31,8 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
               krohn explain nets/d6
               krohn explain nets/d6 toggle drive toggle --out d6.svg
     """
-    if out is not None:
-        check_output(out, ".parquet", ".json", ".svg")  # fail early
-        if out.suffix == ".svg" and not word:
-            raise InvalidInput("a picture needs a word to draw: give one, or choose .json or .parquet")
+    if out is not None and out.suffix == ".svg" and not word:
+        raise InvalidInput("a picture needs a word to draw: give one, or choose .json or .parquet")
     Folder(directory).require("explain needs", COMPILED)
     view = krohn.load(directory).view(" ".join(word), str(directory))
     if out is not None:

@@ -11,23 +11,20 @@ import click
 import krohn
 from krohn import functions
 from krohn.base.extras import to_install
-from krohn.cli.options import default_of
+from krohn.cli.options import FILE, default_of
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import MissingDependency
-
-_file = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
-@click.option("--out", type=_file, help="Write one self-contained page and serve nothing.")
+@click.option("--out", type=FILE, help="Write one self-contained page and serve nothing.")
 @click.option("--gallery", is_flag=True, help="The 19 automata of the paper.")
 @click.option(
     "--length",
     "-T",
     type=click.IntRange(1, 512),
     default=default_of(krohn.explore, "length"),
-    show_default=True,
     help="Letters of the longest word.",
 )
 @click.option(
@@ -36,15 +33,9 @@ _file = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     help="Also show trained networks: files that krohn results export wrote, or a folder of them.",
 )
+@click.option("--host", default="127.0.0.1", help="Address to serve on; other machines need a token.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to serve on; other machines need a token."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    show_default=True,
-    help="Port to serve on; 0 takes any free one.",
+    "--port", type=click.IntRange(0, 65535), default=8765, help="Port to serve on; 0 takes any free one."
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option

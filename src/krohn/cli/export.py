@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from krohn.cli.options import NetworkFolder
+from krohn.cli.options import FOLDER, NetworkFolder
 from krohn.cli.output import emit, json_option, note
 from krohn.functions import export_all, export_formats
 
@@ -33,7 +33,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     required=True,
     help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
 )
@@ -43,7 +43,6 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
-    show_default=True,
     help="The float type it will be loaded in; the export must be right in it.",
 )
 @click.option("--unchecked", is_flag=True, help="Write it even if it fails the test of rounding.")

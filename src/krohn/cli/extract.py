@@ -6,9 +6,8 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import check_output
 from krohn.base.extras import to_install
-from krohn.cli.options import TOKENS, NetworkFolder, device, effort
+from krohn.cli.options import TOKENS, NetworkFolder, OutputFile, device, effort
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
 
@@ -22,14 +21,11 @@ from krohn.errors import InvalidInput, MissingDependency
     required=True,
     help="Compare on all words of up to this many letters.",
 )
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the automaton to this file."
-)
+@click.option("--out", type=OutputFile(".json", ".jff"), help="Write the automaton to this file.")
 @click.option(
     "--max-states",
     type=click.IntRange(min=1),
     default=100,
-    show_default=True,
     help="Stop learning at a hypothesis of more states.",
 )
 @effort("How much work running all words may take; 10 allows ten times the work.")
@@ -38,7 +34,6 @@ from krohn.errors import InvalidInput, MissingDependency
     "--by",
     type=click.Choice(["words", "states"]),
     default="words",
-    show_default=True,
     help="Ask for answers, or read clusters of the stream of a GPT-2 of transformers.",
 )
 @click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
@@ -68,8 +63,6 @@ def command(
     """
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")
-    if out is not None:
-        check_output(out, ".json", ".jff")  # fail early
     if find_spec("aalpy") is None:
         raise MissingDependency(f"krohn extract needs AALpy: {to_install('extract')}")
     meant = None if spec is None else krohn.parse_spec(spec)

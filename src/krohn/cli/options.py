@@ -13,9 +13,27 @@ import click
 from click.core import ParameterSource
 
 import krohn
+from krohn.base.atomic import check_output
 from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]
+PATH = click.Path(path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+class OutputFile(click.Path):
+    """A file to write; a wrong ending, or a file that krohn did not write, is refused before the work."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+        self.endings = endings
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, checked."""
+        path = super().convert(value, param, ctx)
+        check_output(Path(os.fsdecode(path)), *self.endings)
+        return path
 
 
 class FiniteFloat(click.FloatRange):
@@ -62,14 +80,12 @@ def default_of(function: Callable[..., Any], parameter: str) -> Any:
 def choice(name: str, help: str, default: str | None = None) -> Option:
     """An option whose values are those that a request allows."""
     values = click.Choice(krohn.choices(name))
-    return click.option(
-        f"--{name}", type=values, default=default, show_default=default is not None, help=help
-    )
+    return click.option(f"--{name}", type=values, default=default, help=help)
 
 
 def limit(name: str, default: float, help: str) -> Option:
     """A number with a default that is shown."""
-    return click.option(f"--{name}", type=type(default), default=default, show_default=True, help=help)
+    return click.option(f"--{name}", type=type(default), default=default, help=help)
 
 
 def max_sets(default: int) -> Option:
@@ -95,17 +111,17 @@ def typed_options(*without: str) -> list[str]:
 def device(help: str) -> Option:
     """Where a network is run."""
     values = click.Choice(["cpu", "cuda"])
-    return click.option("--device", type=values, default="cpu", show_default=True, help=help)
+    return click.option("--device", type=values, default="cpu", help=help)
 
 
 def effort(help: str) -> Option:
     """How much work may be done, 1 by default."""
     above = FiniteFloat(min=0, min_open=True)
-    return click.option("--effort", type=above, default=1.0, show_default=True, help=help)
+    return click.option("--effort", type=above, default=1.0, help=help)
 
 
 TOKENS = click.option(
     "--tokens",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
 )

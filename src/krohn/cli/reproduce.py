@@ -7,29 +7,26 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import FiniteFloat, typed_options
+from krohn.cli.options import FILE, FOLDER, FiniteFloat, typed_options
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("name")
-@click.option("--scale", default="smoke", show_default=True, help="smoke, small or paper.")
-@click.option("--engine", default="local", show_default=True, help="local, or ray for a Ray cluster.")
+@click.option("--scale", default="smoke", help="smoke, small or paper.")
+@click.option("--engine", default="local", help="local, or ray for a Ray cluster.")
 @click.option(
     "--store",
     "store_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     default=Path("runs/results.sqlite"),
-    show_default=True,
     help="The file that keeps the results.",
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
 @click.option(
-    "--time-limit",
-    type=FiniteFloat(min=0),
-    help="Stop after this many seconds; the rest is done next time.",
+    "--time-limit", type=FiniteFloat(min=0), help="Stop after this many seconds; the rest is done next time."
 )
-@click.option("--only", default="", help="Tasks to run, separated by commas.")
+@click.option("--only", default="", show_default=False, help="Tasks to run, separated by commas.")
 @click.option(
     "--where",
     multiple=True,
@@ -38,9 +35,7 @@ from krohn.cli.output import emit, json_option, note
 @click.option(
     "--sequences", type=click.IntRange(min=1), help="Train each replicate on this many sequences instead."
 )
-@click.option(
-    "--figures", type=click.Path(file_okay=False, path_type=Path), help="Default: beside the store."
-)
+@click.option("--figures", type=FOLDER, help="Default: beside the store.")
 @click.option("--keep-weights", is_flag=True, help="Keep the weights of finished runs beside the store.")
 @click.option("--checkpoints", help="Folder of unfinished runs, or none. Default: beside the store.")
 @click.option("--show", is_flag=True, help="Print from the store; run nothing.")

@@ -5,18 +5,17 @@ from pathlib import Path
 import click
 
 import krohn
+from krohn.cli.options import FILE
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
 
 _STORE = click.option(
     "--store",
     "store_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     default=Path("runs/results.sqlite"),
-    show_default=True,
     help="The file that keeps the results.",
 )
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.group()
@@ -59,7 +58,7 @@ def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
 
 
 @command.command("merge")
-@click.argument("others", nargs=-1, required=True, type=_FILE)
+@click.argument("others", nargs=-1, required=True, type=FILE)
 @_STORE
 @json_option
 def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
@@ -80,7 +79,7 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
 
 
 @command.command("export")
-@click.option("--out", type=_FILE, required=True, help="The text file to write, JSON lines.")
+@click.option("--out", type=FILE, required=True, help="The text file to write, JSON lines.")
 @click.option("--experiment", "name", help="One experiment only.")
 @click.option("--scale", help="One scale only.")
 @_STORE
@@ -102,7 +101,7 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
 
 
 @command.command("import")
-@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("files", nargs=-1, required=True, type=FILE)
 @_STORE
 @json_option
 def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> None:

@@ -17,10 +17,9 @@ from krohn.functions import forward_of, named_states, runnable
     "--dtype",
     type=click.Choice(["float64", "float32", "float16", "bfloat16"]),
     default="float64",
-    show_default=True,
     help="Float format of weights and activations.",
 )
-@click.option("--device", default="numpy", show_default=True, help="numpy, or a torch device: cpu, cuda.")
+@click.option("--device", default="numpy", help="numpy, or a torch device: cpu, cuda.")
 @click.option(
     "--chunks",
     is_flag=True,

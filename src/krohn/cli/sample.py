@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 import krohn
+from krohn.cli.options import PATH
 from krohn.cli.output import emit, json_option, word_bar
 from krohn.functions import write_sample
 
@@ -15,7 +16,7 @@ from krohn.functions import write_sample
 @click.argument("spec")
 @click.option("--length", "-T", type=int, required=True, help="Letters per word.")
 @click.option("--count", type=int, required=True, help="Number of words.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="F.parquet, F.npz or F.jsonl.")
+@click.option("--out", type=PATH, required=True, help="F.parquet, F.npz or F.jsonl.")
 @click.option(
     "--format",
     "form",
@@ -23,7 +24,7 @@ from krohn.functions import write_sample
     help="Text for next-token language models, F.jsonl: letters with queried states, a session, or tokens.",
 )
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same file.")
+@click.option("--seed", type=int, default=0, help="The same seed gives the same file.")
 @click.option(
     "--threads",
     type=click.IntRange(1, 64),

@@ -6,6 +6,7 @@ import click
 
 import krohn
 from krohn import functions
+from krohn.cli.options import PATH
 from krohn.cli.output import emit, json_option, note
 
 
@@ -38,7 +39,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, given: str | None) ->
 
 
 @command.command("build")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory for the folders.")
+@click.option("--out", type=PATH, required=True, help="Directory for the folders.")
 @click.option("--only", callback=_names, help="Names of networks, with commas.  [default: all]")
 @json_option
 def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
@@ -52,19 +53,13 @@ def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command("score")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 @click.option(
-    "--circuit",
-    type=click.Path(path_type=Path),
-    help="A circuit in MIB's JSON format, or a directory with one for each size.",
+    "--circuit", type=PATH, help="A circuit in MIB's JSON format, or a directory with one for each size."
 )
-@click.option("--subspace", type=click.Path(path_type=Path), help="JSON: variable, place, basis.")
-@click.option(
-    "--answers", type=click.Path(path_type=Path), help="For locks. JSON: name of task to automaton."
-)
-@click.option(
-    "--key", type=click.Path(path_type=Path), help="For locks: the key.  [default: FOLDER.key/key.json]"
-)
+@click.option("--subspace", type=PATH, help="JSON: variable, place, basis.")
+@click.option("--answers", type=PATH, help="For locks. JSON: name of task to automaton.")
+@click.option("--key", type=PATH, help="For locks: the key.  [default: FOLDER.key/key.json]")
 @json_option
 def score_hypothesis(
     folder: Path,
@@ -94,10 +89,8 @@ def score_hypothesis(
 @command.command("locks")
 @click.option("--count", type=click.IntRange(1, 100_000), required=True, help="How many.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), required=True, help="Decides all planted words.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="A new folder; the key goes beside it."
-)
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes at a time.")
+@click.option("--out", type=PATH, required=True, help="A new folder; the key goes beside it.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Processes at a time.")
 @json_option
 def write_locks(count: int, seed: int, out: Path, jobs: int, as_json: bool) -> None:
     """Write networks with a planted word, tasks for those who look for it, and a key that is kept back.
@@ -109,10 +102,6 @@ def write_locks(count: int, seed: int, out: Path, jobs: int, as_json: bool) -> N
     Example:  krohn suite locks --count 3 --seed 1 --out locks
     """
     tasks = krohn.suite.locks(
-        out,
-        count,
-        seed,
-        progress=lambda name, number, count: note(f"{number + 1}/{count} {name}"),
-        jobs=jobs,
+        out, count, seed, progress=lambda name, number, count: note(f"{number + 1}/{count} {name}"), jobs=jobs
     )
     emit({"tasks": tasks.rows(), "key": str(tasks.key)}, as_json=as_json, text=tasks.text)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import click
 
 from krohn import functions
-from krohn.cli.options import FiniteFloat, typed_options
+from krohn.cli.options import FILE, FOLDER, FiniteFloat, typed_options
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import Unsupported
 from krohn.functions import train_settings
@@ -73,9 +73,7 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
 @click.command()
 @click.argument("spec", required=False)
 @click.option(
-    "--config",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Take the whole run from this config.json; give no other setting of the run.",
+    "--config", type=FILE, help="Take the whole run from this config.json; give no other setting of the run."
 )
 @setting_options
 @click.option(
@@ -86,9 +84,7 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
     help="Any option of the architecture; repeat for several.",
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="[default: the GPU if there is one]")
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Run directory; resumed if it exists."
-)
+@click.option("--out", type=FOLDER, help="Run directory; resumed if it exists.")
 @click.option(
     "--checkpoint-seconds",
     type=FiniteFloat(min=0),

@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import check_output
-from krohn.cli.options import TOKENS, NetworkFolder
+from krohn.cli.options import TOKENS, NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
 
 
@@ -15,11 +14,9 @@ from krohn.cli.output import emit, json_option, note
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
 @click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @TOKENS
-@click.option("--out", type=click.Path(path_type=Path), help="Write the page, F.html or F.svg.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the words."
-)
-@click.option("--effort", type=float, default=1.0, show_default=True, help="How many words and swaps.")
+@click.option("--out", type=OutputFile(".html", ".svg"), help="Write the page, F.html or F.svg.")
+@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the words.")
+@click.option("--effort", type=float, default=1.0, help="How many words and swaps.")
 @json_option
 def command(
     directory: Path,
@@ -43,8 +40,6 @@ def command(
     Example:  krohn compile Grid4 --length 8 --method scan --out nets/scan
               krohn understand nets/scan --out scan.html
     """
-    if out is not None:
-        check_output(out, ".html", ".svg")  # fail early
     report = krohn.understand(
         directory, automaton=spec, tokens=tokens, length=length, seed=seed, effort=effort
     )

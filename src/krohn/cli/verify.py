@@ -7,7 +7,7 @@ import click
 
 import krohn
 from krohn.base.atomic import check_output
-from krohn.cli.options import TOKENS, NetworkFolder, device, effort, typed_options
+from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort, typed_options
 from krohn.cli.output import emit, json_option, note
 
 OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
@@ -30,17 +30,8 @@ FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json"
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
 )
 @click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Write the certificate to this file: JSON, or .v with --kernel.",
-)
-@click.option(
-    "--recheck",
-    "certificate",
-    type=click.Path(path_type=Path),
-    help="Check this certificate against the network again.",
-)
+@click.option("--out", type=PATH, help="Write the certificate to this file: JSON, or .v with --kernel.")
+@click.option("--recheck", "certificate", type=PATH, help="Check this certificate against the network again.")
 @click.option(
     "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
 )

@@ -5,19 +5,16 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import check_output, write_text
+from krohn.base.atomic import write_text
+from krohn.cli.options import OutputFile
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("spec", required=False)
+@click.option("--svg", type=OutputFile(".svg"), help="Draw the automaton into this file.")
 @click.option(
-    "--svg", type=click.Path(dir_okay=False, path_type=Path), help="Draw the automaton into this file."
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the automaton: F.json, or F.jff for JFLAP.",
+    "--out", type=OutputFile(".json", ".jff"), help="Write the automaton: F.json, or F.jff for JFLAP."
 )
 @json_option
 def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool) -> None:
@@ -36,10 +33,6 @@ def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool)
         names = krohn.zoo()
         emit(names.to_json(), as_json=as_json, text=names.text)
         return
-    if svg is not None:
-        check_output(svg, ".svg")  # fail early
-    if out is not None:
-        check_output(out, ".json", ".jff")
     automaton = krohn.parse_spec(spec)
     if svg is not None:
         write_text(svg, automaton.svg())
