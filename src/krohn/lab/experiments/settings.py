@@ -1,9 +1,12 @@
 """The paper's settings (Appendix B.3), and their reductions for the smaller scales."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
+from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale
+from krohn.lab.interpret.evaluation import Evaluation
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.models.network import ModelConfig
@@ -24,6 +27,7 @@ TASKS = (
     *("C2", "C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"),
     *("D6", "D8", "Q8", "A4", "S4", "A5", "S5"),
 )
+GPT, LSTM = "GPT", "LSTM"
 GPT_RATES = (3e-5, 1e-4, 3e-4)
 LSTM_RATES = (1e-3, 3e-3)
 GPT_BATCH, LSTM_BATCH = 16, 64
@@ -43,6 +47,13 @@ DEPARTURES = {
     ),
 }
 SOLVED_STOP = "solved replicates stop"
+
+T = TypeVar("T")
+
+
+def by_scale(smoke: T, small: T, paper: T) -> dict[Scale, T]:
+    """A setting that differs between scales: a row of the tables in ``recipes``."""
+    return {Scale.SMOKE: smoke, Scale.SMALL: small, Scale.PAPER: paper}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +77,34 @@ EFFORT = {
 }
 
 
+def planned(
+    scale: Scale, label: Mapping[str, Any], measured: tuple[Evaluation, ...] = (), **settings: Any
+) -> PlannedRun:
+    """One cell of an experiment, from settings of task, model, training and optimiser in one table.
+
+    Values that ``by_scale`` gave are looked up. ``model`` is GPT, to which the sizes and options of its
+    configuration belong, or LSTM, which has none to choose. ``measured``: evaluations at the end.
+    """
+    given = {name: value[scale] if isinstance(value, dict) else value for name, value in settings.items()}
+
+    def take(config: type[TaskConfig] | type[GptConfig]) -> dict[str, Any]:
+        return {field.name: given.pop(field.name) for field in fields(config) if field.name in given}
+
+    task, options, lstm = TaskConfig(**take(TaskConfig)), take(GptConfig), given.pop("model", GPT) == LSTM
+    model = EFFORT[scale].lstm if lstm else gpt(scale, **options)
+    return PlannedRun(config=run(scale, task, model, **given), label=label, evaluations=measured)
+
+
 def gpt(scale: Scale, layers: int, **options: Any) -> GptConfig:
     """The paper's Transformer with that many layers; narrower, and no deeper than two layers, at smoke."""
     effort = EFFORT[scale]
-    return GptConfig(
-        layers=min(layers, effort.deepest), dim=effort.dim, heads=effort.heads, mlp=effort.dim, **options
-    )
+    sizes = {
+        "layers": min(layers, effort.deepest),
+        "dim": effort.dim,
+        "heads": effort.heads,
+        "mlp": effort.dim,
+    }
+    return GptConfig(**sizes | options)
 
 
 def run(

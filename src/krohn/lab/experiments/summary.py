@@ -1,6 +1,6 @@
 """Summary statistics over replicates, the columns common to all tables, and how tables are printed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Any
@@ -116,6 +116,37 @@ def mean_series(cell: ResultCell, evaluation: str) -> tuple[list[float], list[fl
     places, rows = series_at(cell, evaluation)
     pairs = [mean_and_error([row[index] for row in rows]) for index in range(len(places))]
     return places, [mean for mean, _ in pairs], [error for _, error in pairs]
+
+
+Order = Mapping[str, Sequence[Any] | None]
+"""Parts of a label by which cells are sorted, each with its values in order; ``None``: as they are."""
+
+
+def in_order(cells: Sequence[ResultCell], order: Order) -> list[ResultCell]:
+    """The cells sorted by their labels."""
+
+    def place(cell: ResultCell) -> list[Any]:
+        values = [(cell.label.get(part), known) for part, known in order.items()]
+        return [value if known is None else known.index(value) for value, known in values]
+
+    return sorted(cells, key=place)
+
+
+def table_by(
+    order: Order,
+    *,
+    columns: Callable[[ResultCell], Row] = lambda cell: {},
+    paper: Callable[[Mapping[str, Any]], object],
+) -> Callable[[Sequence[ResultCell]], list[Row]]:
+    """A table with a row for each cell: label, summary, the experiment's own columns, what the paper says."""
+
+    def table(cells: Sequence[ResultCell]) -> list[Row]:
+        return [
+            {**cell.label, **summary(cell), **columns(cell), "paper": paper(cell.label)}
+            for cell in in_order(cells, order)
+        ]
+
+    return table
 
 
 # What ``krohn reproduce`` prints: the table of an experiment for a terminal and as Markdown.

@@ -8,7 +8,7 @@ import numpy as np
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import gpt, run
+from krohn.lab.experiments.settings import by_scale, planned
 from krohn.lab.figures.charts import AttentionMap, attention_maps
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.attention import (
@@ -19,25 +19,21 @@ from krohn.lab.interpret.attention import (
     telling_words,
     unpack_shares,
 )
-from krohn.lab.tasks.task_config import TaskConfig
 
-LENGTH = {Scale.SMOKE: 16, Scale.SMALL: 128, Scale.PAPER: 128}
-SEQUENCES = {Scale.SMOKE: 8 * 40, Scale.SMALL: 240_000, Scale.PAPER: 600_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 8, Scale.PAPER: 20}
+SETTINGS: dict[str, Any] = {
+    "spec": "Grid9",
+    "length": by_scale(16, 128, 128),
+    "layers": 4,
+    "sequences": by_scale(8 * 40, 240_000, 600_000),
+    "replicates": by_scale(2, 8, 20),
+    "lr": by_scale((3e-3,), (3e-4, 1e-4), (3e-4, 1e-4)),
+}
+HEADS = by_scale(AttentionHeads(length=16, words=8), AttentionHeads(), AttentionHeads())
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """Four layers, words of 128 letters."""
-    config = run(
-        scale,
-        TaskConfig(spec="Grid9", length=LENGTH[scale]),
-        gpt(scale, 4),
-        sequences=SEQUENCES[scale],
-        replicates=REPLICATES[scale],
-        lr=(3e-4, 1e-4) if scale is not Scale.SMOKE else (3e-3,),
-    )
-    heads = AttentionHeads(length=LENGTH[scale], words=8 if scale is Scale.SMOKE else 64)
-    return [PlannedRun(config=config, label={"task": "Grid9"}, evaluations=(heads,))]
+    return [planned(scale, {"task": "Grid9"}, (HEADS[scale],), **SETTINGS)]
 
 
 def scores_of(record: Record) -> list[HeadScore]:

@@ -1,70 +1,58 @@
 """Training curves of C2 and S5: progress comes and goes (Figure 3b, c)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import SOLVED_STOP, gpt, run
-from krohn.lab.experiments.summary import marks_of, note_on, summary
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.summary import in_order, marks_of, note_on, summary, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
-LAYERS = {"C2": {Scale.SMALL: 4, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-# At scale small a constant rate with AdamW does not learn S5: use the depth map's runs, and its A5.
+LAYERS = {"C2": by_scale(2, 4, 8), "S5": by_scale(2, 8, 16)}
+SETTINGS: dict[str, Any] = {
+    "length": by_scale(8, 100, 100),
+    "sequences": by_scale(8 * 20, 400_000, 5_000_000),
+    "replicates": by_scale(2, 10, 10),
+    "lr": (1e-4,),
+}
+# At scale small a constant rate with AdamW does not learn S5: use the depth map's runs, and its A5. And its
+# recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop.
 FROM_THE_MAP = (("A5", depth.WHOLE), ("S5", depth.WHOLE), ("S5", depth.MUON))
-# And its recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop.
-CONSTANT, CONSTANT_REPLICATES = "Muon, constant rate", 2
-SEQUENCES = {Scale.SMOKE: 8 * 20, Scale.SMALL: 400_000, Scale.PAPER: 5_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 10}
+CONSTANT = "Muon, constant rate"
+CONSTANT_RATE: dict[str, Any] = {"schedule": "constant", "stop_at": None, "replicates": 2}
+ORDER = {"task": ("C2", "A5", "S5"), "sheet": (None, depth.MUON, CONSTANT)}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """No early stopping: what happens after success is the point."""
+    tasks = ("C2",) if scale is Scale.SMALL else tuple(LAYERS)
+    sizes = {task: LAYERS[task][scale] for task in tasks}
     runs = [
-        PlannedRun(
-            config=run(
-                scale,
-                TaskConfig(spec=task, length=8 if scale is Scale.SMOKE else 100),
-                gpt(scale, layers.get(scale, 2)),
-                sequences=SEQUENCES[scale],
-                replicates=REPLICATES[scale],
-                lr=(1e-4,),
-            ),
-            label={"task": task, "depth": layers.get(scale, 2)},
-        )
-        for task, layers in LAYERS.items()
-        if scale is not Scale.SMALL or task == "C2"
+        planned(scale, {"task": task, "depth": layers}, spec=task, layers=layers, **SETTINGS)
+        for task, layers in sizes.items()
     ]
-    return runs + _by_the_map(LAYERS["S5"][scale]) if scale is Scale.SMALL else runs
+    if scale is not Scale.SMALL:
+        return runs
+    for task, sheet in FROM_THE_MAP:  # runs with AdamW have no sheet in their label
+        label = {"task": task, "depth": 8} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
+        runs.append(replace(depth.planned(scale, task, 8, sheet), label=label))
+    config = depth.by_muon(scale, TaskConfig(spec="S5", length=100), 8, **CONSTANT_RATE)
+    return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": 8, "sheet": CONSTANT})]
 
 
-def _by_the_map(layers: int) -> list[PlannedRun]:
-    """A5 and S5 by the depth map's recipes; runs with AdamW have no sheet in their label."""
-    runs = []
-    for task, sheet in FROM_THE_MAP:
-        label = {"task": task, "depth": layers} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
-        config = depth.planned(Scale.SMALL, task, layers, sheet).config
-        runs.append(PlannedRun(config=config, label=label))
-    changes = {"schedule": "constant", "stop_at": None, "replicates": CONSTANT_REPLICATES}
-    config = depth.by_muon(Scale.SMALL, TaskConfig(spec="S5", length=100), layers, **changes)
-    return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": layers, "sheet": CONSTANT})]
+def drop(cell: ResultCell) -> Row:
+    """The largest drop from a best accuracy over all replicates."""
+    curves = (record.metrics["curve"]["accuracy"] for record in cell.records)
+    return {"largest_drop": round(max(map(largest_drop, curves)), 5)}
 
 
-def table(cells: Sequence[ResultCell]) -> list[Row]:
-    """The usual columns, and the largest drop from a best accuracy over all replicates."""
-    rows = []
-    for cell in cells:
-        drops = [largest_drop(record.metrics["curve"]["accuracy"]) for record in cell.records]
-        row = {**cell.label, **summary(cell)}
-        rows.append(row | {"largest_drop": round(max(drops), 5), "paper": "unstable"})
-    return sorted(rows, key=_place)
-
-
-def _place(row: Row) -> tuple[int, int]:
-    return ("C2", "A5", "S5").index(row["task"]), ("", depth.MUON, CONSTANT).index(row.get("sheet", ""))
+table = table_by(ORDER, columns=drop, paper=lambda label: "unstable")
 
 
 def largest_drop(accuracy: Sequence[float]) -> float:
@@ -80,7 +68,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """One panel for each task, one line for each replicate."""
     panels = []
     rows = [summary(cell) for cell in cells]
-    for cell in sorted(cells, key=lambda cell: _place(dict(cell.label))):
+    for cell in in_order(cells, ORDER):
         batch = cell.records[0].config["optimizer"]["batch"]
         curves = [record.metrics["curve"] for record in cell.records]
         lines = [

@@ -1,39 +1,71 @@
 """Accuracy against the share of states that are revealed (Figure 5b, Appendix B.2.2)."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
-from krohn.lab.experiments.summary import marks_of, note_on, summary
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import CurriculumConfig, HalvingConfig
 
 # Log spacing as in the figure; its exact values are not in the text.
-REVEAL = {
-    Scale.SMOKE: (1.0, 0.25),
-    Scale.SMALL: (1.0, 0.3, 0.1, 0.03),
-    Scale.PAPER: (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125),
-}
+REVEAL = by_scale((1.0, 0.25), (1.0, 0.3, 0.1, 0.03), (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125))
 # By curriculum S5 at T = 100 takes too long for the small scale, so it is shown on shorter words; at T = 100
 # it has the depth map's recipe with Muon, and from all labels the map's own run.
-LENGTH = {"C2": {Scale.SMOKE: 8, Scale.SMALL: 100}, "S5": {Scale.SMOKE: 6, Scale.SMALL: 40}}
-LAYERS = {"C2": {Scale.SMALL: 2, Scale.PAPER: 8}, "S5": {Scale.SMALL: 8, Scale.PAPER: 16}}
-SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 5_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
-MUON, MUON_LAYERS, MUON_REPLICATES = "GPT, Muon", 8, 2
+LENGTH = {"C2": by_scale(8, 100, 100), "S5": by_scale(6, 40, 100)}
+LAYERS = {"C2": by_scale(2, 2, 8), "S5": by_scale(2, 8, 16)}
+SETTINGS: dict[str, Any] = {
+    "sequences": by_scale(8 * 10, 240_000, 5_000_000),
+    "replicates": by_scale(2, 10, 25),
+    "stop_at": 0.9995,
+}
+# At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
+# S5 by curriculum.
+COSINE: dict[str, Any] = {"batch": 64, "schedule": "cosine", "stop_at": 0.995}
+SMALL: dict[str, dict[str, Any]] = {
+    "C2": COSINE
+    | {
+        "sequences": 64 * depth.STEPS[Scale.SMALL],
+        "replicates": depth.REPLICATES[Scale.SMALL],
+        "lr": depth.RATES[Scale.SMALL],
+        "evaluations": 48,
+        "halving": HalvingConfig(every=depth.HALVING[Scale.SMALL], least=depth.SURVIVORS),
+    },
+    "S5": COSINE
+    | {
+        "sequences": 64 * 40_000,
+        "replicates": 4,
+        "lr": (2e-4, 3e-4),
+        "evaluations": 80,
+        "curriculum": CurriculumConfig(),
+        "halving": HalvingConfig(every=5000),
+    },
+}
+MUON, MUON_REPLICATES = "GPT, Muon", 2
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """C2 before S5, LSTM before GPT, full supervision first."""
+    small = SMALL if scale is Scale.SMALL else {}
     runs = [
-        _planned(scale, task, model, share)
+        planned(
+            scale,
+            {"task": task, "model": model, "reveal": share},
+            spec=task,
+            length=LENGTH[task],
+            reveal=share,
+            model=model,
+            layers=LAYERS[task],
+            **SETTINGS | (small.get(task, {}) if model == GPT else {}),
+        )
         for task in ("C2", "S5")
-        for model in ("LSTM", "GPT")
+        for model in (LSTM, GPT)
         for share in REVEAL[scale]
     ]
     return runs + ([_by_muon(share) for share in REVEAL[scale]] if scale is Scale.SMALL else [])
@@ -41,55 +73,17 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 def _by_muon(share: float) -> PlannedRun:
     """S5 at T = 100; each share reads the words of the map's first replicates."""
-    task = TaskConfig(spec="S5", length=100, reveal=share)
     changes = {} if share == 1 else {"replicates": MUON_REPLICATES}
-    config = depth.by_muon(Scale.SMALL, task, MUON_LAYERS, **changes)
+    config = depth.by_muon(Scale.SMALL, TaskConfig(spec="S5", length=100, reveal=share), 8, **changes)
     return PlannedRun(config=config, label={"task": "S5", "model": MUON, "reveal": share})
 
 
-def _planned(scale: Scale, task: str, model: str, share: float) -> PlannedRun:
-    network = EFFORT[scale].lstm if model == "LSTM" else gpt(scale, LAYERS[task].get(scale, 2))
-    settings: dict[str, Any] = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
-    settings["stop_at"] = 0.9995
-    if scale is Scale.SMALL and model == "GPT":
-        settings |= _small_settings(task)
-    task_config = TaskConfig(spec=task, length=LENGTH[task].get(scale, 100), reveal=share)
-    config = run(scale, task_config, network, **settings)
-    return PlannedRun(config=config, label={"task": task, "model": model, "reveal": share})
-
-
-def _small_settings(task: str) -> dict[str, Any]:
-    """Settings that learn the task from all labels: C2 by the depth map's AdamW recipe, S5 by curriculum."""
-    cosine = {"batch": 64, "schedule": "cosine"}
-    if task == "C2":
-        return cosine | {
-            "sequences": 64 * depth.STEPS[Scale.SMALL],
-            "replicates": depth.REPLICATES[Scale.SMALL],
-            "lr": depth.RATES[Scale.SMALL],
-            "stop_at": 0.995,
-            "evaluations": 48,
-            "halving": HalvingConfig(every=depth.HALVING[Scale.SMALL], least=depth.SURVIVORS),
-        }
-    return cosine | {
-        "sequences": 64 * 40_000,
-        "replicates": 4,
-        "lr": (2e-4, 3e-4),
-        "stop_at": 0.995,
-        "evaluations": 80,
-        "curriculum": CurriculumConfig(),
-        "halving": HalvingConfig(every=5000),
-    }
-
-
-def table(cells: Sequence[ResultCell]) -> list[Row]:
-    """One row for each task, model and share."""
-    sparser = "degrades as labels get sparser"
-    claims = {("C2", "GPT"): "holds", ("S5", "GPT"): sparser, ("S5", MUON): sparser}
-    rows = []
-    for cell in cells:
-        claim = claims.get((cell.label["task"], cell.label["model"]), "perfect at every share")
-        rows.append({**cell.label, **summary(cell), "paper": claim})
-    return sorted(rows, key=lambda row: (row["task"], row["model"], -row["reveal"]))
+SPARSER = "degrades as labels get sparser"
+CLAIMS = {("C2", GPT): "holds", ("S5", GPT): SPARSER, ("S5", MUON): SPARSER}
+table = table_by(
+    {"task": None, "model": None, "reveal": sorted({*chain(*REVEAL.values())}, reverse=True)},
+    paper=lambda label: CLAIMS.get((label["task"], label["model"]), "perfect at every share"),
+)
 
 
 def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:

@@ -1,17 +1,17 @@
 """Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import EFFORT, SOLVED_STOP, gpt, run
-from krohn.lab.experiments.summary import marks_of, note_on, summary
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
-from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import CurriculumConfig, HalvingConfig
 
 
@@ -35,69 +35,58 @@ COLUMNS = (
     Column("Dyck4,8 top", "Dyck4,8@top", 1.0),
     Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
 )
-# Steps, and steps between halvings, of a column that 240,000 words at a constant rate did not learn.
-HARD = {"D8 location": (25_000, 5000)}
-# A column by the depth map's recipe with Muon: layers and replicates at scale small.
-BY_MUON = {"S5 first": (8, 4)}
-SEQUENCES = {Scale.SMOKE: 8 * 10, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
-LSTM_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 25, Scale.PAPER: 25}
-
-
-def plan(scale: Scale) -> list[PlannedRun]:
-    """GPT and LSTM on each column, words of 40 letters."""
-    return [_planned(scale, column, model) for model in ("LSTM", "GPT") for column in COLUMNS]
-
-
-def _small_settings(column: Column, model: str) -> dict[str, Any]:
-    """Hard columns get the settings of non-abelian groups (`depth`)."""
-    if model == "LSTM" or column.name not in HARD:
-        return {}
-    steps, halving = HARD[column.name]
-    return {
-        "sequences": steps * 64,
+SETTINGS: dict[str, Any] = {
+    "length": by_scale(10, 40, 40),
+    "target": "observation",
+    "sequences": by_scale(8 * 10, 240_000, 2_000_000),
+    "stop_at": 0.9995,
+}
+REPLICATES = {GPT: by_scale(2, 10, 25), LSTM: by_scale(2, 25, 25)}
+# At scale small, a column that 240,000 words at a constant rate did not learn has the settings of non-abelian
+# groups (`depth`).
+HARD: dict[str, dict[str, Any]] = {
+    "D8 location": {
+        "sequences": 25_000 * 64,
         "replicates": 8,
         "lr": (2e-4, 3e-4),
         "batch": 64,
         "schedule": "cosine",
         "curriculum": CurriculumConfig(),
-        "halving": HalvingConfig(every=halving),
+        "halving": HalvingConfig(every=5000),
     }
+}
+# A column by the depth map's recipe with Muon: layers and replicates at scale small.
+BY_MUON = {"S5 first": (8, 4)}
 
 
-def _planned(scale: Scale, column: Column, model: str) -> PlannedRun:
-    task = TaskConfig(
-        spec=column.spec,
-        length=10 if scale is Scale.SMOKE else 40,
-        target="observation",
-        distribution=column.distribution,
-    )
-    label = {"task": column.name, "model": model}
-    if scale is Scale.SMALL and model == "GPT" and column.name in BY_MUON:
-        layers, replicates = BY_MUON[column.name]
-        return PlannedRun(config=depth.by_muon(scale, task, layers, replicates=replicates), label=label)
-    network = EFFORT[scale].lstm if model == "LSTM" else gpt(scale, column.layers)
-    settings: dict[str, Any] = {
-        "sequences": SEQUENCES[scale],
-        "replicates": (LSTM_REPLICATES if model == "LSTM" else REPLICATES)[scale],
-        "stop_at": 0.9995,
-    }
-    if scale is Scale.SMALL:
-        settings |= _small_settings(column, model)
-    config = run(scale, task, network, **settings)
-    return PlannedRun(config=config, label=label)
+def plan(scale: Scale) -> list[PlannedRun]:
+    """GPT and LSTM on each column, words of 40 letters."""
+    runs = []
+    for model, column in product((LSTM, GPT), COLUMNS):
+        small = scale is Scale.SMALL and model == GPT
+        changes = HARD.get(column.name, {}) if small else {}
+        run = planned(
+            scale,
+            {"task": column.name, "model": model},
+            spec=column.spec,
+            distribution=column.distribution,
+            model=model,
+            layers=column.layers,
+            **SETTINGS | {"replicates": REPLICATES[model]} | changes,
+        )
+        if small and column.name in BY_MUON:
+            layers, replicates = BY_MUON[column.name]
+            config = depth.by_muon(scale, run.config.task, layers, replicates=replicates)
+            run = replace(run, config=config)
+        runs.append(run)
+    return runs
 
 
-def table(cells: Sequence[ResultCell]) -> list[Row]:
-    """One row for each model and column, the paper's number beside ours."""
-    paper = {column.name: column.paper for column in COLUMNS}
-    rows = []
-    for cell in cells:
-        task, model = cell.label["task"], cell.label["model"]
-        value = 1.0 if model == "LSTM" else paper[task]
-        rows.append({"task": task, "model": model, **summary(cell), "paper": value})
-    order = [column.name for column in COLUMNS]
-    return sorted(rows, key=lambda row: (row["model"], order.index(row["task"])))
+PAPER = {column.name: column.paper for column in COLUMNS}
+table = table_by(
+    {"model": None, "task": list(PAPER)},
+    paper=lambda label: 1.0 if label["model"] == LSTM else PAPER[label["task"]],
+)
 
 
 def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:

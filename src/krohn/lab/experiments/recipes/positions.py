@@ -1,61 +1,63 @@
 """Sinusoidal against linear position encodings, at the trained length and at twice that (Figure 10)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, gpt, run
-from krohn.lab.experiments.summary import mean_series, summary
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.summary import mean_series, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyByLength
-from krohn.lab.tasks.task_config import TaskConfig
 
 ENCODINGS = ("sinusoidal", "linear")
-LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 40}
-LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
-SEQUENCES = {Scale.SMOKE: 8 * 12, Scale.SMALL: 240_000, Scale.PAPER: 2_000_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 25}
+TASKS: dict[str, dict[str, Any]] = {
+    "Grid9": {"spec": "Grid9"},
+    "abab accept": {"spec": "abab@accept", "target": "observation", "distribution": "periodic:01:0.5"},
+}
+SETTINGS: dict[str, Any] = {
+    "length": by_scale(8, 40, 40),
+    "layers": by_scale(1, 4, 8),
+    "sequences": by_scale(8 * 12, 240_000, 2_000_000),
+    "replicates": by_scale(2, 10, 25),
+    "stop_at": 0.9995,
+}
+AT_TWICE = by_scale(
+    AccuracyByLength(lengths=(8, 16), sequences=16),
+    AccuracyByLength(lengths=(40, 80), sequences=2048),
+    AccuracyByLength(lengths=(40, 80), sequences=2048),
+)
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """Grid9 by its states, (abab)* by its accepting state."""
-    length = LENGTH[scale]
-    tasks = {
-        "Grid9": TaskConfig(spec="Grid9", length=length),
-        "abab accept": TaskConfig(
-            spec="abab@accept", length=length, target="observation", distribution="periodic:01:0.5"
-        ),
-    }
-    judged = 16 if scale is Scale.SMOKE else 2048
+    labels = [{"task": task, "positions": encoding} for task in TASKS for encoding in ENCODINGS]
     return [
-        PlannedRun(
-            config=run(
-                scale,
-                task,
-                gpt(scale, LAYERS[scale], positions=encoding),
-                sequences=SEQUENCES[scale],
-                replicates=REPLICATES[scale],
-                stop_at=0.9995,
-            ),
-            label={"task": name, "positions": encoding},
-            evaluations=(AccuracyByLength(lengths=(length, 2 * length), sequences=judged),),
+        planned(
+            scale,
+            label,
+            (AT_TWICE[scale],),
+            **SETTINGS | TASKS[label["task"]],
+            positions=label["positions"],
         )
-        for name, task in tasks.items()
-        for encoding in ENCODINGS
+        for label in labels
     ]
 
 
-def table(cells: Sequence[ResultCell]) -> list[Row]:
+def at_twice(cell: ResultCell) -> Row:
     """Mean accuracy at T and at 2T."""
-    rows = []
-    for cell in cells:
-        row = {**cell.label, **summary(cell)}
-        _, means, errors = mean_series(cell, "length")
-        for name, mean, error in zip(("T", "2T"), means, errors, strict=False):
-            row |= {f"mean_at_{name}": round(mean, 5), f"error_at_{name}": round(error, 5)}
-        rows.append(row | {"paper": "linear loses less from T to 2T"})
-    return sorted(rows, key=lambda row: (row["task"], ENCODINGS.index(row["positions"])))
+    row: Row = {}
+    for name, mean, error in zip(("T", "2T"), *mean_series(cell, "length")[1:], strict=False):
+        row |= {f"mean_at_{name}": round(mean, 5), f"error_at_{name}": round(error, 5)}
+    return row
+
+
+table = table_by(
+    {"task": None, "positions": ENCODINGS},
+    columns=at_twice,
+    paper=lambda label: "linear loses less from T to 2T",
+)
 
 
 def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
@@ -71,11 +73,9 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         for name in ("T", "2T")
         if f"mean_at_{name}" in row
     ]
-    if not bars:
-        return {}
-    bars.sort(key=lambda bar: bar.group.split(",")[0])
     title = "Position encodings within and beyond the trained length"
-    return {"positions": bar_chart(bars, title=title, y_axis="mean accuracy, standard error", note=caption)}
+    chart = bar_chart(bars, title=title, y_axis="mean accuracy, standard error", note=caption)
+    return {"positions": chart} if bars else {}
 
 
 EXPERIMENT = Experiment(

@@ -1,24 +1,29 @@
 """What stabilises training: dropout, weight averaging, a plateau scheduler (Appendix B.1.1)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain, product
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import gpt, run
-from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, summary
+from krohn.lab.experiments.settings import by_scale, planned
+from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.tasks.task_config import TaskConfig
 
 TASKS = ("D8", "Q8", "Dyck4,2", "Grid9")
-DROPOUT = (0.0, 0.1, 0.2, 0.3)
 EMA = (0.85, 0.9, 0.95)
-# The paper's values of the patience are not in the text; these span two powers of four.
-PATIENCE = (2, 8, 32)
+# Each setting is changed alone; dropout 0 and EMA .9 are one and the same run. The paper's values of the
+# patience are not in the text; these span two powers of four.
+FACTORS: dict[str, dict[float | str, dict[str, Any]]] = {
+    "dropout": {rate: {"dropout": rate} for rate in (0.0, 0.1, 0.2, 0.3)},
+    "EMA": {decay: {"ema": decay} for decay in (0.0, *EMA)},
+    "patience": {steps: {"schedule": "plateau", "patience": steps} for steps in (2, 8, 32)},
+}
 # The paper's dropout is GPT-2's, on attention weights too, and its runs are long: a million words here.
 # Embeddings start at 0.02 in the library it used, at 1 here.
-LONG = {
+LONG = "long training"
+LONG_VALUES: dict[float | str, dict[str, Any]] = {
     "none": {},
     "residual .1": {"dropout": 0.1},
     "residual and attention .1": {"dropout": 0.1, "attention_dropout": 0.1},
@@ -26,72 +31,46 @@ LONG = {
 }
 LONG_TASKS = ("D8", "Q8")
 # The value at which each factor is off.
-OFF = {"dropout": 0.0, "EMA": 0.0, "patience": 32, "long training": "none"}
-LONG_SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 1_000_000, Scale.PAPER: 5_000_000}
-LAYERS = {Scale.SMOKE: 1, Scale.SMALL: 4, Scale.PAPER: 8}
-SEQUENCES = {Scale.SMOKE: 8 * 8, Scale.SMALL: 80_000, Scale.PAPER: 1_000_000}
-LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 40, Scale.PAPER: 100}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 10, Scale.PAPER: 20}
+OFF: dict[str, float | str] = {"dropout": 0.0, "EMA": 0.0, "patience": 32, LONG: "none"}
+SETTINGS: dict[str, Any] = {
+    "length": by_scale(8, 40, 100),
+    "layers": by_scale(1, 4, 8),
+    "sequences": by_scale(8 * 8, 80_000, 1_000_000),
+    "replicates": by_scale(2, 10, 20),
+}
+LONG_SETTINGS = SETTINGS | {"sequences": by_scale(8 * 8, 1_000_000, 5_000_000)}
+SMALL_AND_LONG = {"replicates": 6, "lr": (2e-4, 3e-4, 4e-4), "batch": 64, "schedule": "cosine"}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """Each setting is changed alone; dropout 0 and EMA .9 are one and the same run."""
-    short = [
-        _planned(scale, task, factor, value, options)
-        for task in TASKS
-        for factor, value, options in _settings()
+    """The factors one by one on four tasks, then dropout in long training on two."""
+    long = LONG_SETTINGS | (SMALL_AND_LONG if scale is Scale.SMALL else {})
+    short = product(TASKS, FACTORS.items(), [SETTINGS])
+    return [
+        planned(scale, {"task": task, "factor": factor, "value": value}, spec=task, **settings | changes)
+        for task, (factor, values), settings in (*short, *product(LONG_TASKS, [(LONG, LONG_VALUES)], [long]))
+        for value, changes in values.items()
     ]
-    return short + [_long(scale, task, name) for task in LONG_TASKS for name in LONG]
 
 
-def _long(scale: Scale, task: str, name: str) -> PlannedRun:
-    """Dropout in long training; at scale small with batch 64 and a cosine schedule."""
-    settings: dict[str, Any] = {"replicates": REPLICATES[scale]}
-    if scale is Scale.SMALL:
-        settings = {"replicates": 6, "lr": (2e-4, 3e-4, 4e-4), "batch": 64, "schedule": "cosine"}
-    network = gpt(scale, LAYERS[scale], **LONG[name])
-    task_config = TaskConfig(spec=task, length=LENGTH[scale])
-    config = run(scale, task_config, network, sequences=LONG_SEQUENCES[scale], **settings)
-    return PlannedRun(config=config, label={"task": task, "factor": "long training", "value": name})
-
-
-def _settings() -> Iterator[tuple[str, float, dict[str, Any]]]:
-    for rate in DROPOUT:
-        yield "dropout", rate, {}
-    yield "EMA", 0.0, {"ema": 0.0}
-    for decay in EMA:
-        yield "EMA", decay, {"ema": decay}
-    for patience in PATIENCE:
-        yield "patience", patience, {"schedule": "plateau", "patience": patience}
-
-
-def _planned(scale: Scale, task: str, factor: str, value: float, options: dict[str, Any]) -> PlannedRun:
-    config = run(
-        scale,
-        TaskConfig(spec=task, length=LENGTH[scale]),
-        gpt(scale, LAYERS[scale], dropout=value if factor == "dropout" else 0.0),
-        sequences=SEQUENCES[scale],
-        replicates=REPLICATES[scale],
-        **options,
-    )
-    return PlannedRun(config=config, label={"task": task, "factor": factor, "value": value})
+CLAIMS = {
+    "dropout": ".1 helps D8 and Q8, hurts Dyck and Grid",
+    "EMA": "helps; .85–.95 alike",
+    "patience": "more can help",
+    LONG: "dropout .1 helps D8 and Q8",
+}
+ORDER = {"factor": None, "task": TASKS, "value": [*sorted({*chain(*FACTORS.values())}), *LONG_VALUES]}
 
 
 def table(cells: Sequence[ResultCell]) -> list[Row]:
-    """One row for each task and setting."""
-    claims = {"dropout": ".1 helps D8 and Q8, hurts Dyck and Grid", "EMA": "helps; .85–.95 alike"}
-    claims |= {"patience": "more can help", "long training": "dropout .1 helps D8 and Q8"}
-    rows = []
-    for cell in cells:
-        row = {**cell.label, **summary(cell), **paired(cell, _without(cell, cells))}
-        rows.append(row | {"paper": claims[cell.label["factor"]]})
-    return sorted(rows, key=lambda row: (row["factor"], TASKS.index(row["task"]), _place(row["value"])))
+    """One row for each task and setting, with its gain over the cell in which the factor is off."""
+    by_label = {tuple(cell.label.values()): cell for cell in cells}
 
+    def gain(cell: ResultCell) -> Row:
+        task, factor, _ = cell.label.values()
+        return paired(cell, by_label.get((task, factor, OFF[factor])))
 
-def _without(cell: ResultCell, cells: Sequence[ResultCell]) -> ResultCell | None:
-    """The cell with the same task and factor in which the factor is off."""
-    wanted = {**cell.label, "value": OFF[cell.label["factor"]]}
-    return next((other for other in cells if dict(other.label) == wanted), None)
+    return table_by(ORDER, columns=gain, paper=lambda label: CLAIMS[label["factor"]])(cells)
 
 
 def gains(cell: ResultCell, without: ResultCell) -> list[float]:
@@ -116,16 +95,12 @@ def paired(cell: ResultCell, without: ResultCell | None) -> Row:
     }
 
 
-def _place(value: float | str) -> float:
-    return list(LONG).index(value) if isinstance(value, str) else value
-
-
 def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Mean accuracy with standard error in long training.
 
     The effects of the other factors are too small for bars: the table has the paired differences.
     """
-    rows = [row for row in table(cells) if row["factor"] == "long training"]
+    rows = [row for row in table(cells) if row["factor"] == LONG]
     bars = [
         Bar(
             group=row["task"],

@@ -5,6 +5,7 @@ read. Beside the taught runs stand the map's own for the same task, and runs tha
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -13,7 +14,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.recipes.depth import by_muon
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import SOLVED_STOP, TASKS
+from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
 from krohn.lab.experiments.summary import SOLVED, mean_series, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
@@ -22,21 +23,25 @@ from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import TeachConfig
 
 DOUBLING, CASCADE, UNTAUGHT, EQUAL = "doubling", "cascade", "none", "none, as few words"
-LENGTH = {Scale.SMOKE: 4, Scale.SMALL: 100, Scale.PAPER: 100}
-STEPS = {Scale.SMOKE: 12, Scale.SMALL: 4_000, Scale.PAPER: 16_000}
-BATCH = {Scale.SMOKE: 8, Scale.SMALL: 64, Scale.PAPER: 64}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6, Scale.PAPER: 20}
+LENGTH = by_scale(4, 100, 100)
+SEQUENCES = by_scale(12 * 8, 4_000 * 64, 16_000 * 64)
+REPLICATES = by_scale(2, 6, 20)
+JUDGED = by_scale(16, 512, 512)
 MAP_WORDS = depth.MUON_STEPS[Scale.SMALL] * depth.BATCH[Scale.SMALL]
 BEYOND = (1.0, 1.2, 1.5, 2.0)  # lengths of test words, in trained lengths
 
-# Longer words: layers, words of a step, steps and replicates for each length.
+# Longer words, with one layer more for each doubling of the length: settings by layers and length.
 LONGER_TASKS = ("S5", "D6", "A5", "Grid9", "Dyck4,2")
-LONGER = {256: (8, 32, 5_000, 2), 512: (9, 32, 5_000, 1), 1024: (10, 16, 6_000, 1)}
-LONGER_RATE, LONGER_JUDGED = 1.2e-3, 512
+LONGER: dict[tuple[int, int], dict[str, Any]] = {
+    (8, 256): {"sequences": 5_000 * 32, "batch": 32, "replicates": 2},
+    (9, 512): {"sequences": 5_000 * 32, "batch": 32, "replicates": 1},
+    (10, 1024): {"sequences": 6_000 * 16, "batch": 16, "replicates": 1},
+}
+LONGER_RATE, LONGER_JUDGED = (1.2e-3,), 512
 # S5 goes on, so that whole words are right too.
 LONGER_DONE, S5_DONE = 0.999, 0.9999
 
-# What makes it work: three replicates each.
+# What makes it work, on the words of the main table: three replicates each.
 ASKED_REPLICATES = 3
 ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
     ("S5", "doubling:2,4,8", 7): {},
@@ -46,7 +51,7 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
     ("S5", "doubling until solved", 7): {"until": "solved"},
     ("S5", "doubling until 2000", 7): {"until": 2_000},
     ("S5", "doubling, AdamW", 7): {"method": "adamw", "lr": (3e-4, 6e-4, 1e-3), "betas": (0.9, 0.98)},
-    ("S5", "doubling:1=4,2=8,3=16,4=32,5=64,6=128", 6): {"steps": 6_000},
+    ("S5", "doubling:1=4,2=8,3=16,4=32,5=64,6=128", 6): {"sequences": 6_000 * 64},
     **{(task, EQUAL, 7): {} for task in ("S5", "S4", "D6")},
     **{(task, CASCADE, 7): {} for task in ("D6", "S4")},
 }
@@ -54,82 +59,41 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """The 19 tasks, longer words, the questions, and the map's own cells to compare with."""
-    length = LENGTH[scale]
-    layers = (length - 1).bit_length()
+    length, layers = LENGTH[scale], (LENGTH[scale] - 1).bit_length()
+    table = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
+    by_length = AccuracyByLength(
+        lengths=tuple(round(length * factor) for factor in BEYOND), sequences=JUDGED[scale]
+    )
     tasks = ("Grid4", "D6") if scale is Scale.SMOKE else TASKS
-    runs = [taught(scale, task, layers, length) for task in tasks]
+    runs = [
+        replace(
+            taught(scale, task, DOUBLING, (length - 1).bit_length(), length, **table),
+            evaluations=(by_length,),
+        )
+        for task in tasks
+    ]
     if scale is not Scale.SMALL:
         return runs
-    runs += [longer(task, size) for size in LONGER for task in LONGER_TASKS]
-    runs += [asked(*key) for key in ASKED]
-    runs += [untaught(task) for task in TASKS]
-    return runs
+    for (layers, size), settings in LONGER.items():
+        rest = settings | {"lr": LONGER_RATE, "judged": LONGER_JUDGED}
+        for task in LONGER_TASKS:
+            done = S5_DONE if task == "S5" else LONGER_DONE
+            runs.append(taught(scale, task, DOUBLING, layers, size, stop_at=done, **rest))
+    table["replicates"] = ASKED_REPLICATES
+    runs += [taught(scale, *asked, length, **table | changes) for asked, changes in ASKED.items()]
+    # The cells of the depth map that solve the tasks, or come nearest to it.
+    return runs + [taught(scale, task, UNTAUGHT, depth.passing_depth(task), length) for task in TASKS]
 
 
-def taught(scale: Scale, task: str, layers: int, length: int) -> PlannedRun:
-    """A cell of the main table."""
-    config = by_muon(
-        Scale.SMALL if scale is Scale.PAPER else scale,  # the paper has no such recipe
-        TaskConfig(spec=task, length=length),
-        layers,
-        sequences=STEPS[scale] * BATCH[scale],
-        replicates=REPLICATES[scale],
-        teach=TeachConfig(hints=DOUBLING),
-    )
-    lengths = tuple(round(length * factor) for factor in BEYOND)
-    judged = 16 if scale is Scale.SMOKE else 512
-    return PlannedRun(
-        config=config,
-        label=_label(task, layers, length, DOUBLING),
-        evaluations=(AccuracyByLength(lengths=lengths, sequences=judged),),
-    )
-
-
-def longer(task: str, length: int) -> PlannedRun:
-    """The same on longer words, with one layer more for each doubling of the length."""
-    layers, batch, steps, replicates = LONGER[length]
-    config = by_muon(
-        Scale.SMALL,
-        TaskConfig(spec=task, length=length),
-        layers,
-        sequences=steps * batch,
-        batch=batch,
-        replicates=replicates,
-        lr=(LONGER_RATE,),
-        stop_at=S5_DONE if task == "S5" else LONGER_DONE,
-        judged=LONGER_JUDGED,
-        teach=TeachConfig(hints=DOUBLING),
-    )
-    return PlannedRun(config=config, label=_label(task, layers, length, DOUBLING))
-
-
-def asked(task: str, hints: str, layers: int) -> PlannedRun:
-    """One question, on the words of the main table."""
-    changes = dict(ASKED[task, hints, layers])
-    steps, until = changes.pop("steps", STEPS[Scale.SMALL]), changes.pop("until", None)
-    teach = None if hints == EQUAL else TeachConfig(hints=hints.partition(" ")[0].strip(","), until=until)
-    config = by_muon(
-        Scale.SMALL,
-        TaskConfig(spec=task, length=LENGTH[Scale.SMALL]),
-        layers,
-        sequences=steps * BATCH[Scale.SMALL],
-        replicates=ASKED_REPLICATES,
-        teach=teach,
-        **changes,
-    )
-    return PlannedRun(config=config, label=_label(task, layers, LENGTH[Scale.SMALL], hints))
-
-
-def untaught(task: str) -> PlannedRun:
-    """The cell of the depth map that solves the task, or comes nearest to it."""
-    layers = depth.passing_depth(task)
-    length = LENGTH[Scale.SMALL]
-    config = by_muon(Scale.SMALL, TaskConfig(spec=task, length=length), layers)
-    return PlannedRun(config=config, label=_label(task, layers, length, UNTAUGHT))
-
-
-def _label(task: str, layers: int, length: int, hints: str) -> dict[str, Any]:
-    return {"task": task, "layers": layers, "length": length, "hints": hints}
+def taught(scale: Scale, task: str, hints: str, layers: int, length: int, **changes: Any) -> PlannedRun:
+    """A cell by the recipe of the depth map's headline, with hints unless its label says none."""
+    until = changes.pop("until", None)
+    if hints not in (UNTAUGHT, EQUAL):
+        changes["teach"] = TeachConfig(hints=hints.partition(" ")[0].strip(","), until=until)
+    recipe = Scale.SMALL if scale is Scale.PAPER else scale  # the paper has none
+    config = by_muon(recipe, TaskConfig(spec=task, length=length), layers, **changes)
+    label = {"task": task, "layers": layers, "length": length, "hints": hints}
+    return PlannedRun(config=config, label=label)
 
 
 def words_to_pass(record: Record) -> int | None:
