@@ -133,7 +133,7 @@ PARTS = {
     "the proof of a cascade": (
         "verdict arithmetic/real arithmetic/format arithmetic/affine transformer/checker "
         "transformer/forward transformer/enclosures transformer/layer_norm transformer/machine "
-        "transformer/head_rules transformer/strands transformer/forms transformer/mlp transformer/readout"
+        "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
         "__main__ claim certificate rules files/bounded files/folder files/net files/reader "

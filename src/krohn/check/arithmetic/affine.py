@@ -63,7 +63,9 @@ class Affine:
         computed, off = fmt.measured(box, weight, bias)
         made, sizes = computed.part, np.abs(weight)
         unit = np.minimum(dividing(self.grain, weight), lowest_bit(bias))
+        # Every partial sum, in whatever order, is a multiple of ``unit``, and no larger than all terms are.
         exact = fmt.outer.holds(unit, ample(self.box.size @ sizes + np.abs(bias)))
+        # LayerNorm divides: its outputs are multiples of nothing.
         exact = exact & (norm is None)
         off = np.where(exact, 0.0, off)  # no partial sum is rounded, and no store
         size = self.reach @ sizes
@@ -97,6 +99,8 @@ class Affine:
         box = self.box.positive()
         if sine.any():
             box = fmt.sine(self.box).where(np.broadcast_to(sine, on.shape), box)
+        # A unit that is on all over its box is linear there and keeps its symbols. One of unknown sign,
+        # or a sine, forgets them: it is its middle, up to an error of its own.
         middle = (box.lo + box.hi) / 2
         unsure = np.where(on | off, 0.0, ample(np.maximum(box.hi - middle, middle - box.lo)))
         centre = np.where(on, self.centre, np.where(off, 0.0, middle))
@@ -112,6 +116,7 @@ class Affine:
         unsure = unsure[:, first] & unsure[:, second]
         if not unsure.any():
             return made
+        # |s + s'| bounds what the pair loses if the first unit counts as s and the second as 0.
         tied, centre = (part[..., first] + part[..., second] for part in (self.tied, self.centre))
         gap = ample(summed_up(tied, centre, self.own[:, first], self.own[:, second]))
         use = unsure & (gap < made.own[:, first] + made.own[:, second])

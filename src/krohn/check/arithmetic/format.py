@@ -132,6 +132,7 @@ class Format:
         """
         part = box.part
         if self.coarse:
+            # Rounding both ends is sharper than the explicit term: a known number stays known.
             alone = np.broadcast_to(box.beyond == 0, part.lo.shape)
             cast = Real(self.outer.cast(part.lo), self.outer.cast(part.hi))
             part = cast.where(alone, part.widened(self.rounding(box.size)))
@@ -144,6 +145,7 @@ class Format:
         made, size = left.part + right.part, left.size + right.size
         single = (left.size == 0) | (right.size == 0)
         known = left.part.known & right.part.known & made.known & (left.beyond == 0) & (right.beyond == 0)
+        # Rounding to nearest returns a sum that is itself a number of the format.
         fits = known & (self.inner.cast(made.lo) == made.lo)
         off = self.inner.error(size, np.where(single | fits, 0.0, 1.0), 0.0)
         return self.stored(Box(made.widened(off), left.beyond + right.beyond))
@@ -194,6 +196,7 @@ class Format:
         if not self.coarse:
             return made, off
         if bias.any():
+            # Stored before the bias is added, or after it: a library may do either.
             apart = self.add(self.linear(box, weight), whole(point(bias).spread(*sums.lo.shape)))
             made = Box(made.part.or_in(apart.part), beyond)
         return made, self.off_linear(box.size, weight, bias)
@@ -260,6 +263,7 @@ class Format:
         off = self.inner.error(size, width + 1 + once, terms + once)  # no terms: size 0, and off is 0
         if root != 1:  # underflow of queries and keys that are divided first
             off = off + self.inner.tiny * (sizes[0].sum(axis=1)[:, None] + sizes[1].sum(axis=1))
+        # This checker's own sums, of middles, radii and differences of keys, are at most 6 times as large.
         most = sizes[0] @ sizes[1].max(axis=0)
         own = OWN.error(8 * most[:, None], width + 4, 4 * width)
         if not full:
@@ -292,6 +296,7 @@ class Format:
         times a partial sum; all partial sums of a tree add up to each term times its depth, and c of the n
         terms have at most the depths n, n - 1, ... n - c + 1.
         """
+        # Any common shift cancels in the quotient: the largest upper end keeps exp from overflowing here.
         top = np.where(seen, scores.hi, -np.inf).max(axis=-1, keepdims=True)
         own = 16 * OWN.unit * (1 + np.where(seen, scores.size, 0.0).max(axis=-1, keepdims=True))
         least = np.where(seen, np.exp(np.minimum(scores.lo - top, 0.0) - own), 0.0)
@@ -304,6 +309,7 @@ class Format:
         reach = top - np.where(seen, scores.lo, np.inf).min(axis=-1, keepdims=True)
         relative, absolute = self.weight_error(everything, reach, depths)
         own = 16 * (count.shape[-1] + 2) * OWN.unit
+        # A weight rises with its own score and falls with every other: both ends are reached at corners.
         others = above * (1 + own) - most, np.maximum(below * (1 - own) - least, 0.0)
         low = least / (others[0] + least) * (1 - relative - own) - absolute
         high = most / (others[1] + most) * (1 + relative + own) + absolute
@@ -356,6 +362,7 @@ class Format:
         Its weights are stored: each changes by a rounding, and together they are about 1.
         """
         relative, absolute = self.weight_error(*map(np.asarray, (float(count), self.vanish, float(count))))
+        # What leaks reads a value at most ``spread`` away from the one that is copied.
         other = leak * (1 + float(relative)) * (1 + 8 * OWN.unit) * spread
         off = self.inner.error(size, 2.0 * count + 8, 2.0 * count)
         total = SAFE * (off + count * float(absolute) * size) + other

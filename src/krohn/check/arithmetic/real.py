@@ -46,6 +46,7 @@ class Rounding:
             if own := {24: np.float32, 53: np.float64}.get(self.bits):  # formats of the processor
                 return values.astype(own).astype(np.float64)
         _, exponent = np.frexp(values)
+        # Numbers of this size are multiples of ``grain``; subnormal ones are multiples of ``tiny``.
         grain = np.maximum(np.ldexp(1.0, exponent - self.bits), self.tiny)
         out: Array = np.rint(values / grain) * grain
         return np.where(np.abs(out) > self.largest, np.copysign(np.inf, values), out)
@@ -59,8 +60,10 @@ class Rounding:
     def error(self, size: Array, rounds: Array | float, faint: Array | float) -> Array:
         """How far a computed sum, and its evaluation here, can be off; refuses where it can overflow."""
         count = np.asarray(rounds, dtype=np.float64)
+        # The network's roundings, and those of this checker in the same sum, in ``size`` and in the bound.
         relative = SAFE * (np.expm1(count * np.log1p(self.unit)) + (count + 3) * OWN.unit)
         off: Array = relative * size + np.asarray(faint) * (self.tiny + OWN.tiny)
+        # Where nothing is rounded the error is exactly 0, so that a number that is known stays known.
         if count.ndim or not count > 0:
             off = np.where((count > 0) | (np.asarray(faint) > 0), off, 0.0)
         require(size + off < self.largest, "a sum can overflow", TOO_LARGE)
@@ -104,6 +107,7 @@ class Real:
         return self + -other
 
     def __mul__(self, other: "Real") -> "Real":
+        # A product is linear in each factor, so its extremes are at the corners.
         ends = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
         low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
         high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
@@ -244,6 +248,8 @@ def ends(box: Real, matrix: Array) -> tuple[Array, Array]:
 
 def terms_of(sizes: Array, matrix: Array, offset: Array | float = 0.0) -> tuple[Array, Array]:
     """Roundings that a term of x @ matrix + offset passes, and how many products may underflow."""
+    # A product with a power of two is not rounded, and if that is at least 1 it cannot underflow either. A
+    # term that is 0 changes no partial sum: n others make n − 1 additions.
     used, there = (sizes != 0).astype(np.float64), matrix != 0
     odd = np.abs(np.frexp(matrix)[0]) != 0.5
     faint = used @ ((odd | (np.abs(matrix) < 1)) & there).astype(np.float64)
@@ -254,6 +260,7 @@ def terms_of(sizes: Array, matrix: Array, offset: Array | float = 0.0) -> tuple[
 
 def lowest_bit(numbers: Array) -> Array:
     """The largest power of two that divides each number; infinity for 0."""
+    # The significand as a whole number: two's complement leaves its lowest bit in ``whole & -whole``.
     mantissa, exponent = np.frexp(np.abs(numbers))
     whole = (mantissa * 2.0**OWN.bits).astype(np.int64)
     out: Array = np.where(
@@ -297,6 +304,7 @@ def rivals(before: Array, after: Array) -> Array:
         out: Array = np.logaddexp.accumulate(shifted, axis=-1)
         return out
 
+    # Each of the n steps of ``accumulate`` errs by a few roundings of numbers no larger than ``far`` + log n.
     far = max(np.abs(np.where(np.isfinite(side), side, 0.0)).max(initial=0.0) for side in (before, after))
     both = np.logaddexp(sums(before), sums(after[..., ::-1])[..., ::-1])
     out: Array = both + 16 * (before.shape[-1] + 4) * OWN.unit * (1 + far)

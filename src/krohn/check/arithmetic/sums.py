@@ -126,6 +126,7 @@ class Sums:
         for row, values in zip(narrow, x.lo.T, strict=True):
             total = self.fmt.inner.cast(total + self.fmt.inner.cast(values[:, None] * row))
         total = self.fmt.inner.cast(total + offset[columns])
+        # A sum is a point only if no unknown number enters it.
         fixed = (~x.known).astype(np.float64) @ (narrow != 0).astype(np.float64) == 0
         lo, hi = made.lo.copy(), made.hi.copy()
         lo[:, columns] = np.where(fixed, total, lo[:, columns])
@@ -156,6 +157,7 @@ class Sums:
         off = self.fmt.inner.error(size, np.maximum(count - 1, 0) + (rounded > 0), rounded)
         known = ((x.known & y.known) | ~some).all(axis=axis)
         unit = np.where(some, lowest_bit(x.lo) * lowest_bit(y.lo), np.inf).min(axis=axis, initial=np.inf)
+        # One term, times 0, 1 or −1, is only copied; known terms on a common grid add up exactly.
         exact, single = known & self.fmt.outer.holds(unit, size), (count <= 1) & (rounded == 0)
         made = terms.total(axis).widened(off + self.fmt.off_stores(size, count, count))
         made = Real(terms.lo.sum(axis=axis), terms.hi.sum(axis=axis)).where(single, made)
@@ -216,6 +218,7 @@ class Sums:
     def disc(self, x: Real, y: Real) -> tuple[Real, Real]:
         """z / max(1, |z|) for z = x + iy, in parts; on an axis a quarter turn is exact."""
         square = self.total((x, x), (y, y))
+        # max(1, |z|) rises with |z|², so its ends give the ends of the quotient.
         low, high = (np.sqrt(np.maximum(end, 1.0)) for end in (square.lo, square.hi))
         return self._quotient(x, low, high, square), self._quotient(y, low, high, square)
 

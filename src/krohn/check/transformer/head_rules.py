@@ -95,6 +95,8 @@ class Look:
         pads = whole(moment.pads)
         self.pad_keys, self.pad_values = (norm.linear(pads, weight).part for norm, weight in (key, value))
         # Values without their counters, which are worth ``value_wide`` in them.
+        # Counters may be large, and a box around their range would be as wide as that: what they are worth is
+        # kept beside the box, as a number per counter, and only what rounding leaves of it goes into the box.
         exact = (point(moment.wide.T) * point(value[0].scale)) @ value[1]
         self.value_wide = exact.lo.T
         self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
@@ -110,6 +112,7 @@ class Look:
     def _projected(self, groups: Integers, norm: Norm, weight: Array) -> Real:
         """[group, t, k]: only the channels that the matrix reads matter."""
         moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
+        # Scores need numbers, not worth: here counters do count with their whole range.
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
         places = point(moment.places[:, used]).shaped(1, self.length, len(used))
         rows = grouped.shaped(len(grouped), 1, len(used)) + places
@@ -140,6 +143,7 @@ class Look:
         moment, fmt = self.moment, self.fmt
         full = joined([moment.over_counters(self.values.part, self.value_wide), self.pad_values])
         beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
+        # Beyond a certain lead exp returns 0 for all others: the copy is exact, and nothing leaks.
         if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
             rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
@@ -183,6 +187,8 @@ def counted_by(look: Look) -> Counted:
     classes, positions, anywhere = (np.ones(size, dtype=bool) for size in sizes)
     every = Counted(classes, positions, anywhere)
     *_, (_, scores, seen) = look.blocks(0)
+    # Judged at the last letter, which sees all positions; what is chosen here is proved for every letter by
+    # ``_sum_weights``, whose intervals only become wide if the choice was a bad one.
     top = np.where(seen[-1], scores.hi[-1], -np.inf)[:, look.tau :]
     if not top.max() - np.where(seen[-1], scores.lo[-1], np.inf)[:, look.tau :].min() > UNSEEN:
         return every
@@ -227,6 +233,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
             total = total + each.over(1) * point(number).shaped(-1, 1)
     padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ output).shaped(1, tau, len(rule.wide))
     # Rounding of the sum over positions, and of W_C.
+    # ``averaged`` takes the better of two bounds; one of them needs the largest term.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
     size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size
     alone = not look.pad_values.size.any()
@@ -318,6 +325,7 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     counters = new.steps.shape[2]
     require(len(rule.held) == len(new.live) and rule.offset.shape[2] == counters, "witness: delay line")
     require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
+    # Before the first letter the line holds the last paddings, and position 0 again and again before them.
     first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
     require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
     require(rule.offset[0] == 0, "witness: offsets")
@@ -354,6 +362,7 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
         start[rule.member[:, groups + j]] = value_of[look.moment.classes + j]
     require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
     require(rule.offset[0] == 0, "witness: offsets")
+    # A letter enters the cells to which its key belongs, and the offsets of their counters begin at 0.
     hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
     before = np.broadcast_to(rule.held[:, None], hit.shape)
     if rule.earliest:  # a filled cell keeps its value

@@ -74,9 +74,11 @@ def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
     require(not fmt.coarse, "LayerNorm is proved in float32 and float64 only")
     d, sizes = float(len(stream)), stream.size
     total, whole = stream.total(0), summed_up(sizes)
+    # Four times a plain sum's roundings, as ``ASSUMPTIONS['layer-norm']`` grants to running updates.
     off = ample(fmt.inner.error(whole, 4 * (d + 8), d) / d)
     mean = ample(total.size / d)
     squares = (stream * stream).total(0).hi
+    # A channel whose sign is known has a square of at least the nearer end's; any other may be 0.
     least = np.where(stream.lo * stream.hi > 0, np.minimum(np.abs(stream.lo), np.abs(stream.hi)), 0.0)
     below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
     above = squares + ample(d * off * off)
@@ -117,6 +119,8 @@ def scaled(
     most = size + mean
     most = most * inverse.hi * (1 + np.abs(gain)) + most
     require(most < fmt.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
+    # How far 1 / deviation can be from this choice is an error relative to x (``alike``), and for the mean it
+    # is absorbed into m, which need not be the mean itself.
     chosen = float(inverse.lo + inverse.hi) / 2
     scale = gain * chosen
     alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)

@@ -7,7 +7,6 @@ import numpy as np
 from krohn.check.arithmetic.real import Flags, Integers, Real, distinct, hull, point
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.enclosures import finite_mlp
-from krohn.check.transformer.forms import MOST_HELD, run_block, run_strand
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import (
     MachineRows,
@@ -18,7 +17,16 @@ from krohn.check.transformer.machine import (
     lifted,
     rows_of,
 )
-from krohn.check.transformer.strands import Mlp, Strand, strand_to, strands, untouched
+from krohn.check.transformer.strands import (
+    MOST_HELD,
+    Mlp,
+    Strand,
+    run_block,
+    run_strand,
+    strand_to,
+    strands,
+    untouched,
+)
 from krohn.check.transformer.witness import Tabulate
 
 

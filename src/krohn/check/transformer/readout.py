@@ -6,10 +6,10 @@ from krohn.check.arithmetic.affine import entering
 from krohn.check.arithmetic.real import Array, Integers, Real
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.enclosures import Anywhere
-from krohn.check.transformer.forms import Forms, Units
 from krohn.check.transformer.forward import logits
 from krohn.check.transformer.layer_norm import Norm, normed
 from krohn.check.transformer.machine import Machine, Moment, Setting
+from krohn.check.transformer.strands import Forms, Units
 from krohn.check.verdict import Refused
 
 BLOCK = 1 << 22

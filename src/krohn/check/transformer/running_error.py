@@ -266,18 +266,22 @@ class _Asked:
         query_off, weights, count = self.run.radius(self.query), self.weights, self.scores.shape[1]
         key_off, key_lost, key_mass = (self._all(self.keys, name) for name in BOUNDS)
         value_off, value_lost, value_mass = (self._all(self.values, name) for name in BOUNDS)
+        # What the derivatives leave out of a score: errors of query and key that they do not explain, the
+        # product of both errors, and the rounding of the sum.
         products = self._scored(query + query_off, key + key_off)
         local = self._scored(query, key_lost) + self._scored(self.query.lost, key)
         local = local + self._scored(query_off, key_off) + sum_error(products, query.shape[1] + 8)
         local = SAFE * local + OWN_PRODUCTS * products
         off = local + slack
         off = SAFE * (known + off + np.take_along_axis(off, best, axis=-1))
+        # Differences to the best score are what softmax sees, and the best differs from itself by nothing.
         np.put_along_axis(off, best, 0.0, axis=-1)
         most = off.max(axis=-1, keepdims=True)
         require(most < 0.5, "scores of a head are not known up to 1/2")
         theta = np.exp(2 * most) / 2 * (weights * off * off).sum(axis=-1, keepdims=True)
         swing = off + (weights * off).sum(axis=-1, keepdims=True) + theta
         grown = swing * np.exp(swing)
+        # e^w − 1 is w up to (w²/2)·e^|w|, and w is what derivatives explain, less θ.
         curved = weights * (theta + 0.5 * swing * grown)
         scores = self.scores
         reach = scores.max(axis=-1, keepdims=True) - scores.min(axis=-1, keepdims=True) + 2 * most

@@ -21,13 +21,12 @@ from krohn.check.arithmetic.format import Box
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
 from krohn.check.transformer.enclosures import finite_mlp, padded
-from krohn.check.transformer.forms import run_block, run_strand
 from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
 from krohn.check.transformer.layer_norm import normed
 from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.readout import decode
-from krohn.check.transformer.strands import Mlp, Strand, strand_to, strands, untouched
+from krohn.check.transformer.strands import Mlp, Strand, run_block, run_strand, strand_to, strands, untouched
 from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 
@@ -73,6 +72,7 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     require(all(len(np.unique(row)) == points for row in scan.channels), "witness: channels")
     require(scan.padding[scan.padding] == scan.padding, "meeting the padding twice must be meeting it once")
     require(moment.places[:, scan.channels[0]] == 0, "a channel that holds a map also holds a position code")
+    # From here on rows of the boxes are values of maps, not classes of letters.
     moment, window, known = replace(moment, box=_by_value(moment.box, scan)), 1, dict[bytes, Real]()
     setting.note("embedding", _holding(moment, scan.channels[0], 1))
     for number, layer in enumerate(network.layers, 1):
@@ -166,6 +166,7 @@ def _windows_back(look: Look, window: int, taken: set[int]) -> int:
     """
     *_, (_, scores, _) = look.blocks(0)
     best, last = int(scores.lo[-1, 0].argmax()), int(scores.lo.shape[2]) - 1
+    # Whatever is returned here, ``lead_back`` must prove it for every letter.
     if best == last:
         return 0
     back = -(-(last - best) // window)
@@ -318,6 +319,8 @@ def _by_cases(setting: Setting, strand: Strand, held: Holding, ways: Ways, known
     said = np.array([ways.says.get(source, SAYS_NOTHING) for source in sources], dtype=np.int64)
     box, shape = held.box[:, columns], np.array([ways.points, ways.paired])
     parts = [*_numbers(strand), box.lo, box.hi, said, shape]
+    # Equal inputs give equal outputs: points and layers of a scan mostly have the same weights, so that n²
+    # cases are run a few times and not for each point of each layer.
     key = sha256(b"".join(f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in parts)).digest()
     if key not in known:
         chosen = ways.rows(said)
@@ -352,6 +355,7 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
 def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
     """Searches all pairs (images of the points read, state), with and without padding, and decodes them."""
     read = [p for p, channel in enumerate(scan.channels[-1]) if network.readout[channel].any()]
+    # Two beginnings: the window of the last layer reaches padding, or it ends at the first letter.
     frontier = [(tuple(held), automaton.start) for held in ([scan.padding[p] for p in read], read)]
     pairs: dict[tuple[tuple[int, ...], int], None] = {}
     while frontier:
