@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 import krohn
+from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
 from krohn.coq.coqc import output_of
 from krohn.coq.counting_hints import Counting
 from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer
-from krohn.coq.transformer_text import HEAD, transformer_definitions
 from krohn.errors import InvalidInput
 from krohn.lab.bridge import TorchNetwork
 from krohn.network.storage import save, transformer_from
@@ -48,7 +48,7 @@ def answers_of(
     cases: Iterable[tuple[StoredTransformer, Counting | Scanning]], longer: int | None = None
 ) -> list[bool]:
     """Verdict of the checker without the hash; with ``longer`` also on the first case for longer words."""
-    text, lengths, hints_of = [HEAD], [], []
+    text, lengths, hints_of = [TRANSFORMER_HEAD], [], []
     for number, (network, hints) in enumerate(cases):
         hints_of.append(hints)
         text.append(transformer_definitions(network, hints, str(number)))

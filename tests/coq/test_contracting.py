@@ -11,9 +11,10 @@ import pytest
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.recurrent.boxes import Boxes, gated
-from krohn.coq.contracting import HEAD, StoredRun, grown, run_definitions
+from krohn.coq.certificate_text import RUN_HEAD, run_definitions
 from krohn.coq.coqc import output_of
-from krohn.coq.stored import StoredTensor
+from krohn.coq.exploring import grown
+from krohn.coq.stored import StoredRun, StoredTensor
 
 NETWORKS = Path(__file__).parents[2] / "results" / "networks"
 LATEST = Semiautomaton(np.array([[0, 1], [0, 1]]))
@@ -43,7 +44,7 @@ def one_unit(**other: list[float]) -> StoredRun:
 
 def answers_of(cases: Iterable[tuple[StoredRun, Boxes]]) -> list[bool]:
     """Verdict of the checker without the hash."""
-    text = [HEAD]
+    text = [RUN_HEAD]
     for number, (run, boxes) in enumerate(cases):
         arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))
         text += [run_definitions(run, boxes, str(number)), f"Eval vm_compute in lstm_answers {arguments}."]

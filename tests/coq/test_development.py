@@ -13,10 +13,9 @@ from tests.coq.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.coq.certificate_text import HEAD, definitions
+from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD, definitions
 from krohn.coq.coqc import ORDER, SOURCES, STATEMENTS, assumptions_in, output_of
 from krohn.coq.stored import StoredNetwork, stored_network
-from krohn.coq.transformer_text import HEAD as TRANSFORMER_HEAD
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS

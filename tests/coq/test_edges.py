@@ -12,10 +12,9 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.coq.certificate_text import HEAD
+from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD
 from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, check_text, development, output_of
 from krohn.coq.stored import digest_of, stored_network
-from krohn.coq.transformer_text import HEAD as TRANSFORMER_HEAD
 from krohn.proving.kernel import kernel_verdict
 from krohn.proving.outcome import SecondOpinion
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save

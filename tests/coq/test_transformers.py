@@ -14,13 +14,13 @@ from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in
 
 import krohn
 from krohn.cli.app import run
+from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
 from krohn.coq.coqc import output_of
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
 from krohn.coq.cuts import best_cut
 from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer, bytes_of_tensors, tensors_of_bytes
-from krohn.coq.transformer_text import HEAD, transformer_definitions
 from krohn.errors import InvalidFile, KrohnError, Unsupported
 from krohn.lab.bridge import TorchNetwork
 from krohn.network.storage import tensors_of
@@ -271,7 +271,7 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
     """Where nothing is rounded every order gives one result: what torch gives is what Coq gives."""
     frame = stored(tmp_path, "C2", 3)
     nothing = Counting(1, (), (), (), True)
-    text, expected = [HEAD, RUN], []
+    text, expected = [TRANSFORMER_HEAD, RUN], []
     for seed in range(12):
         weights = random_network(seed)
         tensors = tensors_of_bytes(save_tensors(tensors_of(weights)))

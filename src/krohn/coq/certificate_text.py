@@ -1,43 +1,68 @@
-"""A certificate as a Coq file: tensors bit by bit, the automaton, hints, and the theorem."""
+"""A certificate as a Coq file: tensors bit by bit, the automaton, hints, and the theorem.
+
+One form for the three kinds of networks: recurrent weights, a Transformer, a trained LSTM. The names of
+records and fields are those of the development (``theories``). ``coqc`` accepts a file if and only if the
+checker of the development says yes; hints are not trusted.
+"""
 
 from collections.abc import Iterable
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.arithmetic.real import Array
+from krohn.check.recurrent.boxes import Boxes
 from krohn.coq.coqc import AXIOMS
+from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint, MatchHint
 from krohn.coq.exploring import Exploration
-from krohn.coq.stored import StoredNetwork, StoredTensor
+from krohn.coq.heads import GRID
+from krohn.coq.scanning import ScanHint, Scanning
+from krohn.coq.stored import StoredNetwork, StoredRun, StoredTensor, StoredTransformer
 
 THEOREM = "network_is_right"
 MARK = "a certificate, to be checked by"
-HEAD = """From Coq Require Import ZArith List String.
-From Krohn Require Import Reading Certificate Recurrent Delta Diagonal.
-Import ListNotations.
-Open Scope Z_scope.
-Open Scope string_scope."""
 _LINE = 140
 
 
-def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
-    """The whole file; ``coqc`` accepts it if and only if the checker of the development says yes."""
-    order = "any" if exploration.any_order else "one"
+def _imports(modules: str) -> str:
+    return f"""From Coq Require Import ZArith List String.
+From Krohn Require Import {modules}.
+Import ListNotations.
+Open Scope Z_scope.
+Open Scope string_scope."""
+
+
+HEAD = _imports("Reading Certificate Recurrent Delta Diagonal")
+TRANSFORMER_HEAD = _imports("Counting Counted Scan TransformerCertificate TransformerFile")
+RUN_HEAD = _imports("Contracting Tensors Lstm")
+
+
+def _file(
+    network: StoredNetwork | StoredTransformer | StoredRun, begin: str, theorem: str, proof: str
+) -> str:
     automaton = network.automaton
     return f"""(* {comment(automaton.name)}, {network.architecture}: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
    The hash is that of a line and the network's file after it:
-   (echo '{network.line}'; cat model.safetensors) | sha256sum
+   (echo '{network.line}'; cat {network.file}) | sha256sum
    Hints are not trusted.
    Letters: {comment(" ".join(automaton.letter_names))}
    States: {comment(" ".join(automaton.state_names))} *)
-{HEAD}
-{definitions(network, exploration.hints)}
+{begin}
 Theorem {THEOREM} :
-  right_on_every_word letter_by_letter {order}_order 0x{network.digest}
-    ({_mixer(network)}) network_sizes tensors machine.
-Proof. refine (in_{order}_order _ network_kind _ _ _ hints _). vm_cast_no_check (eq_refl true). Qed.
+  {theorem}.
+Proof. {proof}. vm_cast_no_check (eq_refl true). Qed.
 Print Assumptions {THEOREM}.
 """
+
+
+def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
+    """The file of a recurrent network."""
+    order = "any" if exploration.any_order else "one"
+    theorem = f"""right_on_every_word letter_by_letter {order}_order 0x{network.digest}
+    ({_mixer(network)}) network_sizes tensors machine"""
+    begin = f"{HEAD}\n{definitions(network, exploration.hints)}"
+    return _file(network, begin, theorem, f"refine (in_{order}_order _ network_kind _ _ _ hints _)")
 
 
 def reader_text(
@@ -85,16 +110,13 @@ def statement(network: StoredNetwork, exploration: Exploration) -> str:
 def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
     automaton = network.automaton
-    tensors = ";\n".join(map(tensor_text, network.tensors))
     return f"""Definition network_kind{tag} : kind := {_kind(network)}.
 Definition network_sizes{tag} : sizes := {{|
   LettersRead := {automaton.num_letters}; Width := {network.dim}; Layers := {network.layers};
   LooksBack := {str(network.looks_back).lower()}; Hidden := {network.hidden};
   Classes := {automaton.num_states} |}}.
-Definition tensors{tag} : list tensor := [
-{tensors}].
-Definition machine{tag} : automaton := {{| First := {automaton.start}; Letters := {automaton.num_letters};
-Table := {_rows(automaton.table.tolist())} |}}.
+{_tensors(network.tensors, tag)}
+{_machine(automaton, tag)}
 Definition hints{tag} : list (list nat) :=
 {_rows(hints)}.
 """
@@ -129,6 +151,16 @@ def comment(text: str) -> str:
     return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
 
 
+def _tensors(tensors: Iterable[StoredTensor], tag: str) -> str:
+    texts = ";\n".join(map(tensor_text, tensors))
+    return f"Definition tensors{tag} : list tensor := [\n{texts}]."
+
+
+def _machine(automaton: Semiautomaton, tag: str) -> str:
+    return f"""Definition machine{tag} : Float32.automaton := {{| Float32.First := {automaton.start};
+  Float32.Letters := {automaton.num_letters}; Float32.Table := {_rows(automaton.table.tolist())} |}}."""
+
+
 def _rows(rows: Iterable[Iterable[int]]) -> str:
     return "[" + ";\n".join("[" + ";".join(map(str, row)) + "]" for row in rows) + "]%nat"
 
@@ -153,3 +185,171 @@ def _wrapped(items: Iterable[str]) -> str:
             line = ""
         line += item + ";"
     return "\n".join([*lines, line]).removesuffix(";")
+
+
+# A Transformer.
+
+
+def transformer_text(network: StoredTransformer, hints: Counting | Scanning) -> str:
+    """The file of a compiled Transformer."""
+    how = "scanning" if isinstance(hints, Scanning) else "counting"
+    theorem = f"""transformer_is_right {network.length} 0x{network.digest}
+    network_sizes tensors machine"""
+    begin = f"{TRANSFORMER_HEAD}\n{transformer_definitions(network, hints)}"
+    return _file(network, begin, theorem, f"apply (by_{how} _ _ _ _ _ hints)")
+
+
+def transformer_definitions(network: StoredTransformer, hints: Counting | Scanning, tag: str = "") -> str:
+    """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
+    weights = network.weights
+    return f"""Definition network_sizes{tag} : tsizes := {{| TWidth := {weights.embedding.shape[1]};
+  TLetters := {len(weights.embedding)}; TPadding := {len(weights.padding)};
+  TPositions := {len(weights.positions)}; TClasses := {weights.readout.shape[1]};
+  TLayerSizes := {_layer_sizes(network)}%nat |}}.
+{_tensors(network.tensors, tag)}
+{_machine(network.automaton, tag)}
+Definition hints{tag} := {_scanning(hints) if isinstance(hints, Scanning) else _counting(hints)}.
+"""
+
+
+def _scanning(hints: Scanning) -> str:
+    layers = _listed(map(_scan, hints.layers))
+    return f"""{{| Registers := {hints.registers};
+LetterRows := {_listed(map(_listed, hints.letters))}%nat;
+StateRows := {_listed(map(_listed, hints.states))}%nat;
+LayerScans := {layers} |}}"""
+
+
+def _scan(layer: ScanHint) -> str:
+    return f"""{{| Gap := {layer.gap}; Cur := {_listed(layer.current)}%nat;
+Value := {_listed(layer.value)}%nat; Back := {_listed(layer.back)}%nat;
+Next := {_listed(layer.following)}%nat |}}"""
+
+
+def _counting(hints: Counting) -> str:
+    known = _listed(f"({_listed(map(_listed, rows))}, {state}%nat)" for rows, state in hints.known)
+    return f"""{{| Period := {hints.period};
+LayerHints := {_listed(map(_layer, hints.layers))};
+Finals := {_listed(hints.states)}%nat;
+Known := {known} |}}"""
+
+
+def _layer_sizes(network: StoredTransformer) -> str:
+    return _listed(
+        f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
+        f"{_listed(layer.mlp.hidden_widths)})"
+        for layer in network.weights.layers
+    )
+
+
+def transformer_statement(network: StoredTransformer) -> str:
+    """The theorem without tensors and automaton, by full names."""
+    weights = network.weights
+    return f"""Krohn.TransformerFile.transformer_is_right {network.length}
+  0x{network.digest}%Z
+  (Krohn.TransformerFile.Build_tsizes {weights.embedding.shape[1]} {len(weights.embedding)}
+    {len(weights.padding)} {len(weights.positions)} {weights.readout.shape[1]}
+    {_layer_sizes(network)})"""
+
+
+def _listed(items: Iterable[object]) -> str:
+    return "[" + ";".join(map(str, items)) + "]"
+
+
+def _layer(layer: LayerHint) -> str:
+    groups = _listed(
+        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; "
+        f"Stops := {str(g.stops).lower()}; Coarse := {_listed(g.coarse)}%nat; "
+        f"Coarses := {max(g.coarse, default=-1) + 1} |}}"
+        for g in layer.groups
+    )
+    return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
+Steps := {_listed(map(_listed, layer.steps))}; Sets := {_listed(map(_sets, layer.sets))};
+PlaceOf := {_listed(layer.places)}%nat;
+Groups := {groups};
+Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
+NextClass := {_listed(map(_following, layer.following))};
+NextClasses := {layer.classes};
+Keys := {_listed(layer.keys)}%nat; KeyClasses := {max(layer.keys, default=-1) + 1};
+Asks := {_listed(layer.asks)}%nat; AskClasses := {max(layer.asks, default=-1) + 1} |}}
+"""
+
+
+def _following(classes: dict[tuple[int, ...], int]) -> str:
+    return _listed(f"({_listed(residues)},{following}%nat)" for residues, following in classes.items())
+
+
+def _sets(values: tuple[int | None, ...]) -> str:
+    if set(values) == {None}:
+        return "[]"
+    return _listed("None" if value is None else f"Some ({value})" for value in values)
+
+
+def _head(head: HeadHint | CopyHint | MatchHint) -> str:
+    if isinstance(head, MatchHint):
+        return f"Matches {_listed(map(_copy, head.asks))}"
+    if isinstance(head, CopyHint):
+        return f"Copies {_copy(head)}"
+    channels = _listed(map(_channel, head.channels))
+    return (
+        f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
+        f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
+    )
+
+
+def _copy(head: CopyHint) -> str:
+    channels = _listed(map(_channel, head.channels))
+    return f"{{| Writers := {_truths(head.writers)}; Copied := {channels} |}}"
+
+
+def _channel(channel: ChannelHint) -> str:
+    return f"{{| Number := {channel.counter}; UnitOf := {channel.unit}; UnitSlack := {channel.slack} |}}"
+
+
+def _truths(values: Iterable[bool]) -> str:
+    return _listed(str(value).lower() for value in values)
+
+
+# A trained LSTM.
+
+
+def run_text(run: StoredRun, boxes: Boxes) -> str:
+    """The file of a trained LSTM: boxes of its state that every letter maps into each other."""
+    theorem = f"lstm_is_right 0x{run.digest} network_sizes tensors machine"
+    return _file(run, f"{RUN_HEAD}\n{run_definitions(run, boxes)}", theorem, "apply (by_boxes _ _ _ _ hints)")
+
+
+def run_definitions(run: StoredRun, boxes: Boxes, tag: str = "") -> str:
+    """Sizes, tensors, automaton and boxes; each name ends in ``tag``."""
+    inputs, units, rows, columns, classes = _run_sizes(run)
+    regions = ";\n".join(
+        f"{{| Stands := {state}; Shown := {_sides(low[:units], high[:units])}; "
+        f"Held := {_sides(low[units:], high[units:])}; Follows := {_listed(following)}%nat |}}"
+        for state, following, low, high in zip(
+            boxes.state.tolist(), boxes.follower.tolist(), boxes.low, boxes.high, strict=True
+        )
+    )
+    return f"""Definition network_sizes{tag} : lsizes := {{| LInputs := {inputs}; LUnits := {units};
+  LRows := {rows}; LColumns := {columns}; LClasses := {classes} |}}.
+{_tensors(run.tensors, tag)}
+{_machine(run.automaton, tag)}
+Definition hints{tag} : list region := [
+{regions}].
+"""
+
+
+def run_statement(run: StoredRun) -> str:
+    """The theorem without tensors and automaton, by full names."""
+    sizes = " ".join(map(str, _run_sizes(run)))
+    return f"Krohn.Lstm.lstm_is_right 0x{run.digest}%Z\n  (Krohn.Lstm.Build_lsizes {sizes})"
+
+
+def _run_sizes(run: StoredRun) -> tuple[int, int, int, int, int]:
+    shape = {tensor.name: tensor.shape for tensor in run.tensors}
+    (_, rows, inputs), (_, units, columns) = shape["wte"], shape["head.weight"]
+    return inputs, units, rows, columns, run.automaton.num_states
+
+
+def _sides(low: Array, high: Array) -> str:
+    ends = zip(np.floor(low * GRID).tolist(), np.ceil(high * GRID).tolist(), strict=True)
+    return _listed(f"({int(a)},{int(b)})" for a, b in ends)

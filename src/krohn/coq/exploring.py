@@ -1,4 +1,7 @@
-"""The reachable states of a recurrent network, numbered: hints for Coq, which checks every one of them.
+"""Hints for Coq, which checks every one of them, on networks for words of every length.
+
+Of recurrent weights these are the reachable states, numbered; of a trained LSTM the boxes of its own
+certificate, grown a little, since Coq rounds images outwards.
 
 The arithmetic is that of ``Recurrent.v``. Where nothing is rounded, the order of summation does not matter
 and sums are computed in float64; otherwise from left to right, with one rounding per operation.
@@ -10,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.coq.stored import StoredNetwork
+from krohn.check.recurrent.boxes import BoxCell, Boxes
+from krohn.coq.stored import StoredNetwork, StoredRun
 from krohn.errors import LimitExceeded
 
 Floats = npt.NDArray[np.float32]
@@ -228,3 +232,24 @@ class LayersOnStates:
             if (wide != np.rint(wide)).any() or (np.abs(wide) > MOST * GRAIN).any():
                 raise Rounds
         return numbers.astype(np.float32)
+
+
+ROOM = 2e-6
+"""How far images must stay inside of boxes, since Coq rounds them outwards."""
+MOST_ROUNDS = 200
+
+
+def grown(run: StoredRun) -> tuple[Boxes, bool]:
+    """Boxes with some room around each image, and whether they have it."""
+    boxes, cell = run.boxes, BoxCell(run.cell, "float32")
+    low, high = boxes.low.copy(), boxes.high.copy()
+    for _ in range(MOST_ROUNDS):
+        least, most = low.copy(), high.copy()
+        for letter in range(run.automaton.num_letters):
+            image = cell.image(low, high, letter)
+            np.minimum.at(least, boxes.follower[:, letter], image[0] - ROOM)
+            np.maximum.at(most, boxes.follower[:, letter], image[1] + ROOM)
+        if (least == low).all() and (most == high).all():
+            return Boxes(boxes.state, boxes.follower, low, high), True
+        low, high = least - ROOM * (least < low), most + ROOM * (most > high)
+    return Boxes(boxes.state, boxes.follower, low, high), False

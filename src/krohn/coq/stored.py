@@ -15,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.recurrent.cells import Cell
+from krohn.automata.zoo import parse_spec
+from krohn.check.certificate import read_certificate
+from krohn.check.recurrent.boxes import Boxes, boxes_from, gated
+from krohn.check.recurrent.cells import Cell, Gated
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.errors import InvalidFile, Unsupported
 from krohn.network.storage import MODEL
@@ -26,6 +29,8 @@ from krohn.recurrent.recurrent_network import load
 Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 WORDS = {"F32": "<u4", "F64": "<u8", "I64": "<u8"}
 """The types of tensors that ``Tensors.v`` knows, and the words that hold them."""
+METADATA = '"__metadata__":{"krohn":"1"}'
+CERTIFICATE = "certificate.json"
 MOST_PARAMETERS = 700_000
 """With more, the hash alone takes Coq minutes."""
 
@@ -179,6 +184,51 @@ def stored_transformer(folder: Path) -> StoredTransformer:
         )
     digest = digest_of(StoredTransformer.line, whole)
     return StoredTransformer(automaton, weights, tensors_of_bytes(whole), digest, scans)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun:
+    """A trained LSTM as stored, and the boxes of its certificate."""
+
+    automaton: Semiautomaton
+    tensors: tuple[StoredTensor, ...]
+    digest: str
+    cell: Gated
+    boxes: Boxes
+
+    line: ClassVar[str] = "LSTM"
+    file: ClassVar[str] = "weights.safetensors"
+    architecture: ClassVar[str] = "lstm"
+    length: ClassVar[None] = None
+    layers: ClassVar[int] = 1
+
+
+def stored_run(folder: Path) -> StoredRun:
+    """The run in a directory; it must be a proved LSTM of one replicate."""
+    path = folder / CERTIFICATE
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        kind, spec = str(config["model"]["kind"]), str(config["task"]["spec"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidFile(
+            "config.json of a run must name its model and its automaton; it does not"
+        ) from error
+    if kind != "lstm" or not path.exists():
+        raise Unsupported(
+            "the kernel's proofs cover trained LSTMs with a certificate of their own; write it first: "
+            f"krohn verify {folder} --out {path}"
+        )
+    whole = (folder / StoredRun.file).read_bytes()
+    tensors = tensors_of_bytes(whole, METADATA)
+    automaton, claim = parse_spec(spec), read_certificate(path)
+    if any(len(tensor.shape) < 2 or tensor.shape[0] != 1 for tensor in tensors):
+        raise Unsupported("the kernel's proofs cover runs of one replicate; this one has more")
+    arrays = {tensor.name: tensor.floats()[0] for tensor in tensors}
+    cell = gated("lstm", arrays, automaton.num_letters, automaton.num_states)
+    boxes = boxes_from(claim.witness)
+    if (boxes.follower <= 0).any() or not np.array_equal(claim.claim.automaton.table, automaton.table):
+        raise InvalidFile("the certificate must be about all words of the automaton; it is not")
+    return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
 
 
 def _kind(cell: Cell) -> tuple[str | int, ...]:

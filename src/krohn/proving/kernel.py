@@ -14,16 +14,30 @@ from krohn.base.strict_json import short
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
 from krohn.check.files.folder import read_net
-from krohn.coq.certificate_text import MARK, certificate_text, reader_text, statement
-from krohn.coq.contracting import StoredRun, grown, run_statement, run_text, stored_run
+from krohn.coq.certificate_text import (
+    MARK,
+    certificate_text,
+    reader_text,
+    run_statement,
+    run_text,
+    statement,
+    transformer_statement,
+    transformer_text,
+)
 from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
-from krohn.coq.exploring import explore
+from krohn.coq.exploring import explore, grown
 from krohn.coq.heads import NoCounters
 from krohn.coq.scanning import Scanning, scanning
-from krohn.coq.stored import StoredNetwork, StoredTransformer, stored_network, stored_transformer
-from krohn.coq.transformer_text import transformer_statement, transformer_text
+from krohn.coq.stored import (
+    StoredNetwork,
+    StoredRun,
+    StoredTransformer,
+    stored_network,
+    stored_run,
+    stored_transformer,
+)
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import save as save_compiled
