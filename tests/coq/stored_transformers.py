@@ -38,7 +38,7 @@ def changed(network: StoredTransformer, name: str, place: int, word: int) -> Sto
     }
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.weights.layers]
     try:
-        weights = transformer_from(numbers, shape, "causal")
+        weights = transformer_from(numbers, shape)
     except InvalidInput:
         weights = network.weights
     return replace(network, tensors=tuple(tensors), weights=weights)
