@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.simulation import right_outputs
+from krohn.lab.interpret.extraction import machine_learned, separating_word
 from krohn.lab.interpret.stages import Stages
 from krohn.lab.suite.disguise import DISGUISES
 from krohn.lab.suite.lock_methods import BEHIND, USUAL, Found, Target, by_states, by_units, extended
@@ -36,7 +38,6 @@ from krohn.lab.suite.locks import (
     Lock,
     Words,
     build_locks,
-    first_difference,
     key_folder,
     tasks_of,
 )
@@ -85,16 +86,12 @@ def lstar(target: Target, seed: int) -> Found:
     letters, labels = list(range(LETTERS)), Labels()
     options = {"automaton_type": "moore", "cache_and_non_det_check": False, "print_level": 0}
     learned = run_Lstar(letters, labels, Random(letters, labels), **options)
-    found = first_difference(target.base, _machine(learned))
+    found = separating_word(target.base, _machine(learned))
     return found if found and len(found) == PLANTED else None
 
 
 def _machine(learned: Any) -> Semiautomaton:
-    states = {id(state): number for number, state in enumerate(learned.states)}
-    rows = [[states[id(state.transitions[n])] for n in range(LETTERS)] for state in learned.states]
-    shows, start = tuple(int(state.output) for state in learned.states), states[id(learned.initial_state)]
-    table = np.array(rows, dtype=np.int32)
-    return with_target(Semiautomaton(table, start, letter_names=NAMES, observe=shows), "observation")
+    return with_target(replace(machine_learned(learned), letter_names=NAMES), "observation")
 
 
 def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20, points: int = 1) -> Found:

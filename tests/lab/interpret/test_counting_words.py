@@ -9,17 +9,17 @@ import pytest
 import krohn
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.interpret import extraction as answers_module
 from krohn.lab.interpret.extraction import (
     Answers,
     answers_of,
-    automaton_of,
     extract,
     first_difference,
-    first_mistake,
+    named_after,
+    separating_word,
 )
 from krohn.lab.provable.code_training import code_boxes, embedding_of, quotients, shortfall
 from krohn.lab.provable.exact import (
@@ -199,8 +199,8 @@ def test_legal_words_are_legal_and_legal_ones_stay() -> None:
     assert (legal(automaton, result, allowed) == result).all()
 
 
-def machine_of(automaton: Semiautomaton, answers: list[int]) -> tuple[list[list[int]], list[int]]:
-    return automaton.table.tolist(), answers
+def machine_of(table: object, answers: tuple[int, ...]) -> Semiautomaton:
+    return Semiautomaton(np.array(table), observe=answers)
 
 
 @every("seed", range(8))
@@ -208,7 +208,7 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
     outcome, task = (random_automaton(s, smallest=3, largest=3) for s in (seed, seed + 50))
     letters = min(outcome.num_letters, task.num_letters)
     outcome, task = (Semiautomaton(one.table[:, :letters], start=0) for one in (outcome, task))
-    machine = machine_of(outcome, [0, 1, 2])
+    machine = machine_of(outcome.table, (0, 1, 2))
     differing = [
         word
         for length in range(1, 6)
@@ -221,7 +221,7 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
     ]
     result = first_difference(machine, levels)
     assert result == (differing[0] if differing else None)
-    mistake = first_mistake(machine, task)
+    mistake = separating_word(with_target(machine, "observation"), task)
     assert (mistake is None) == (result is None)
     if mistake is not None:
         assert len(mistake) == len(differing[0])
@@ -231,11 +231,11 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
 def test_states_of_one_answer_are_numbered_and_names_stay_distinct() -> None:
     task = Semiautomaton(np.array([[1], [0], [0]]), state_names=("x", "x#2", "y"), letter_names=("a",))
     moves = [[1], [2], [3], [0]]
-    result = automaton_of((moves, [0, 0, 1, 2]), task)
+    result = named_after(machine_of(moves, (0, 0, 1, 2)), task)
     assert result.state_names[0] == "x"
     assert len(set(result.state_names)) == 4
     assert result.observe == (0, 0, 1, 2)
-    plain = automaton_of(([[1], [0]], [2, 2]), task)
+    plain = named_after(machine_of([[1], [0]], (2, 2)), task)
     assert plain.state_names == ("y", "y#2")
 
 

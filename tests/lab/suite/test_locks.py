@@ -11,6 +11,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.simulation import right_outputs
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.lab.interpret.extraction import separating_word
 from krohn.lab.suite.lock_methods import Target, by_units
 from krohn.lab.suite.locks import (
     BOUND,
@@ -21,7 +22,6 @@ from krohn.lab.suite.locks import (
     QUERIES,
     Lock,
     build_locks,
-    first_difference,
     key_folder,
     locked,
     score_locks,
@@ -54,7 +54,7 @@ def test_the_automaton_is_the_parity_until_the_word_was_read() -> None:
 def test_a_word_that_overlaps_itself_is_found_in_every_overlap() -> None:
     word = (0, 0, 1, 0, 0, 0)
     automaton, base = locked(word, (1,)), locked((), (1,), opposite=False)
-    assert first_difference(automaton, base) == word
+    assert separating_word(automaton, base) == word
     words = np.array([(0, 0, 1, 0, 0, 1, 0, 0, 0, 2)])
     assert (right_outputs(automaton, words) != right_outputs(base, words)).tolist() == [
         [False] * 8 + [True] * 2
@@ -131,7 +131,7 @@ def test_states_give_the_word_away(folder: Path) -> None:
     target = Target.read(folder / task["name"], task["tokens"])
     word = by_units(target, 0)
     assert word == Lock.draw(0, 7).word
-    assert first_difference(target.automaton(word), Lock.draw(0, 7).automaton) is None
+    assert separating_word(target.automaton(word), Lock.draw(0, 7).automaton) is None
 
 
 def test_the_commands(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

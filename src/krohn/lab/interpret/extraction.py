@@ -6,7 +6,7 @@ hypothesis is compared with every entry. The empty word has no answer and counts
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
-from krohn.lab.interpret.stream_states import Machine, machine_by_states
+from krohn.lab.interpret.stream_states import in_order, machine_by_states
 from krohn.lab.provable.exact import longest
 from krohn.lab.training.trained_network import read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
@@ -197,16 +197,14 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES, by: str
         machine = machine_by_states(
             answers.stages, levels, letters, start, max_states, lambda one: agreement(one, levels)
         )
-    elif machine is None or len(machine[0]) > max_states or first_difference(machine, levels):
+    elif machine is None or machine.num_states > max_states or first_difference(machine, levels):
         machine = _learned(answers, levels, max_states)
-    difference = first_difference(machine, levels)
-    automaton = automaton_of(machine, answers.automaton)
-    return Extracted(
-        automaton, agreement(machine, levels), difference, first_mistake(machine, answers.automaton)
-    )
+    named = named_after(machine, answers.automaton)
+    mistake = separating_word(with_target(named, "observation"), answers.automaton)
+    return Extracted(named, agreement(machine, levels), first_difference(machine, levels), mistake)
 
 
-def answering(answers: Answers, levels: Levels) -> Machine | None:
+def answering(answers: Answers, levels: Levels) -> Semiautomaton | None:
     """The machine with one state for each answer, that of its first word; none if words are too short."""
     letters, start = answers.automaton.num_letters, answers.automaton.outputs[answers.automaton.start]
     first: dict[int, tuple[int, int]] = {start: (0, 0)}  # letters read, place among the words of that length
@@ -223,15 +221,15 @@ def answering(answers: Answers, levels: Levels) -> Machine | None:
                 order.append(target)
         moves.append(row)
     number = {answer: place for place, answer in enumerate(order)}
-    return [[number[target] for target in row] for row in moves], order
+    table = [[number[target] for target in row] for row in moves]
+    return Semiautomaton(np.array(table), observe=tuple(order))
 
 
-def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None:
+def first_difference(machine: Semiautomaton, levels: Levels) -> tuple[int, ...] | None:
     """A shortest word on which the table disagrees with the machine."""
-    moves, answers = np.array(machine[0]), np.array(machine[1])
-    state, letters = np.zeros(1, dtype=np.int64), moves.shape[1]
+    answers, state, letters = np.array(machine.observe), np.array([machine.start]), machine.num_letters
     for depth, level in enumerate(levels, start=1):
-        state = moves[state].reshape(-1)
+        state = machine.table[state].reshape(-1)
         wrong = answers[state] != level
         if wrong.any():
             place = np.unravel_index(int(wrong.argmax()), (letters,) * depth)
@@ -239,48 +237,43 @@ def first_difference(machine: Machine, levels: Levels) -> tuple[int, ...] | None
     return None
 
 
-def agreement(machine: Machine, levels: Levels) -> int:
+def agreement(machine: Semiautomaton, levels: Levels) -> int:
     """The length up to which the machine agrees with the table on all words."""
     difference = first_difference(machine, levels)
     return len(levels) if difference is None else len(difference) - 1
 
 
-def automaton_of(machine: Machine, task: Semiautomaton) -> Semiautomaton:
+def named_after(machine: Semiautomaton, task: Semiautomaton) -> Semiautomaton:
     """States are named after their answers; if several share an answer, a number is added."""
-    moves, answers = machine
-    names: list[str] = []
-    for answer in answers:
-        outputs = (*task.output_names, "another token")
+    outputs, names = (*task.output_names, "another token"), list[str]()
+    for answer in machine.observe or ():
         name, taken = outputs[answer], {*names, *outputs}
         numbered = (f"{name}#{number}" for number in count(2))
         names.append(name if name not in names else next(one for one in numbered if one not in taken))
-    return Semiautomaton(
-        np.array(moves, dtype=np.int32),
-        start=0,
-        state_names=tuple(names),
-        letter_names=task.letter_names,
-        observe=tuple(answers),
-    )
+    return replace(machine, state_names=tuple(names), letter_names=task.letter_names)
 
 
-def first_mistake(machine: Machine, task: Semiautomaton) -> tuple[int, ...] | None:
-    """A shortest word on which the machine and the automaton differ, by search in their product."""
-    moves, answers = machine
-    words: dict[tuple[int, int], tuple[int, ...]] = {(0, task.start): ()}
-    queue = [(0, task.start)]
-    for state, wanted in queue:  # grows during iteration
-        for letter in range(task.num_letters):
-            pair = moves[state][letter], task.step(wanted, letter)
-            word = (*words[state, wanted], letter)
-            if answers[pair[0]] != task.outputs[pair[1]]:
-                return word
-            if pair not in words:
-                words[pair] = word
-                queue.append(pair)
+def separating_word(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...] | None:
+    """A shortest word, of any length, after which the outputs differ, in letters of the first.
+
+    Letters go by their names; if these are not the same, the empty word separates them.
+    """
+    if set(one.letter_names) != set(other.letter_names):
+        return ()
+    theirs = [other.letter_names.index(name) for name in one.letter_names]
+    words: dict[tuple[int, int], tuple[int, ...]] = {(one.start, other.start): ()}
+    for pair in (queue := list(words)):  # grows during iteration
+        for letter, same in enumerate(theirs):
+            after = one.step(pair[0], letter), other.step(pair[1], same)
+            if one.outputs[after[0]] != other.outputs[after[1]]:
+                return (*words[pair], letter)
+            if after not in words:
+                words[after] = (*words[pair], letter)
+                queue.append(after)
     return None
 
 
-def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
+def _learned(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
     try:
         from aalpy import SUL, Oracle, run_Lstar
     except ImportError as error:
@@ -304,15 +297,15 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Machine:
         """Equivalence oracle on every word up to the length; none if the hypothesis is too large."""
 
         def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            result = _machine(hypothesis, answers.automaton.num_letters)
-            return None if len(result[0]) > max_states else first_difference(result, levels)
+            machine = machine_learned(hypothesis)
+            return None if machine.num_states > max_states else first_difference(machine, levels)
 
     letters, network = list(range(answers.automaton.num_letters)), Network()
     oracle = AllWords(letters, network)
     learned = run_Lstar(
         letters, network, oracle, automaton_type="moore", cache_and_non_det_check=False, print_level=0
     )
-    return _machine(learned, len(letters))
+    return machine_learned(learned)
 
 
 def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
@@ -333,17 +326,10 @@ def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list
     return result
 
 
-def _machine(hypothesis: Any, letters: int) -> Machine:
-    """The learner's Moore machine, its states in breadth-first order."""
-    order, number = [hypothesis.initial_state], {id(hypothesis.initial_state): 0}
-    moves: list[list[int]] = []
-    for state in order:  # grows during iteration
-        row = []
-        for letter in range(letters):
-            target = state.transitions[letter]
-            if id(target) not in number:
-                number[id(target)] = len(order)
-                order.append(target)
-            row.append(number[id(target)])
-        moves.append(row)
-    return moves, [int(state.output) for state in order]
+def machine_learned(hypothesis: Any) -> Semiautomaton:
+    """A Moore machine of AALpy's, its states in the order of their first words."""
+    number = {id(state): place for place, state in enumerate(hypothesis.states)}
+    letters = sorted(hypothesis.initial_state.transitions)
+    table = [[number[id(state.transitions[letter])] for letter in letters] for state in hypothesis.states]
+    shown = tuple(int(state.output) for state in hypothesis.states)
+    return in_order(Semiautomaton(np.array(table), number[id(hypothesis.initial_state)], observe=shown))

@@ -13,15 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from krohn.automata.quotients import minimize
+from krohn.automata.quotients import minimize, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.stages import Stages
 from krohn.proving.word_search import all_words
 
 Numbers = npt.NDArray[np.int64]
-Machine = tuple[list[list[int]], list[int]]
-"""Moves [state][letter] and answers [state], state 0 first, in the order of their first words."""
 AT_ONCE = 2048
 
 
@@ -31,23 +29,23 @@ def machine_by_states(
     letters: int,
     start: int,
     most: int,
-    agrees: Callable[[Machine], int],
-) -> Machine:
+    agrees: Callable[[Semiautomaton], int],
+) -> Semiautomaton:
     """Of the machines that clusters after each block give, one that agrees longest, the smallest of these.
 
     ``levels`` has the answers to all words of each length, ``start`` that to the empty word; ``agrees`` tells
-    up to which length a machine gives the same.
+    up to which length a machine, which shows answers, gives the same.
     """
     answers, length = np.concatenate(levels), len(levels)
-    best: Machine | None = None
+    best: Semiautomaton | None = None
     reached = -1
     for streams in streams_of(stages, letters, length):
         for number in clustered(streams, answers, most):
             machine = machine_of(number, answers, letters, length, start)
             now = agrees(machine)
             if now >= reached:
-                machine = minimised(machine)
-                if best is None or now > reached or len(machine[0]) < len(best[0]):
+                machine = in_order(minimize(machine))
+                if best is None or now > reached or machine.num_states < best.num_states:
                     best, reached = machine, now
     if best is None:
         least = len(np.unique(answers))
@@ -55,16 +53,14 @@ def machine_by_states(
     return best
 
 
-def minimised(machine: Machine) -> Machine:
-    """The smallest machine with the same answers; states in the order of their first words."""
-    moves, answers = machine
-    least = minimize(Semiautomaton(np.array(moves, dtype=np.int32), observe=tuple(answers)))
-    assert least.observe is not None
-    order, table = [least.start], least.table.tolist()
-    for state in order:  # grows during iteration
-        order += [target for target in dict.fromkeys(table[state]) if target not in order]
-    place = {state: number for number, state in enumerate(order)}
-    return [[place[target] for target in table[state]] for state in order], [least.observe[q] for q in order]
+def in_order(machine: Semiautomaton) -> Semiautomaton:
+    """The states that words reach, in the order of their first words."""
+    order, shown = reachable_states(machine), machine.observe
+    place = np.zeros(machine.num_states, dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return Semiautomaton(
+        place[machine.table[order]], observe=None if shown is None else tuple(shown[state] for state in order)
+    )
 
 
 def streams_of(stages: Stages, letters: int, length: int) -> list[npt.NDArray[np.float64]]:
@@ -95,7 +91,7 @@ def clustered(streams: npt.NDArray[np.float64], answers: Numbers, most: int) -> 
     return out
 
 
-def machine_of(number: Numbers, answers: Numbers, letters: int, length: int, start: int) -> Machine:
+def machine_of(number: Numbers, answers: Numbers, letters: int, length: int, start: int) -> Semiautomaton:
     """Clusters as states, with moves by majority; the empty word is a state of its own, number 0."""
     count = int(number.max()) + 1
     sizes = [letters**depth for depth in range(1, length + 1)]
@@ -103,6 +99,5 @@ def machine_of(number: Numbers, answers: Numbers, letters: int, length: int, sta
     votes = np.zeros((count, letters, count), dtype=np.int64)
     for before, after in pairwise(levels):
         np.add.at(votes, (np.repeat(before, letters), np.tile(np.arange(letters), len(before)), after), 1)
-    moves = [levels[0].tolist(), *votes.argmax(2).tolist()]
     shown = [int(answers[np.flatnonzero(number == state)[0]]) for state in range(count)]
-    return [[target + 1 for target in row] for row in moves], [start, *shown]
+    return Semiautomaton(np.concatenate([levels[0][None], votes.argmax(2)]) + 1, observe=(start, *shown))

@@ -8,7 +8,6 @@ weights hold it exactly.
 import hashlib
 import json
 import shutil
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from krohn.construct.compiling import build, requested
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
+from krohn.lab.interpret.extraction import separating_word
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, write_files
@@ -86,26 +86,6 @@ def locked(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) ->
     table[0::2], table[1::2] = 2 * steps + changes, 2 * steps + (1 - changes)
     shows = tuple((state % 2) ^ int(opposite and state // 2 == size) for state in range(len(table)))
     return with_target(Semiautomaton(table, letter_names=NAMES, observe=shows), "observation")
-
-
-def first_difference(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...] | None:
-    """A shortest word after which two automata over the same letters show different outputs."""
-    names = {name: number for number, name in enumerate(other.letter_names)}
-    if set(one.letter_names) != set(names):
-        return ()
-    order = [names[name] for name in one.letter_names]
-    words: dict[tuple[int, int], tuple[int, ...]] = {(one.start, other.start): ()}
-    queue = deque(words)
-    while queue:
-        pair = queue.popleft()
-        for letter, theirs in enumerate(order):
-            after = int(one.table[pair[0], letter]), int(other.table[pair[1], theirs])
-            if one.outputs[after[0]] != other.outputs[after[1]]:
-                return (*words[pair], letter)
-            if after not in words:
-                words[after] = (*words[pair], letter)
-                queue.append(after)
-    return None
 
 
 def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
@@ -345,4 +325,4 @@ def _judged(answer: Any, truth: dict[str, Any], near: Path) -> tuple[bool, bool]
         ) from error
     odd = [n for n in range(right.num_letters) if right.outputs[right.table[right.start, n]] == 1]
     base = locked((), odd, opposite=False)
-    return first_difference(right, mine) is None, first_difference(base, mine) == tuple(truth["word"])
+    return separating_word(right, mine) is None, separating_word(base, mine) == tuple(truth["word"])
