@@ -17,7 +17,6 @@ from krohn.lab.interpret.variables import (
     candidates,
     distinct,
     letter_variable,
-    order_of,
     same_cut,
     state_variable,
     wall_states,
@@ -148,17 +147,6 @@ def test_automata_without_coordinates_are_noted(monkeypatch: pytest.MonkeyPatch)
         f"no coordinates by {name}" for name in ("series", "plan", "holonomy")
     ]
     assert result == []
-
-
-@every("seed", range(20))
-def test_the_order_of_a_letter_is_the_first_power_that_is_nothing(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    letter = tuple(rng.permutation(7).tolist())
-    power, order = letter, 1
-    while power != tuple(range(7)):
-        power, order = tuple(letter[state] for state in power), order + 1
-    assert order_of(letter) == order
-    assert order_of((*letter[:-1], letter[0])) is None
 
 
 @pytest.mark.parametrize(("order", "steps", "modulus"), [(6, [2, 3], 3), (5, [1, 2], 5), (4, [1, 3, 2], 4)])

@@ -1,5 +1,7 @@
 """The small parts of a study against their naive meaning."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -103,7 +105,8 @@ def test_nothing_is_held_that_only_correlates() -> None:
     sure, never = Share(1.0, 0.97, 1.0), Share(0.0, 0.0, 0.03)
 
     def finding(causal: Share | None, stays: Share | None, *, final: bool = False) -> Finding:
-        return Finding(1, causal, stays, {"random": never}, never, sure, 0.5, 0.5, 0.3, final=final)
+        read = Finding(layer=1, probe=sure, baseline=0.5, selectivity=0.5, chance=0.3, final=final)
+        return replace(read, causal=causal, stays=stays, controls={"random": never}, rest=never)
 
     assert status(finding(sure, sure)) == "held"
     assert status(finding(sure, never)) != "held"

@@ -21,7 +21,19 @@ from krohn.lab.interpret.variables import Variable, letter_variable, state_varia
 from network.naive_transformer import random_transformer
 
 SURE, NEVER, HALF = Share(1.0, 0.97, 1.0), Share(0.0, 0.0, 0.03), Share(0.7, 0.62, 0.77)
-PLAIN = Finding(1, SURE, SURE, {"random": NEVER}, NEVER, SURE, 0.5, 0.5, 0.3, pairs=160, dimension=2)
+PLAIN = Finding(
+    layer=1,
+    probe=SURE,
+    baseline=0.5,
+    selectivity=0.5,
+    causal=SURE,
+    stays=SURE,
+    controls={"random": NEVER},
+    rest=NEVER,
+    chance=0.3,
+    pairs=160,
+    dimension=2,
+)
 
 
 @every(

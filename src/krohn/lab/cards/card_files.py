@@ -224,23 +224,24 @@ def badge(data: Data) -> str:
     return canvas.render(title=f"{data['layer']}: {left}, {right}")
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, names: Sequence[str] = FILES) -> None:
     """Fails early if it is a file, or has a file of one of these names that krohn did not write."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(
             f"a card is written to a folder; {str(folder)[-80:]} is a file: name another place with --out"
         )
-    for name in FILES:
+    for name in names:
         check_output(folder / name, Path(name).suffix)
 
 
 def save(data: Data, folder: Path) -> list[Path]:
-    """Writes all three, together or not at all."""
-    check_folder(folder)
-    result = {
-        "card.json": json_bytes(data),
-        "card.html": html(data).encode(),
-        "badge.svg": badge(data).encode(),
-    }
-    write_folder(folder, result, key="card.json")
-    return [folder / name for name in FILES]
+    """Writes all three."""
+    return write_all(folder, dict(zip(FILES, (json_bytes(data), html(data), badge(data)), strict=True)))
+
+
+def write_all(folder: Path, files: Mapping[str, str | bytes]) -> list[Path]:
+    """Writes the files together or not at all."""
+    check_folder(folder, tuple(files))
+    parts = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
+    write_folder(folder, parts, key=next(iter(parts)))
+    return [folder / name for name in parts]

@@ -31,10 +31,11 @@ from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import as_automaton
-from krohn.base.atomic import check_output, json_bytes, write_folder
+from krohn.base.atomic import json_bytes
 from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
 from krohn.errors import InvalidInput
+from krohn.lab.cards.card_files import write_all
 from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 
 AUTOMATA = ("C2", "S3", "A5", "S5")
@@ -402,11 +403,5 @@ def control_figure(rows: list[Control]) -> str:
 
 def save_control(rows: list[Control], folder: Path) -> list[Path]:
     """Writes control.json and control.svg."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"a control is written to a folder; {str(folder)[-80:]} is a file")
-    for name in ("control.json", "control.svg"):
-        check_output(folder / name, Path(name).suffix)
     about = {"krohn_control": 1, "layer": LAYER, "control": [row.to_json() for row in rows]}
-    files = {"control.json": json_bytes(about), "control.svg": control_figure(rows).encode()}
-    write_folder(folder, files, key="control.json")
-    return [folder / name for name in files]
+    return write_all(folder, {"control.json": json_bytes(about), "control.svg": control_figure(rows)})

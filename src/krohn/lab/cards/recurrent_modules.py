@@ -25,13 +25,8 @@ def in_training(cell: Cell, *, chunks: bool = False) -> tuple[Network, dict[str,
     network = model_config(cell.kind, **cell.options).build(cell.num_letters, cell.num_states)
     if isinstance(network, Stack):
         network.letters_in_order = not chunks
-    weights = {}
-    for parameter in network.layout.parameters:
-        given = torch.from_numpy(cell.tensors[parameter.name].copy())
-        whole = torch.zeros(parameter.shape)
-        whole[tuple(slice(size) for size in given.shape)] = given
-        weights[parameter.name] = whole[None]
-    return network, weights
+    given = {name: torch.from_numpy(tensor.copy()) for name, tensor in cell.tensors.items()}
+    return network, network.layout.padded(given)
 
 
 def states_in_training(

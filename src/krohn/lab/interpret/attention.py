@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from krohn.errors import InvalidInput, Unsupported
-from krohn.lab.interpret.readings import Numbers, Readings
+from krohn.lab.interpret.readings import Numbers, Readings, latest
 from krohn.lab.interpret.stages import Passed, Stages, stages_of_decoder
 from krohn.lab.interpret.variables import wall_states
 from krohn.lab.models.architectures.gpt import Gpt
@@ -73,8 +73,7 @@ class HeadScore:
 
 def last_visit(states: NDArray[np.integer], places: tuple[int, ...]) -> NDArray[np.int64]:
     """For each position the latest position up to it whose state is in ``places``; -1 where there is none."""
-    index = np.where(np.isin(states, places), np.arange(states.shape[-1]), -1)
-    return np.maximum.accumulate(index, axis=-1)
+    return latest(np.isin(states, places))
 
 
 def score_heads(
@@ -289,8 +288,7 @@ def patterns(readings: Readings) -> Iterator[tuple[str, str, Numbers | None]]:
         yield "look back", f"{back} back", np.where(place >= back, place - back, -1)
     for chosen in _classes(readings.automaton.num_letters):
         names = ", ".join(readings.automaton.letter_names[letter] for letter in chosen)
-        marked = np.where(np.isin(letters, chosen), place, -1)
-        yield "latest", f"latest {names}", np.maximum.accumulate(marked, axis=1)
+        yield "latest", f"latest {names}", latest(np.isin(letters, chosen))
     walls = wall_states(readings.automaton)
     for chosen in [(wall,) for wall in walls] + ([tuple(walls)] if len(walls) > 1 else []):
         names = ", ".join(readings.automaton.state_names[state] for state in chosen)

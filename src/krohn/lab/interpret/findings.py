@@ -1,6 +1,7 @@
 """Measurements of one variable after one layer: shares with Wilson's intervals, and the sample sizes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import sqrt
 
 from krohn.errors import InvalidInput
@@ -35,9 +36,9 @@ class Share:
         return cls(hits / trials, low, high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The measurements of one variable in one layer.
+    """The measurements of one variable in one layer: what a probe reads, and what swaps do if any can tell.
 
     Attributes:
         layer: number of blocks before the measurement.
@@ -58,13 +59,13 @@ class Finding:
     """
 
     layer: int
-    causal: Share | None
-    stays: Share | None
-    controls: dict[str, Share]
-    rest: Share | None
     probe: Share
     baseline: float
     selectivity: float
+    causal: Share | None = None
+    stays: Share | None = None
+    controls: Mapping[str, Share] = field(default_factory=dict)
+    rest: Share | None = None
     chance: float | None = None
     role: str = ""
     dimension: int = 0

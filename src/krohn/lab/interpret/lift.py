@@ -18,6 +18,7 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
 from krohn.lab.interpret.readings import Numbers, Pairs, Readings
+from krohn.lab.tasks.lessons import explored
 
 MAX_TUPLES = 4_096
 PLAN_WORK = 300_000
@@ -194,18 +195,10 @@ def _explored(
     state: Callable[[Tuple], int],
 ) -> CoordinateLift:
     """All tuples that words lead to, breadth first."""
-    number, rows, order = {first: 0}, [], [first]
-    for values in order:
-        row = []
-        for letter in range(automaton.num_letters):
-            target = step(values, letter)
-            if target not in number:
-                if len(number) >= MAX_TUPLES:
-                    raise LimitExceeded(f"words lead to more than {MAX_TUPLES:,} tuples")
-                number[target] = len(order)
-                order.append(target)
-            row.append(number[target])
-        rows.append(row)
+    reached = explored(first, step, automaton.num_letters, MAX_TUPLES)
+    if reached is None:
+        raise LimitExceeded(f"words lead to more than {MAX_TUPLES:,} tuples")
+    order, rows = reached
 
     def decode(values: Tuple) -> int:
         try:

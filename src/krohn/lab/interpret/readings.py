@@ -42,6 +42,22 @@ class Readings:
         return np.concatenate([start, self.states[:, :-1]], axis=1)
 
 
+def latest(marked: npt.NDArray[np.bool_]) -> Numbers:
+    """For each position [word, t] the latest marked one up to it; −1 where there is none."""
+    out: Numbers = np.maximum.accumulate(np.where(marked, np.arange(marked.shape[-1]), -1), axis=-1)
+    return out
+
+
+def window_maps(table: Numbers, letters: Numbers, width: int) -> Numbers:
+    """[word, t, state]: where the last ``width`` letters, a power of two, or all up to t, take each state."""
+    maps, span = table.T[letters], 1
+    while span < width:
+        joined = maps.copy()
+        joined[:, span:] = np.take_along_axis(maps[:, span:], maps[:, :-span], axis=2)
+        maps, span = joined, 2 * span
+    return maps
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """Positions ``at`` where something of the word ``source`` goes into the word ``base``."""

@@ -7,7 +7,7 @@ second (validation set), and everything reported comes from the third (test set)
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class Study:
         read = self._probed(layer, values, mixed)
         chosen = choose(layer, spread.scatters(values), trials) if trials else None
         if chosen is None:
-            return Finding(layer, None, None, {}, None, *read)
+            return read
         telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
         others = {
             "rest": complement(chosen.basis),
@@ -153,20 +153,20 @@ class Study:
         none = directions(*blank.scatters(values), chosen.ridge)[0][:, :count]
         moved, hits = self._hits(layer, chosen.basis, others, none, asked[chosen.role])
         shares = {name: Share.of(int(hit.sum()), len(hit)) for name, hit in hits.items() if len(hit)}
-        return Finding(
-            layer,
-            shares.pop("causal"),
-            shares.pop("stays", None),
-            {name: shares[name] for name in CONTROLS},
-            shares["rest"],
-            *read,
-            dealt(moved, telling.predicted, self.judge.states[telling.pairs.base, telling.pairs.at]),
-            chosen.role,
-            count,
-            chosen.ridge,
-            len(telling),
-            telling.alike,
-            layer == len(self.stages.blocks),
+        before = self.judge.states[telling.pairs.base, telling.pairs.at]
+        return replace(
+            read,
+            causal=shares["causal"],
+            stays=shares.get("stays"),
+            controls={name: shares[name] for name in CONTROLS},
+            rest=shares["rest"],
+            chance=dealt(moved, telling.predicted, before),
+            role=chosen.role,
+            dimension=count,
+            ridge=chosen.ridge,
+            pairs=len(telling),
+            alike=telling.alike,
+            final=layer == len(self.stages.blocks),
         )
 
     def _hits(
@@ -186,7 +186,7 @@ class Study:
         )
         return moved, {**hits, "stays": still}
 
-    def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> tuple[Share, float, float]:
+    def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> Finding:
         """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
         first = int((values >= 0).any(axis=0).argmax())
         shift = int(values[:, first:].min() < 0)
@@ -196,7 +196,8 @@ class Study:
         result, control = (probe.judge(torch.from_numpy(one[:, first:] + shift)) for one in (values, mixed))
         words = len(values) - len(values) // 2
         share = Share(result.accuracy, *wilson(round(result.accuracy * words), words))
-        return share, result.baseline, result.accuracy - control.accuracy
+        gain = result.accuracy - control.accuracy
+        return Finding(layer=layer, probe=share, baseline=result.baseline, selectivity=gain)
 
     def _letters(self, passed: Passed, layer: int) -> Tensor:
         return passed.streams[layer][:, len(self.stages.prompt) :]

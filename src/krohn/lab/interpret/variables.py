@@ -8,13 +8,13 @@ a role can be read by a probe, but supports no causal claim.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import lcm
 
 import numpy as np
 
+from krohn.algebra.transformation import is_permutation, order
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.interpret.lift import CoordinateLift, LiftPart, lifts
-from krohn.lab.interpret.readings import Numbers, Pairs, Predict, Readings
+from krohn.lab.interpret.readings import Numbers, Pairs, Predict, Readings, latest, window_maps
 
 MAX_VALUES = 256
 """Most values of a variable: the sampled words cannot distinguish more."""
@@ -99,15 +99,9 @@ def windows(automaton: Semiautomaton, length: int, notes: list[str]) -> Iterator
 
 def _window_values(width: int, readings: Readings) -> Numbers:
     """Numbers of the maps; a window must not cover the whole prefix, which is the state."""
-    letters, states = readings.letters, readings.automaton.num_states
-    maps = readings.table.T[letters]  # [word, t, state]
-    span = 1
-    while span < width:
-        joined = maps.copy()
-        joined[:, span:] = np.take_along_axis(maps[:, span:], maps[:, :-span], axis=2)
-        maps, span = joined, 2 * span
-    rows = np.ascontiguousarray(maps.astype(np.uint8)).view(np.dtype((np.void, states)))
-    numbers: Numbers = np.unique(rows, return_inverse=True)[1].reshape(letters.shape)
+    maps = window_maps(readings.table, readings.letters, width).astype(np.uint8)
+    rows = np.ascontiguousarray(maps).view(np.dtype((np.void, maps.shape[2])))
+    numbers: Numbers = np.unique(rows, return_inverse=True)[1].reshape(readings.letters.shape)
     numbers[:, :width] = -1
     return numbers
 
@@ -148,29 +142,29 @@ def unreduced(system: CoordinateLift) -> Iterator[Variable]:
     A cascade sums before it reduces. The first section is omitted: its steps are counts of letters.
     """
     for part in system.parts[1:] if system.name == "series" else ():
-        order = int(part.values.max()) + 1
-        if part.name.endswith(f"(C{order})"):
+        size = int(part.values.max()) + 1
+        if part.name.endswith(f"(C{size})"):
             name = f"sum of {part.name}"
             roles: dict[str, Predict] = {"reduced": partial(system.predict_after, part)}
-            values = partial(_unreduced_values, system, part, order)
+            values = partial(_unreduced_values, system, part, size)
             yield Variable(name, "cascade", f"{name}, the other coordinates being held", values, roles)
 
 
-def _unreduced_values(system: CoordinateLift, part: LiftPart, order: int, readings: Readings) -> Numbers:
-    return np.cumsum(np.diff(part.values[system.along(readings)], axis=1) % order, axis=1)
+def _unreduced_values(system: CoordinateLift, part: LiftPart, size: int, readings: Readings) -> Numbers:
+    return np.cumsum(np.diff(part.values[system.along(readings)], axis=1) % size, axis=1)
 
 
 def counts(automaton: Semiautomaton, length: int) -> Iterator[Variable]:
     """Number of occurrences of a letter, exact and modulo the numbers relevant to the automaton."""
-    orders = [order_of(letter) for letter in automaton.letters]
+    orders = [_order(letter) for letter in automaton.letters]
     for letter in range(min(automaton.num_letters, COUNTED_LETTERS)):
-        order = orders[letter]
-        moduli = {0, 2, automaton.num_states if order is None else order}
+        own = orders[letter]
+        moduli = {0, 2, automaton.num_states if own is None else own}
         for modulus in sorted(m for m in moduli if m != 1 and m <= 16):
             name = f"count of {automaton.letter_names[letter]}"
             name += f" modulo {modulus}" if modulus else ""
             roles: dict[str, Predict] = {"last letter changed": partial(_last_changed, letter, modulus)}
-            if modulus and order and modulus % order == 0 and _commutes(automaton):
+            if modulus and own and modulus % own == 0 and _commutes(automaton):
                 roles["more of the letter"] = partial(_more_of, letter, modulus)
             yield Variable(name, "count", f"{name} so far", partial(_count_values, letter, modulus), roles)
 
@@ -206,7 +200,7 @@ def _more_of(letter: int, modulus: int, readings: Readings, pairs: Pairs) -> Num
 
 def sums(automaton: Semiautomaton) -> Iterator[Variable]:
     """For a cyclic group: the total steps of the letters, not reduced modulo its order."""
-    orders = [order_of(letter) for letter in automaton.letters]
+    orders = [_order(letter) for letter in automaton.letters]
     if automaton.num_letters < 3 or automaton.num_states not in orders:
         return
     step = automaton.letters[orders.index(automaton.num_states)]
@@ -237,8 +231,7 @@ def resets(automaton: Semiautomaton) -> Iterator[Variable]:
 
 def _last_reset(forgetting: list[int], readings: Readings) -> tuple[Numbers, Numbers]:
     """The letter and the position of the last reset; −1 before the first."""
-    marked = np.isin(readings.letters, forgetting)
-    where = np.maximum.accumulate(np.where(marked, np.arange(readings.length), -1), axis=1)
+    where = latest(np.isin(readings.letters, forgetting))
     letter = np.take_along_axis(readings.letters, np.maximum(where, 0), axis=1)
     return np.where(where >= 0, letter, -1), where
 
@@ -291,8 +284,7 @@ def walls(automaton: Semiautomaton) -> Iterator[Variable]:
         return
 
     def values(readings: Readings) -> Numbers:
-        touched = np.where(np.isin(readings.states, places), np.arange(readings.length), -1)
-        where = np.maximum.accumulate(touched, axis=1)
+        where = latest(np.isin(readings.states, places))
         return np.where(where >= 0, np.take_along_axis(readings.states, np.maximum(where, 0), axis=1), -1)
 
     yield Variable("last wall", "walls", "the wall that was touched last (probe only)", values)
@@ -300,7 +292,7 @@ def walls(automaton: Semiautomaton) -> Iterator[Variable]:
 
 def wall_states(automaton: Semiautomaton) -> list[int]:
     """States with a loop under a letter that moves others; none where every letter permutes, or all loop."""
-    if all(order_of(letter) for letter in automaton.letters):
+    if all(map(is_permutation, automaton.letters)):
         return []
     own = np.arange(automaton.num_states)[:, None]
     loops = automaton.table == own
@@ -310,17 +302,9 @@ def wall_states(automaton: Semiautomaton) -> list[int]:
     return places if len(places) < automaton.num_states else []
 
 
-def order_of(letter: tuple[int, ...]) -> int | None:
+def _order(letter: tuple[int, ...]) -> int | None:
     """The order of a permutation; ``None`` for other maps."""
-    if len(set(letter)) < len(letter):
-        return None
-    order = 1
-    for start in range(len(letter)):
-        steps, state = 1, letter[start]
-        while state != start:
-            steps, state = steps + 1, letter[state]
-        order = lcm(order, steps)
-    return order
+    return order(letter) if is_permutation(letter) else None
 
 
 def _commutes(automaton: Semiautomaton) -> bool:

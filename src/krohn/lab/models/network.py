@@ -111,6 +111,15 @@ class ParameterLayout:
             piece = flat[:, offset : offset + parameter.size]
             yield parameter.name, piece.view(len(flat), *parameter.shape)
 
+    def padded(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Weights of one replicate, without their padding, as stacked ones."""
+        whole = {}
+        for parameter in self.parameters:
+            given, row = weights[parameter.name], torch.zeros(parameter.shape)
+            row[tuple(slice(extent) for extent in given.shape)] = given
+            whole[parameter.name] = row[None]
+        return whole
+
     def leaves(self, flat: Tensor, gradient: Tensor) -> dict[str, Tensor]:
         """As ``views``, each a leaf whose ``.grad`` is the same view of ``gradient``."""
         leaves = {}

@@ -76,7 +76,7 @@ class Stack(Network):
     letters_in_order = False
 
     def __init__(self, config: StackConfig, vocabulary: int, classes: int) -> None:
-        self._config, self.classes = config, classes
+        self.config, self.classes = config, classes
         dim, width = config.dim, padded(classes)
         letters = Parameter("wte", (padded(vocabulary), dim), "normal", 1.0, used=(vocabulary, dim))
         blocks = [part for layer in range(config.layers) for part in self._block(f"h.{layer}.")]
@@ -106,7 +106,7 @@ class Stack(Network):
 
     def carried(self, weights: Weights, batch: int) -> list[Carry]:
         """The state of the blocks before the first letter."""
-        like, config = weights["wte"], self._config
+        like, config = weights["wte"], self.config
         near = like.new_zeros(len(like), batch, config.conv - 1, config.dim)
         return [Carry(self.start(like, batch), near, near) for _ in range(config.layers)]
 
@@ -120,28 +120,28 @@ class Stack(Network):
             window, near = last_positions(self._normed(weights, f"{prefix}mix.norm", x), carry.before_mixer)
             mixed, memory = self.mix(weights, prefix, window, carry.memory)
             x, near_mlp = x + mixed, carry.before_mlp
-            if self._config.mlp:
+            if self.config.mlp:
                 window, near_mlp = last_positions(self._normed(weights, f"{prefix}mlp.norm", x), near_mlp)
                 hidden = rows(window, weights[f"{prefix}mlp.in"], weights[f"{prefix}mlp.in_bias"])
-                x = x + rows(_BENT[self._config.activation](hidden), weights[f"{prefix}mlp.out"])
+                x = x + rows(_BENT[self.config.activation](hidden), weights[f"{prefix}mlp.out"])
             after.append(Carry(memory, near, near_mlp))
         scores = rows(self._normed(weights, "norm", x), weights["head.weight"], weights["head.bias"])
         return scores[..., : self.classes], after
 
     def _normed(self, weights: Weights, name: str, x: Tensor) -> Tensor:
-        if self._config.norm == "none":
+        if self.config.norm == "none":
             return x
         gain, shift = weights[f"{name}.weight"], weights[f"{name}.bias"]
         return plain.add_norm(x.flatten(1, 2), None, None, gain, shift, None)[1].view_as(x)
 
     def _norm_parameters(self, name: str) -> list[Parameter]:
-        if self._config.norm == "none":
+        if self.config.norm == "none":
             return []
-        width = (self._config.dim,)
+        width = (self.config.dim,)
         return [Parameter(f"{name}.weight", width, "constant", 1.0), Parameter(f"{name}.bias", width)]
 
     def _block(self, prefix: str) -> list[Parameter]:
-        config, inputs = self._config, self._config.conv * self._config.dim
+        config, inputs = self.config, self.config.conv * self.config.dim
         result = [*self._norm_parameters(f"{prefix}mix.norm"), *self.mixer_parameters(prefix, inputs)]
         if not config.mlp:
             return result

@@ -120,11 +120,7 @@ def _used(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
 def _write(
     folder: Path, trained: TrainedNetwork, config: RunConfig, tuned: FineTuned, seconds: float
 ) -> ProvableRun:
-    weights = {}
-    for part in trained.network.layout.parameters:
-        weights[part.name] = torch.zeros(1, *part.shape)
-        value = tuned.weights[part.name]
-        weights[part.name][0][tuple(slice(extent) for extent in value.shape)] = value
+    weights = trained.network.layout.padded(tuned.weights)
     proved = TrainedNetwork(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
     why = proof_summary(tuned.boxes, tuned.verdict, trained.automaton)

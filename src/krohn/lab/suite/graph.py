@@ -45,6 +45,12 @@ class Graph:
         return (*(name for block in blocks for name in block), "logits")
 
     @cached_property
+    def places(self) -> tuple[str, ...]:
+        """Where the stream can be swapped, by TransformerLens's names."""
+        inside = (f"blocks.{i}.hook_resid_{part}" for i in range(self.layers) for part in ("mid", "post"))
+        return ("blocks.0.hook_resid_pre", *inside)
+
+    @cached_property
     def earlier(self) -> tuple[int, ...]:
         """For each reader, how many of the writers come before it."""
         width = self.heads + 1

@@ -23,6 +23,7 @@ from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.exporting.lowering import lowered
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.lab.suite.disguise import BOTH, NOISY, Disguised
+from krohn.lab.suite.graph import Graph
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import Activations, logits
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
@@ -51,8 +52,7 @@ def hardened(network: CompiledNetwork, kind: str, seed: int) -> Disguised:
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
     decoder = lowered(blocks, names, measured(blocks, network), normalized=True, above=ABOVE)
-    inside = (f"blocks.{i}.hook_resid_{part}" for i in range(decoder.layers) for part in ("mid", "post"))
-    places = ("blocks.0.hook_resid_pre", *inside)
+    places = Graph(decoder.layers, decoder.heads, decoder.dim).places
 
     def wide(rows: Matrix) -> Matrix:
         return np.pad(rows, ((0, 0), (0, decoder.dim - rows.shape[1])))

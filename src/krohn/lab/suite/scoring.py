@@ -300,7 +300,7 @@ def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactua
         name = given.get("variable") if isinstance(given, dict) else given
         raise InvalidFile(f"{path} must name a variable, one of {', '.join(names)}; got {str(name)[:60]!r}")
     place = given.get("place")
-    if place not in places_of(known.graph):
+    if place not in known.graph.places:
         raise InvalidFile(
             f"{path} must name a place such as blocks.0.hook_resid_post; got {str(place)[:60]!r}"
         )
@@ -315,12 +315,6 @@ def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactua
     rows, read = (torch.from_numpy(np.ascontiguousarray(each)) for each in (basis, readers))
     accuracy = interchange_accuracy(known.model, str(place), rows, chosen, read)
     return SubspaceScore(str(given["variable"]), str(place), len(basis), accuracy, len(chosen))
-
-
-def places_of(graph: Graph) -> list[str]:
-    """The places where the stream can be swapped."""
-    inside = (f"blocks.{i}.hook_resid_{part}" for i in range(graph.layers) for part in ("mid", "post"))
-    return ["blocks.0.hook_resid_pre", *inside]
 
 
 def independent(path: Path, rows: object, dim: int) -> Matrix:

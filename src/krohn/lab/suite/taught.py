@@ -22,6 +22,7 @@ from krohn.automata.zoo import zoo
 from krohn.base.strict_json import read_json
 from krohn.errors import UnknownName
 from krohn.lab.interpret.findings import Share
+from krohn.lab.interpret.readings import window_maps
 from krohn.lab.interpret.stages import stages_of_decoder
 from krohn.lab.suite.catalogue import TAUGHT, TAUGHT_LENGTH
 from krohn.lab.suite.causal import TEST, TRAIN, Counterfactual
@@ -85,14 +86,7 @@ def draw(automaton: Semiautomaton, count: int, seed: int) -> Words:
 
 def products(automaton: Semiautomaton, words: Words, window: int) -> npt.NDArray[np.int64]:
     """[word, t, state]: where the last ``window`` letters, or all up to t, take each state."""
-    size, length = len(words), words.shape[1]
-    out = np.zeros((size, length, automaton.num_states), dtype=np.int64)
-    for t in range(length):
-        state: Words = np.broadcast_to(np.arange(automaton.num_states), (size, automaton.num_states))
-        for place in range(max(0, t + 1 - window), t + 1):
-            state = automaton.table[state, words[:, place, None]].astype(np.int64)
-        out[:, t] = state
-    return out
+    return window_maps(automaton.table.astype(np.int64), words, window)
 
 
 def predicted(automaton: Semiautomaton, base: Words, source: Words, letter: Words, window: int) -> Words:

@@ -225,22 +225,28 @@ def cascade_levels(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
 def _coordinates(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
     """The coordinates of the holonomy cascade that words reach."""
     covering = holonomy_cascade(automaton)
-    numbers, order, rows = {covering.initial: 0}, [covering.initial], []
-    for place in order:
-        row = []
-        for letter in range(automaton.num_letters):
-            after = covering.step(place, letter)
-            if after not in numbers:
-                numbers[after] = len(order)
-                order.append(after)
-            row.append(numbers[after])
-        rows.append(row)
-        if len(order) > MOST_COORDINATES:
-            raise Unsupported(
-                f"cascade hints need at most {MOST_COORDINATES:,} coordinates; "
-                f"{automaton.name or 'this automaton'} has more: use --teach doubling"
-            )
-    return np.array(rows), list(np.array(order).T)
+    reached = explored(covering.initial, covering.step, automaton.num_letters, MOST_COORDINATES)
+    if reached is None:
+        raise Unsupported(
+            f"cascade hints need at most {MOST_COORDINATES:,} coordinates; "
+            f"{automaton.name or 'this automaton'} has more: use --teach doubling"
+        )
+    return np.array(reached[1]), list(np.array(reached[0]).T)
+
+
+def explored(
+    first: Row, step: Callable[[Row, int], Row], letters: int, most: int
+) -> tuple[list[Row], list[list[int]]] | None:
+    """All tuples that words lead to, breadth first, and where letters lead; ``None`` beyond ``most``."""
+    numbers, rows = {first: 0}, []
+    for values in (order := [first]):  # grows during iteration
+        after = [step(values, letter) for letter in range(letters)]
+        order += [target for target in dict.fromkeys(after) if target not in numbers]
+        numbers |= {target: number for number, target in enumerate(order[len(numbers) :], len(numbers))}
+        rows.append([numbers[target] for target in after])
+        if len(order) > most:
+            return None
+    return order, rows
 
 
 def cascade(automaton: Semiautomaton, layers: int, device: torch.device) -> Lessons:

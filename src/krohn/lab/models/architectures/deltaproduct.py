@@ -56,10 +56,6 @@ class DeltaProduct(MatrixStack):
 
     config: DeltaProductConfig
 
-    def __init__(self, config: DeltaProductConfig, vocabulary: int, classes: int) -> None:
-        self.config = config
-        super().__init__(config, vocabulary, classes)
-
     def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
         """See ``Stack``."""
         config, std = self.config, inputs**-0.5

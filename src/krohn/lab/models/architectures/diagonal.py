@@ -40,9 +40,7 @@ class DiagonalConfig(StackConfig):
 class Diagonal(Stack):
     """The network; complex channels are two numbers each, all real parts first."""
 
-    def __init__(self, config: DiagonalConfig, vocabulary: int, classes: int) -> None:
-        self.config = config
-        super().__init__(config, vocabulary, classes)
+    config: DiagonalConfig
 
     def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
         """See ``Stack``."""

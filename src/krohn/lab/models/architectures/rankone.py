@@ -51,10 +51,6 @@ class RankOne(MatrixStack):
 
     config: RankOneConfig
 
-    def __init__(self, config: RankOneConfig, vocabulary: int, classes: int) -> None:
-        self.config = config
-        super().__init__(config, vocabulary, classes)
-
     def mixer_parameters(self, prefix: str, inputs: int) -> list[Parameter]:
         """See ``Stack``."""
         config, std = self.config, inputs**-0.5
