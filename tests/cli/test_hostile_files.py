@@ -74,6 +74,15 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             "Register.name must be a printable",
         ),
         (lambda p: p["program"]["registers"][0].update(kind=None), "Register.kind must be one of"),
+        (lambda p: p["program"]["registers"][0].pop("meaning"), "'meaning' is missing"),
+        (
+            lambda p: p["program"]["registers"][0]["meaning"].update(kind=[]),
+            "kind must be a printable string",
+        ),
+        (
+            lambda p: p["program"]["registers"][0].update(meaning={"kind": "height"}),
+            "a register must have the name of its meaning, height",
+        ),
         (lambda p: p["program"]["sources"][0].update(letters=["a"]), "Source.letters must be an integer"),
         (lambda p: p["program"]["readout"].update(codes=[[[0]]]), "Readout.codes must be an integer"),
         (

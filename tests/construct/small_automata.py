@@ -12,6 +12,7 @@ from krohn.construct.features.feature import Feature
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Row
 from krohn.network.program import interpret
+from krohn.network.register_meaning import Meaning
 
 SHORT_WORDS = 300
 
@@ -69,3 +70,13 @@ def shown_after(feature: Feature, symbols: Sequence[int]) -> Row:
     for place, symbol in enumerate(symbols, 1):
         value = feature.step(value, symbol, place)
     return feature.show(value)
+
+
+def called(text: str) -> Meaning:
+    """The meaning of a register of which only the name is known."""
+    return Meaning("named", text=text)
+
+
+def letters(*names: str) -> Meaning:
+    """A set of letters."""
+    return Meaning("letters", letters=names)

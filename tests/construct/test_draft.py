@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from construct.small_automata import called
 from every import every
 from krohn.automata.zoo import zoo
 from krohn.construct.depth_bounds import DepthBounds, bounded
@@ -43,7 +44,7 @@ class Naive:
 
     def source(self, name: str, at_bos: int, choices: tuple[int, ...]) -> str:
         letters = [self.rng.choice(choices) for _ in range(LETTERS)]
-        self.draft.source(name, letters, at_bos)
+        self.draft.source(called(name), letters, at_bos)
         return self.note(name, -1, (), lambda w, t: letters[self.words[w, t - 1]] if t else at_bos)
 
     def bos(self, name: str) -> int:
@@ -64,7 +65,7 @@ class Naive:
         layer = self.layer[source] + 1
         if kind == "place sum" and self.bos(source) == 0:
             early, cycle = self.rng.choice([([0], [1, 0]), ([0, 1], [0]), ([0, 0], [1, 1, 0])])
-            flag = self.draft.places(f"places {early} {cycle}", early, cycle)
+            flag = self.draft.places(called(f"places {early} {cycle}"), early, cycle)
             here = (early + 10 * cycle)[: LENGTH + 1]
             total = self.draft.place_sum(flag, source)
             self.note(
@@ -73,13 +74,13 @@ class Naive:
                 (source,),
                 lambda w, t: sum(held[source][w][i] * here[i] for i in self.visible(t)),
             )
-            result = self.draft.modulo([(total, 1)], 3, self.draft.fresh(f"{total} mod 3"))
+            result = self.draft.modulo([(total, 1)], 3, called(f"{total} mod 3"))
             return self.note(result, layer, (total,), lambda w, t: held[total][w][t] % 3)
         if kind == "sum" and self.bos(source) == 0:
             total = self.draft.prefix_sum(source)
             self.note(total, layer, (source,), lambda w, t: sum(held[source][w][i] for i in self.visible(t)))
             size = self.rng.randint(2, 4)
-            result = self.draft.modulo([(total, 1)], size, self.draft.fresh(f"{total} mod {size}"))
+            result = self.draft.modulo([(total, 1)], size, called(f"{total} mod {size}"))
             return self.note(result, layer, (total,), lambda w, t: held[total][w][t] % size)
         if kind == "back":
             distance = self.rng.randint(1, 3)
@@ -91,9 +92,9 @@ class Naive:
         layer = max(layer, self.layer[flag] + 1)
         end = self.rng.choice(["earliest", "latest"]) if kind == "end" else "latest"
         if kind == "latest":
-            result = self.draft.latest_write(flag, source, f"latest {source}")
+            result = self.draft.latest_write(flag, source, called(f"latest {source}"))
         else:
-            result = self.draft.end_write([flag], end, source, f"{end} {source}")  # type: ignore[arg-type]
+            result = self.draft.end_write([flag], end, source, called(f"{end} {source}"))  # type: ignore[arg-type]
 
         def latest(w: int, t: int) -> int:
             marked = [i for i in self.visible(t) if i and held[flag][w][i]] or [0]
@@ -111,11 +112,13 @@ class Naive:
         rows: dict[tuple[int, ...], tuple[int, ...]] = {(): ()}
         for values in ranges:
             rows = {(*row, value): (self.rng.randint(0, 1),) for row in rows for value in values}
-        result = self.draft.fresh("table")
-        self.draft.table(inputs, (result,), rows)
+        output = self.draft.fresh(called("table"))
+        self.draft.table(inputs, (output,), rows)
         layer = max(self.layer[name] for name in inputs)
         held = self.held
-        return self.note(result, layer, inputs, lambda w, t: rows[tuple(held[n][w][t] for n in inputs)][0])
+        return self.note(
+            output.name, layer, inputs, lambda w, t: rows[tuple(held[n][w][t] for n in inputs)][0]
+        )
 
     def needed(self, name: str) -> set[str]:
         return {name}.union(*(self.needed(other) for other in self.needs[name]))
@@ -173,13 +176,13 @@ def test_layers_are_as_few_as_the_longest_way_to_the_output_and_what_it_does_not
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
     draft = ProgramDraft(2)
-    names = [draft.source(draft.fresh("x"), [0, 1], 0) for _ in range(3)]
+    names = [draft.source(draft.fresh(called("x")), [0, 1], 0) for _ in range(3)]
     assert names == ["x", "x#2", "x#3"]
 
 
 def test_ever_remembers() -> None:
     draft = ProgramDraft(2)
-    ever = draft.ever(draft.source("one", [0, 1], 0), "ever")
+    ever = draft.ever(draft.source(called("one"), [0, 1], 0), called("ever"))
     program = draft.finish_outputs((ever,), {(0,): 0, (1,): 1}, 2, {})
     words = np.array([[0, 0, 1, 0], [1, 1, 0, 1], [0, 0, 0, 0]])
     assert (interpret_registers(program, words)[ever][:, 1:] == np.maximum.accumulate(words, axis=1)).all()
@@ -187,17 +190,19 @@ def test_ever_remembers() -> None:
 
 def test_a_finite_value_is_a_constant_a_register_or_a_table() -> None:
     draft = ProgramDraft(3)
-    draft.source("x", [0, 1, 2], 0)
+    draft.source(called("x"), [0, 1, 2], 0)
     whole = register_value("x", range(3))
-    assert whole.register(draft, "again") == "x"
-    assert whole.renamed(lambda value: 7).register(draft, "seven") == ""
+    assert whole.register(draft, called("again")) == "x"
+    assert whole.renamed(lambda value: 7).register(draft, called("seven")) == ""
     parity = whole.renamed(lambda value: value % 2)
     assert parity.values == {0, 1}
-    name = parity.register(draft, "parity")
+    name = parity.register(draft, called("parity"))
     assert draft.sources[name].letters == (0, 1, 0)
-    both = joined(draft, [whole, parity], ["x", "parity"], {(a, a % 2): 10 + a for a in range(3)})
+    both = joined(
+        draft, [whole, parity], [called("x"), called("parity")], {(a, a % 2): 10 + a for a in range(3)}
+    )
     assert both.rows == {(x, y): 10 + x for x in range(3) for y in range(3) if x % 2 == y % 2}
-    assert Finite((), {(): 5}).register(draft, "five") == ""
+    assert Finite((), {(): 5}).register(draft, called("five")) == ""
     require_rows(100_000, ["x"])
     with pytest.raises(LimitExceeded, match="a table for x, y would have 100,001 rows"):
         require_rows(100_001, ["x", "y"])

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from construct.small_automata import shown_after
+from construct.small_automata import letters, shown_after
 from every import every
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
@@ -77,7 +77,8 @@ def test_letters_by_place_say_which_kind_of_letter_stood_there(name: str) -> Non
     result = list(letters_by_place(automaton))
     assert result
     for feature in result:
-        place = int(feature.label.rsplit(" ", 1)[1])
+        place = feature.label.number
+        assert place is not None
         kind = feature.members[place]
         alike = {tuple(automaton.step(q, x) for q in sorted(live_before(automaton, place))) for x in kind}
         assert len(alike) == 1  # letters of one kind do the same there
@@ -104,13 +105,13 @@ def test_letters_that_do_the_same_from_the_start_on_are_merged(seed: int) -> Non
 
 
 NOTES: list[tuple[Feature, ...]] = [
-    (Count(frozenset([0]), 2, False, "a"),),
-    (Latest(((0, 0), (1, 1)), "ab"), Place(1, 2)),
-    (Count(frozenset([1]), 2, True, "b"), Count(frozenset([0]), 3, False, "a")),
+    (Count(frozenset([0]), 2, False, letters("a")),),
+    (Latest(((0, 0), (1, 1)), letters("ab")), Place(1, 2)),
+    (Count(frozenset([1]), 2, True, letters("b")), Count(frozenset([0]), 3, False, letters("a"))),
 ]
 
 
-@pytest.mark.parametrize("notes", NOTES, ids=lambda notes: " ".join(note.name for note in notes))
+@pytest.mark.parametrize("notes", NOTES, ids=lambda notes: " ".join(note.meaning.name for note in notes))
 def test_noted_letters_are_those_that_occur_with_the_moves_they_go_with(
     notes: tuple[Feature, ...],
 ) -> None:
@@ -131,7 +132,7 @@ def test_first_layers_come_simplest_first_and_none_twice() -> None:
     sizes = [len(notes) for notes in first_layers(plain)]
     assert sizes == sorted(sizes)
     assert set(sizes) == {1, 2, 3}
-    names = [tuple(note.name for note in notes) for notes in first_layers(plain)]
+    names = [tuple(note.meaning.name for note in notes) for notes in first_layers(plain)]
     assert len(set(names)) == len(names)
 
 
@@ -145,7 +146,7 @@ def test_a_definite_automaton_needs_no_search(width: int) -> None:
     assert plan is not None
     assert plan.layers == 1
     tested = np.array(list(product(range(2), repeat=6)))
-    result = interpret(plan.program(len(windows)), tested)
+    result = interpret(plan.program(len(windows), automaton.letter_names), tested)
     assert result.tolist() == [automaton.run(word) for word in tested.tolist()]
     assert plan_without_search(zoo("D6"), range(6)) is None
 
@@ -156,7 +157,7 @@ def test_a_plan_for_an_observation_shows_the_observation_alone() -> None:
     plan = one_layer_plan(automaton, automaton.observe, Budget(2e6))
     assert plan is not None
     tested = np.array(list(product(range(2), repeat=7)))
-    result = interpret(plan.program(2), tested)
+    result = interpret(plan.program(2, automaton.letter_names), tested)
     assert result.tolist() == [
         [automaton.observe[q] for q in automaton.run(word)] for word in tested.tolist()
     ]

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from construct.small_automata import shown_after
+from construct.small_automata import letters, shown_after
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
@@ -70,9 +70,9 @@ def test_a_feature_is_left_out_only_if_another_is_as_cheap_and_tells_as_much(see
 
 
 FEATURES: list[Feature] = [
-    Count(frozenset([0]), 2, False, "a"),
-    Count(frozenset([1]), 3, True, "b"),
-    Latest(((0, 0), (1, 1)), "letters"),
+    Count(frozenset([0]), 2, False, letters("a")),
+    Count(frozenset([1]), 3, True, letters("b")),
+    Latest(((0, 0), (1, 1)), letters("letters")),
     Place(1, 2),
 ]
 
@@ -103,7 +103,7 @@ def test_a_choice_determines_the_state_and_no_feature_separates_a_hopeless_pair(
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
     result = choose(annotated, FEATURES, range(2), StatePairs(), Budget(UNITS))
-    assert [feature.name for feature in result.features] == ["count[a] mod 2"]
+    assert [feature.meaning.name for feature in result.features] == ["count[a] mod 2"]
     pairs = StatePairs()
     lost = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))
     assert lost.hopeless is not None

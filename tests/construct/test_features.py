@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from construct.small_automata import random_automaton, shown_after
+from construct.small_automata import called, letters, random_automaton, shown_after
 from every import every
 from krohn import compile, verify, zoo
 from krohn.automata.regular import from_regex
@@ -29,6 +29,7 @@ from krohn.construct.features.source import exchange_conflict
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers
+from krohn.network.register_meaning import Meaning
 
 Word = Sequence[int]
 A, B = frozenset([0]), frozenset([1, 2])
@@ -56,20 +57,20 @@ def sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-ODD_A, EVEN_B = Mark(A, "latest", "a", 2, 1), Mark(B, "latest", "b", 2, 0)
+ODD_A, EVEN_B = Mark(A, "latest", letters("a"), 2, 1), Mark(B, "latest", letters("b"), 2, 0)
 NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
-    (Count(A, 3, False, "a"), lambda w: sum(x in A for x in w) % 3),
-    (Count(B, 3, True, "b"), lambda w: min(2, sum(x in B for x in w))),
-    (Latest(((1, 0), (2, 1)), "b"), lambda w: w[last(w, B) - 1] - 1 if last(w, B) else 2),
-    (EndPlace(B, 2, "b"), lambda w: fold(last(w, B), 1, 2)),
-    (EndPlace(A, 3, "a", 2), lambda w: fold(last(w, A), 2, 3)),
-    (EndPlace(B, 2, "b", end="earliest"), lambda w: fold(first(w, B), 1, 2)),
+    (Count(A, 3, False, letters("a")), lambda w: sum(x in A for x in w) % 3),
+    (Count(B, 3, True, letters("b")), lambda w: min(2, sum(x in B for x in w))),
+    (Latest(((1, 0), (2, 1)), letters("b")), lambda w: w[last(w, B) - 1] - 1 if last(w, B) else 2),
+    (EndPlace(B, 2, letters("b")), lambda w: fold(last(w, B), 1, 2)),
+    (EndPlace(A, 3, letters("a"), 2), lambda w: fold(last(w, A), 2, 3)),
+    (EndPlace(B, 2, letters("b"), end="earliest"), lambda w: fold(first(w, B), 1, 2)),
     (
-        Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b")),
+        Order(Mark(A, "latest", letters("a")), Mark(B, "earliest", letters("b"))),
         lambda w: 2 + 2 * sign(last(w, A) - first(w, B)),
     ),
     (
-        Order(Mark(A, "latest", "a"), Mark(B, "earliest", "b"), 1),
+        Order(Mark(A, "latest", letters("a")), Mark(B, "earliest", letters("b")), 1),
         lambda w: 2 + 2 * sign(last(w, A) - first(w, B) - 1),
     ),
     (Order(ODD_A, EVEN_B, 1), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0) - 1)),
@@ -80,11 +81,13 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (BackFeature(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
     (BackFeature(2, 3, before=1), lambda w: w[-3] if len(w) > 2 else 1),
     (
-        PlaceCount((frozenset(), A, B), 1, 2, 3, False, "a odd, b even", ("a", "b", "c")),
+        PlaceCount((frozenset(), A, B), 1, 2, 3, False, called("a odd, b even"), ("a", "b", "c")),
         lambda w: sum(x in (A if i % 2 else B) for i, x in enumerate(w, 1)) % 3,
     ),
     (
-        PlaceCount((frozenset(), frozenset(), A, frozenset()), 3, 1, 2, True, "a at 2", ("a", "b", "c")),
+        PlaceCount(
+            (frozenset(), frozenset(), A, frozenset()), 3, 1, 2, True, called("a at 2"), ("a", "b", "c")
+        ),
         lambda w: int(len(w) > 1 and w[1] in A),
     ),
 ]
@@ -92,7 +95,7 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
 
 def program_of(feature: Feature) -> tuple[Program, tuple[str, ...]]:
     draft = ProgramDraft(3)
-    draft.source("letter", range(3), 3)
+    draft.source(Meaning("letter"), range(3), 3)
     names = feature.registers(draft, Symbols(("letter",), {(x,): x for x in range(3)}, (3,)))
     values = {(v,): v for v in range(draft.registers[names[0]].low, draft.registers[names[0]].high + 1)}
     return draft.finish_outputs(names, values, len(values), {}), names
@@ -147,7 +150,9 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
     assert plan is not None
     assert plan.layers == 2
     words = np.random.default_rng(3).integers(2, size=(50, 14))
-    assert interpret(plan.program(3), words).tolist() == [automaton.run(w) for w in words.tolist()]
+    assert interpret(plan.program(3, automaton.letter_names), words).tolist() == [
+        automaton.run(w) for w in words.tolist()
+    ]
     network = compile(automaton, 16, method="features")
     assert network.transformer.depth == 2
     assert verify(network, second_opinion=False).certified
@@ -159,7 +164,7 @@ def test_fatal_letters_are_counted_over_what_living_words_show() -> None:
     assert plan is not None
     assert plan.layers == 2
     words = np.array(list(product(range(automaton.num_letters), repeat=6)))
-    assert interpret(plan.program(automaton.num_states), words).tolist() == [
+    assert interpret(plan.program(automaton.num_states, automaton.letter_names), words).tolist() == [
         automaton.run(word) for word in words.tolist()
     ]
     network = compile(automaton, 16, method="features")
@@ -180,14 +185,14 @@ def test_plans_of_random_automata_compute_their_states(seed: int) -> None:
         plan = None
     if plan is not None:
         words = np.random.default_rng(seed).integers(automaton.num_letters, size=(60, 15))
-        states = interpret(plan.program(automaton.num_states), words)
+        states = interpret(plan.program(automaton.num_states, automaton.letter_names), words)
         assert states.tolist() == [automaton.run(word) for word in words.tolist()]
 
 
 def test_a_conflict_is_two_words_that_look_alike_and_differ() -> None:
     automaton = zoo("D6")
     plain = annotate(automaton, ())
-    features = [Count(frozenset([0]), 2, False, "toggle"), Place(1, 2)]
+    features = [Count(frozenset([0]), 2, False, letters("toggle")), Place(1, 2)]
     result = determine(plain, features, range(automaton.num_states))
     assert isinstance(result, PairConflict)
     for feature in features:

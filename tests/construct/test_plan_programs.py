@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import krohn
-from construct.small_automata import assert_simulates, hard_words, random_automaton
+from construct.small_automata import assert_simulates, called, hard_words, random_automaton
 from every import every
 from krohn.algebra.solvable import counter_tower
 from krohn.algebra.transformation import compose, identity
@@ -135,11 +135,11 @@ def test_joined_parts_list_every_combination_that_padding_can_show(size: int) ->
     """The same rows whether parts are few enough to be joined as they are or are held in registers."""
     draft = ProgramDraft(1)
     for name in ("x", "y"):
-        draft.source(f"{name} token", [0], 0)
+        draft.source(called(f"{name} token"), [0], 0)
         draft.time[name] = 0
         draft.registers[name] = Register(name, 0, size)
     parts = [_padded("x", range(size), size), Finite(("y",), {(v,): v for v in range(size)})]
-    whole = joined(draft, parts, ["first", "second"], {(v, v): v for v in range(size)})
+    whole = joined(draft, parts, [called("first"), called("second")], {(v, v): v for v in range(size)})
     assert set(whole.rows) == {(v, v) for v in range(size)}
     assert set(whole.all_rows) == set(product(range(size + 1), range(size)))
 

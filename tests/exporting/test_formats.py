@@ -123,7 +123,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     )
     compared = 0
     for index, layer in enumerate(meaning["layers"]):
-        assert layer["heads"] == [head.text for head in own.heads if head.layer == index]
+        assert layer["heads"] == [head.text for head in network.layout.heads[index]]
         first, last = layer["blocks"][0], layer["blocks"][-1]
         for moment, key, hook in (
             (2 * index + 1, "after_attention", f"blocks.{first}.hook_resid_mid"),

@@ -1,16 +1,23 @@
 """Plain-language descriptions of registers and heads on the page, checked for truth."""
 
+import json
 import re
-from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 from small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 
 import krohn
+from krohn.construct.request import Method
+from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import about, head_words, register_words
+from krohn.network.program import interpret_registers
+from krohn.network.storage import meaning_from_json
+from network.naive_meanings import naive
 
 LENGTH = 12
 ZOO = [
@@ -20,8 +27,16 @@ ZOO = [
 
 
 @cache
+def compiled(spec: str, method: Method = "auto") -> CompiledNetwork:
+    return krohn.compile(spec, length=LENGTH, unproved=True, method=method)
+
+
+def nested(depth: int) -> dict[str, Any]:
+    return {"kind": "sum", "of": [nested(depth - 1)]} if depth else {"kind": "letter"}
+
+
 def sentences(spec: str) -> list[str]:
-    network = krohn.compile(spec, length=LENGTH, unproved=True)
+    network = compiled(spec)
     return [*register_words(network).values(), *(text for layer in head_words(network) for text in layer)]
 
 
@@ -66,58 +81,106 @@ def test_no_small_machine_keeps_a_technical_name() -> None:
         assert machine["automaton"]["states"] == list(STATE_SIGNS[: len(machine["automaton"]["table"])])
 
 
-def counted(text: str) -> Callable[[list[str]], int] | None:
-    """The claim of a sentence about numbers of letters, parsed independently."""
-    if match := re.fullmatch(r"how often (.+?) has come(?:, mod (\d+))?", text):
-        letters = re.split(", | or ", match[1])
-        modulus = int(match[2] or 10**9)
-        return lambda word: sum(letter in letters for letter in word) % modulus
-    if match := re.fullmatch(r"the sum of the letters so far(?:, mod (\d+))?", text):
-        modulus = int(match[1] or 10**9)
-        return lambda word: sum(map(int, word)) % modulus
-    if match := re.fullmatch(r"what the letters so far add up to(?:, mod (\d+))?: (.+)", text):
-        pairs = (item.replace("−", "-").split(" for ") for item in match[2].split(", "))
-        values = {name: int(value) for value, name in pairs}
-        if not match[1]:
-            return lambda word: sum(values.get(letter, 0) for letter in word)
-        modulus = int(match[1])
-        return lambda word: sum(values.get(letter, 0) for letter in word) % modulus
-    if match := re.fullmatch(r"has (\w+) come yet\? 0 no, 1 yes", text):
-        return lambda word: int(match[1] in word)
-    if text.startswith("how many swaps so far, mod 2"):
-        odd = lambda name: sum(a > b for i, a in enumerate(name) for b in name[i + 1 :]) % 2  # noqa: E731
-        return lambda word: sum(map(odd, word)) % 2
-    return None
+METHODS: list[tuple[str, Method]] = [
+    *(("Grid4", "grid"), ("S3", "scan"), ("abab", "scan"), ("T3", "cascade"), ("Add", "cascade")),
+    *(
+        ("regex:(a|b)*abb", "cascade"),
+        ("C2xC2", "features"),
+        ("regex:(ab|ba)*", "features"),
+        ("abab", "wide"),
+    ),
+]
+EVERY = [*((spec, "auto") for spec in ZOO), *METHODS]
 
 
-@pytest.mark.parametrize("spec", ["C2", "C3", "Q8", "A4", "S3", "S4", "D8", "regex:a*b*", "regex:(ab|ba)*"])
-def test_sentences_about_numbers_of_letters_are_true(spec: str) -> None:
-    network = krohn.compile(spec, length=LENGTH, unproved=True)
-    names = network.automaton.letter_names
-    rng = np.random.default_rng(0)
-    checked = set()
-    for _ in range(20):
-        word = rng.integers(len(names), size=LENGTH)
-        shown = network.explain(tuple(map(int, word))).to_frame().iloc[-LENGTH:]
-        for register, text in register_words(network).items():
-            truth = counted(text)
-            if truth is None or register not in shown:
-                continue
-            letters = [names[a] for a in word]
-            meant = [truth(letters[: t + 1]) for t in range(LENGTH)]
-            assert shown[register].astype(float).tolist() == pytest.approx(meant), (register, text)
-            checked.add(text)
-    assert checked
+@pytest.mark.parametrize(("spec", "method"), EVERY)
+def test_every_register_has_a_meaning_and_its_name_back_from_json(spec: str, method: Method) -> None:
+    program = compiled(spec, method).program
+    assert program is not None
+    meanings = [register.meaning for register in program.registers]
+    assert "named" not in {meaning.kind for meaning in meanings}
+    assert len(set(meanings)) == len(set(program.register)) == len(meanings)
+    for register in program.registers:
+        stored = json.loads(json.dumps(register.meaning.to_json()))
+        assert meaning_from_json(stored) == register.meaning
+        assert meaning_from_json(stored).name == register.name
+
+
+def test_what_the_fields_of_a_meaning_say_is_what_the_register_holds() -> None:
+    """By plain counting over the word: the meaning is a claim about values, and not a label."""
+    checked = set[str]()
+    for spec, method in EVERY:
+        network = compiled(spec, method)
+        program, automaton = network.program, network.automaton
+        assert program is not None
+        words = np.random.default_rng(0).integers(automaton.num_letters, size=(6, LENGTH))
+        held = interpret_registers(program, words)
+        for register in program.registers:
+            for number, word in enumerate(words):
+                names = [automaton.letter_names[letter] for letter in word]
+                for t in range(1, LENGTH + 1):
+                    wanted = naive(register.meaning, names[:t], automaton)
+                    if wanted is not None:
+                        value = held[register.name][number, program.num_padding + t - 1]
+                        assert value == wanted, (spec, method, register.name, names[:t])
+                        checked.add(register.meaning.kind)
+    plain = {"is", "sum", "count", "ever", "order", "distance", "position", "state"}
+    assert checked >= plain | {"back", "point", "map", "map before", "failed", "position of"}, plain - checked
+
+
+def test_a_number_for_the_last_letter_is_that_of_the_letter() -> None:
+    for spec, method in (("WriteOnce2", "auto"), ("FlipFlop", "features")):
+        network = compiled(spec, method)  # type: ignore[arg-type]
+        program, names = network.program, network.automaton.letter_names
+        assert program is not None
+        words = np.random.default_rng(2).integers(len(names), size=(40, LENGTH))
+        held = interpret_registers(program, words)
+        latest = [
+            register
+            for register in program.registers
+            if register.meaning.kind == "latest letter" and register.meaning.of[0].kind == "letters"
+        ]
+        assert latest
+        for register in latest:
+            (letters,) = register.meaning.of
+            values: dict[str, set[int]] = {}
+            for word, shown in zip(words, held[register.name][:, program.num_padding :], strict=True):
+                last = "none yet"
+                for letter, value in zip(word, shown, strict=True):
+                    last = names[letter] if names[letter] in letters.letters else last
+                    values.setdefault(last, set()).add(int(value))
+            assert all(len(each) == 1 for each in values.values())
+            assert len(set.union(*values.values())) == len(values) == len(letters.letters) + 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "match"),
+    [
+        ({"kind": "counted"}, "the kind of a meaning must be one of"),
+        ({"kind": "counter", "level": 0, "section": 1}, "the meaning 'counter' needs modulus"),
+        ({"kind": "letter", "level": 0}, "the meaning 'letter' cannot have level"),
+        ({"kind": "sum", "of": [{"kind": "letter"}, {"kind": "letter"}]}, "cannot have these parts"),
+        ({"kind": "letter", "colour": 1}, "a register's meaning must have the keys"),
+        ({"kind": "position from 0", "modulus": "2"}, "modulus must be an integer"),
+        (nested(100), "at most 8 deep"),
+    ],
+)
+def test_a_malformed_meaning_is_refused_in_one_line(payload: dict[str, Any], match: str) -> None:
+    with pytest.raises(KrohnError, match=match) as error:
+        meaning_from_json(payload)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("spec", ["Q8", "A4", "S3", "S4"])
 def test_counters_tell_the_cosets_that_are_named(spec: str) -> None:
     """States with the same counters are a block: every letter takes blocks to blocks."""
-    network = krohn.compile(spec, length=LENGTH, unproved=True)
+    network = compiled(spec)
     automaton, words = network.automaton, register_words(network)
     rng = np.random.default_rng(1)
-    counters = [name for name in words if re.search(r"^level 0 section \d+ count", name)]
-    section = {name: int(re.search(r"section (\d+)", name)[1]) for name in counters}  # type: ignore[index]
+    assert network.program is not None
+    meanings = {register.name: register.meaning for register in network.program.registers}
+    section = {name: m.section or 0 for name, m in meanings.items() if m.kind == "counter"}
+    counters = list(section)
     seen: dict[int, dict[str, int]] = {}
     for _ in range(40):
         word = tuple(map(int, rng.integers(automaton.num_letters, size=LENGTH)))

@@ -1,7 +1,7 @@
 """A compiled network: explicit matrices together with the meaning of every part."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -93,7 +93,12 @@ class CompiledNetwork(Reader):
     def explain(self, word: Word) -> Explanation:
         """Register values and attention weights by layer and position, from a real forward pass."""
         letters = letter_numbers(word, self.automaton.letter_names)
-        return explain_word(self.transformer, self.layout, self.automaton, tuple(letters))
+        seen = explain_word(self.transformer, self.layout, self.automaton, tuple(letters))
+        plain_words = import_module("krohn.network.plain_words")
+        said, titles = plain_words.head_words(self), plain_words.register_titles(self)
+        heads = tuple(replace(view, text=said[view.layer][view.number]) for view in seen.heads)
+        parts = {f"{name} {part}": f"{titles[name]} {part}" for name in titles for part in ("cos", "sin")}
+        return replace(seen, heads=heads, titles={**titles, **parts})
 
     def __repr__(self) -> str:
         net = self.transformer
@@ -106,11 +111,10 @@ class CompiledNetwork(Reader):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and what the heads of every layer do."""
+        said = import_module("krohn.network.plain_words").head_words(self)
         rows = [
-            (number, "; ".join(head.text for head in heads), " → ".join(map(str, layer.mlp.hidden_widths)))
-            for number, (heads, layer) in enumerate(
-                zip(self.layout.heads, self.transformer.layers, strict=True), start=1
-            )
+            (number, "; ".join(heads), " → ".join(map(str, layer.mlp.hidden_widths)))
+            for number, (heads, layer) in enumerate(zip(said, self.transformer.layers, strict=True), start=1)
         ]
         proved = self.proved or "not shown to the checker"
         facts = {"words up to": self.length, "method": self.method, **self.sizes(), "proved": proved}

@@ -5,7 +5,7 @@ The picture shows registers as rows of coloured cells, and heads as maps.
 
 import colorsys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,22 +167,26 @@ class Explanation:
     """Registers and attention of one word. Position 0 … τ−1 are padding, then the letters.
 
     ``moments[m][name]`` holds the values along the positions: ``m`` = 0 after the embedding,
-    2l+1 after attention of layer l, 2l+2 after its MLP.
+    2l+1 after attention of layer l, 2l+2 after its MLP. ``titles`` are what the picture calls registers.
     """
 
     positions: tuple[str, ...]
     states: tuple[str, ...]
     moments: tuple[dict[str, Array], ...]
     heads: tuple[HeadView, ...]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         word = " ".join(self.positions[len(self.positions) - len(self.states) :][:20])
         more = " …" if len(self.states) > 20 else ""
         return f"<Explanation of {word or 'the empty word'}{more}: {counted(len(self.heads), 'head')}>"
 
-    def _repr_svg_(self) -> str:
-        """What a notebook shows: registers, states and attention."""
-        return word_picture(self.positions, self.states, self.moments, self.heads)
+    def picture(self) -> str:
+        """Registers, states and attention as SVG."""
+        titled = [{self.titles.get(name, name): held for name, held in m.items()} for m in self.moments]
+        return word_picture(self.positions, self.states, titled, self.heads)
+
+    _repr_svg_ = picture
 
     def value(self, register: str) -> Array:
         """A register along the positions, at the last moment that holds it."""

@@ -3,7 +3,8 @@
 Layers and heads are numbered from 1; layer 0 is what tokens and positions bring.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from krohn.network.compiled import CompiledNetwork
@@ -11,25 +12,42 @@ from krohn.network.program import Program, Register, Source
 from krohn.network.storage import operation_to_json
 
 Json = dict[str, Any]
+Titles = Mapping[str, str]
+NO_TITLES: Titles = {}
 
 
-def meaning(network: CompiledNetwork) -> Json:
-    """Plain lists and strings: ``registers``, ``heads``, ``maps``, ``edges``, ``readout``."""
+def meaning(network: CompiledNetwork, titles: Titles = NO_TITLES) -> Json:
+    """Plain lists and strings: ``registers``, ``heads``, ``maps``, ``edges``, ``readout``.
+
+    ``titles`` are what texts call registers, by name; without them texts use the names.
+    """
     program = network.program
     return {
         "method": network.method,
         "length": network.length,
         "prompt": network.transformer.num_padding,
         "layers": len(network.transformer.layers),
-        "registers": list(_registers(network)),
-        "heads": list(_heads(network)),
-        "maps": [] if program is None else list(_maps(program)),
+        "registers": list(_registers(network, titles)),
+        "heads": list(_heads(network, titles)),
+        "maps": [] if program is None else list(_maps(program, titles)),
         "edges": [] if program is None else list(_edges(program)),
         "readout": None if program is None else _readout(network, program),
     }
 
 
-def _registers(network: CompiledNetwork) -> Iterator[Json]:
+def _titled(operation: Any, titles: Titles) -> Any:
+    """The operation with titles for registers, to be described; the rows of a table have none."""
+
+    def title(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(title, value))
+        return titles.get(value, value) if isinstance(value, str) else value
+
+    names = [item.name for item in fields(operation) if item.name != "rows"]
+    return replace(operation, **{name: title(getattr(operation, name)) for name in names})
+
+
+def _registers(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
     program = network.program
     stored = dict.fromkeys(c.register for moment in network.layout.moments for c in moment if c.register)
     if program is None:
@@ -37,7 +55,7 @@ def _registers(network: CompiledNetwork) -> Iterator[Json]:
             {"name": name, "kind": None, "low": None, "high": None, "stored": True} for name in stored
         )
         return
-    writers = dict(_writers(program))
+    writers = dict(_writers(program, titles))
     for register in program.registers:
         layer, by, text = writers[register.name]
         yield {
@@ -48,12 +66,13 @@ def _registers(network: CompiledNetwork) -> Iterator[Json]:
             "layer": layer,
             "written_by": by,
             "text": text,
+            "meaning": register.meaning.to_json(),
             "stored": register.name in stored,
             **_codes(network, program, register),
         }
 
 
-def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
+def _writers(program: Program, titles: Titles) -> Iterator[tuple[str, tuple[int, str, str]]]:
     """For each register its layer, who writes it (as in ``written_by``), and the operation in words."""
     for source in program.sources:
         yield source.register, (0, "token", "brought by the letter")
@@ -62,7 +81,8 @@ def _writers(program: Program) -> Iterator[tuple[str, tuple[int, str, str]]]:
     for number, layer in enumerate(program.layers, start=1):
         for by, operations in (("head", layer.attention), ("map", layer.maps)):
             for operation in operations:
-                yield from ((name, (number, by, operation.describe())) for name in operation.writes)
+                text = _titled(operation, titles).describe()
+                yield from ((name, (number, by, text)) for name in operation.writes)
 
 
 def _codes(network: CompiledNetwork, program: Program, register: Register) -> Json:
@@ -87,7 +107,7 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
     return result
 
 
-def _heads(network: CompiledNetwork) -> Iterator[Json]:
+def _heads(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
     program = network.program
     for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):
@@ -96,19 +116,20 @@ def _heads(network: CompiledNetwork) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(each.attends() for each in result)) or head.text,
+                "attends": "; ".join(dict.fromkeys(_titled(each, titles).attends() for each in result))
+                or head.text,
                 "operations": [operation_to_json(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
                 "writes": [name for each in result for name in each.writes],
             }
 
 
-def _maps(program: Program) -> Iterator[Json]:
+def _maps(program: Program, titles: Titles) -> Iterator[Json]:
     for number, layer in enumerate(program.layers, start=1):
         for change in layer.maps:
             yield {
                 "layer": number,
-                "text": change.describe(),
+                "text": _titled(change, titles).describe(),
                 **operation_to_json(change),
                 "reads": list(change.reads),
                 "writes": list(change.writes),

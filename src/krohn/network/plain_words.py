@@ -1,122 +1,42 @@
-"""Descriptions of automata, letters, registers and heads in plain sentences, for students."""
+"""What registers and heads do in plain sentences, for students: the words of pages and of the terminal.
+
+Most sentences stand beside the kinds of meanings (``register_meaning.KINDS``). Here is what depends on the
+network as well: what letters add to a counter, the cosets that a tower of counters names, what heads fetch.
+"""
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.network.attention_operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.program import Program
+from krohn.network.register_meaning import KINDS, Meaning
 
-Rules = tuple[tuple[str, str], ...]
-
-COUNTER = r"(sum of )?((?:\S+ )*level \d+ )section (\d+) (step|count) mod (\d+)(?: no\. (\d+))?"
-
-CLASSES: tuple[tuple[str, str, str], ...] = (
-    (r"is (.+)", "1 if the letter is {}", "1 for {}"),
-    (r"(?:sum of is|number of) (.+)", "how often {} has come", "how many {} so far"),
-    (r"count\[(.+)\] mod (\d+)", r"how often {} has come, mod \2", r"how many {} so far, mod \2"),
-    (r"min\(count\[(.+)\], 1\)", "has {} come yet? 0 no, 1 yes", "have {} come yet? 0 no, 1 yes"),
-    (r"min\(count\[(.+)\], (\d+)\)", r"how often {} has come, at most \2", r"how many {} so far, at most \2"),
-    (r"writes (.+)", "1 if the letter is {}", "1 for {}"),
-    (r"label of (.+)", "which letter it is, of {}", "what it says, of {}"),
-    (r"latest\[([^]]+)\]", "which came last, of {}", "what the last said, of {}"),
-    (r"most recent label of (.+) where writes .*", "finds the last {}", "finds the last of {}"),
-)
-"""What is known of a set of letters: by its letters, or in words for the set."""
-
-LABELS: Rules = (
-    (r"wrong letters", "letters out of turn"),
-    (r"state known", "letters that settle the state"),
-    (r"state (.+) known", r"letters that settle that the state is \1"),
-    (r"state (.+) (possible|excluded)", r"letters after which state \1 is \2"),
-    (r"(may|must) move", r"letters that \1 change the state"),
-    (r"(.+) at odd, (.+) at even places", r"letters \1 at odd and \2 at even positions"),
-    (r"(.+) at place (\d+)", r"letters \1 at position \2"),
-    (r"letter (.+) may move", r"letters \1 that may change the state"),
-    (r"letter (.+), note (\d+) = (\d+)", r"letters \1 where note \2 is \3"),
-)
-"""Sets of letters, some by what a first layer has noted beside them."""
-
-ENDS: Rules = (
-    (r"latest\[([^]]+)\]", r"the last \1"),
-    (r"earliest\[([^]]+)\]", r"the first \1"),
-    (r" at 0 mod 2\b", " at an even position"),
-    (r" at 1 mod 2\b", " at an odd position"),
-    (r" = 1 and t is 0 mod 2", " at an even position"),
-    (r" = 1 and t is 1 mod 2", " at an odd position"),
-)
-"""How the first and last places of letters are called, inside other names."""
-
-STACK = {
-    "step": "1 if the letter opens, −1 if it closes",
-    "sum of step": "brackets opened minus brackets closed",
-    "symbol": "the kind of bracket",
+SUMS = {
+    "is": ("how often {either} has come", "how many {of} so far"),
+    "move": ("the sum of all moves, as if there were no walls",),
+    "rise": ("brackets opened minus brackets closed",),
+    "step ahead": ("the sum of that so far",),
+    "step": ("{added}",),
 }
-"""What these names mean where there is a stack."""
+"""What the sum of a register is, by its kind."""
 
-HEADS: Rules = (
-    (
-        r"latest unclamped place where class = class -(\d+) mod .*",
-        r"finds the last time it stood \1 below this, on the circle",
-    ),
-    (r"latest symbol where key = (\d+)", r"finds the bracket opened last at height \1"),
-    (r"latest symbol where key = query.*", "finds the bracket that this letter would close"),
-    (r"latest error where error = 1", "looks for a mistake"),
-    (r"most recent .*level \d+ (?:target|written)\b.* where .* reset = 1", "finds the value written last"),
-    (r"(?:most recent|latest) t.* where (?:writes|is) (.+?)(?: = 1)?", r"finds the last place of \1"),
-    (r"earliest t.* where is (.+?)(?: = 1)?", r"finds the first place of \1"),
-)
-"""Heads that look for one position."""
-
-RULES: Rules = (
-    (r"letter|symbol|.*level \d+ section 1 letter", "the letter, as a number"),
-    (r".*level \d+ section \d+ letter", "what the letter does, given the counters before, as a number"),
-    (r"t", "the position in the word"),
-    (r"t mod (\d+)", r"the position, counted 1 to \1 again and again"),
-    (r"t mod (\d+) from 0", r"the position in the word, mod \1"),
-    (r"min\(t, (\d+)\)", r"the position in the word, but at most \1"),
-    (r"t is 0 mod 2", "1 at even positions"),
-    (r"t is 1 mod 2", "1 at odd positions"),
-    (r"t is (\d+) mod (\d+)", r"1 at positions that are \1 mod \2"),
-    (r"t to (\d+) mod (\d+)", r"the position in the word, from \1 on mod \2"),
-    (r"position of (the .+)", r"the position of \1"),
-    (r"place of (the .+) mod (\d+) from (\d+) on", r"the position of \1, from \3 on mod \2"),
-    (r"place of (the .+) mod (\d+)", r"the position of \1, mod \2"),
-    (r"place of (the .+)", r"the position of \1"),
-    (r"distance of (the .+) after (the .+)", r"how far \1 stands after \2"),
-    (r"(the .+) after (the .+)", r"does \1 stand after \2? 0 no, 1 yes"),
-    (r"read off", "the state, as a number"),
-    (r"state", "the state, as a number"),
-    # Gridworlds.
-    (r"sum of step", "the sum of all moves, as if there were no walls"),
-    (r"unclamped place", "the same plus a constant, so that it is never negative"),
-    (r"class(?: mod)?", "that place, counted around a circle"),
-    (r"place visit (\d+)", r"the last place seen that is \1 below on the circle"),
-    (r"place visits", "the last places seen, added up"),
-    (r"place residue", "a code of the state: where it stands between the walls"),
-    # Stacks.
-    (r"act", "whether the letter opens or closes"),
-    (r"height", "how many brackets are open"),
-    (r"key", "the height at which this letter writes"),
-    (r"query", "the height at which this letter looks"),
-    (r"removed", "the bracket that a closing one must match"),
-    (r"error", "1 if this letter is a mistake"),
-    (r"failed", "1 once a mistake has been made"),
-    (r"held at height (\d+)", r"the bracket opened last at height \1"),
-    (r"place (\d+)", r"bracket \1 on the stack, from the bottom"),
-    # Memories.
-    (r".*level \d+ reset", "1 if this letter writes the memory"),
-    (r".*level \d+ target", "the value that it writes"),
-    (r".*level \d+ written", "the value that it writes, less what the counters show by then"),
-    (r".*level \d+ memory", "the value written last"),
-    (r".*level \d+ place of reset", "where the memory was written last"),
-    (r".*level \d+ tile", "the value at this level"),
-    (r"sum of .*section \d+ step mod \d+ ahead", "the sum of that so far"),
-    (r".*section \d+ step mod \d+ ahead", "what the letter adds, as far as the state before does not matter"),
-    (r".*section \d+ step mod \d+ to come", "what is added to that for the state reached"),
-    (r".*level \d+ stage", "what the levels before hold"),
-)
-
+FETCHED = {
+    "visit": ("finds the last time it stood {number} below this, on the circle",),
+    "axis visit": ("finds the last time it stood {start} below this on axis {number}, on the circle",),
+    "held": ("finds the bracket opened last at height {number}",),
+    "removed": ("finds the bracket that this letter would close",),
+    "failed": ("looks for a mistake",),
+    "memory": ("finds the value written last",),
+    "place of reset": ("finds where it was written",),
+    "latest letter": ("finds the last {either}", "finds the last of {of}"),
+    **dict.fromkeys(("position of", "place of", "residue of", "folded place of"), ("finds {of}",)),
+}
+"""What a head does that fetches a register, by its kind."""
 
 # Description of a family, and of one letter's action; {n} is the first number in the name.
 FAMILIES: tuple[tuple[str, str], ...] = (
@@ -175,88 +95,92 @@ def about(automaton: Semiautomaton) -> str:
 
 
 def register_words(network: CompiledNetwork) -> dict[str, str]:
-    """What the registers hold, by name; a register that no rule knows keeps its name."""
+    """What the registers hold, by name."""
     if network.program is None:
         return {}
-    words = _Words(network)
-    return {register.name: words.of(register.name) for register in network.program.registers}
+    words = _Words(network.automaton, network.program)
+    return {register.name: words.of(register.meaning) for register in network.program.registers}
+
+
+ASIDES = (": ", "? ", ", depending on", ", given the counters", ", as a number")
+
+
+def register_titles(network: CompiledNetwork) -> dict[str, str]:
+    """Short forms of the sentences about registers, for tables and formulas; numbered where alike."""
+    seen, titles = Counter[str](), dict[str, str]()
+    for name, text in register_words(network).items():
+        for aside in ASIDES:
+            text = text.partition(aside)[0]
+        text = text.removeprefix("1 if ")
+        seen[text] += 1
+        titles[name] = text if seen[text] == 1 else f"{text} ({seen[text]})"
+    return titles
 
 
 def head_words(network: CompiledNetwork) -> list[list[str]]:
-    """What the heads of each layer look for; a head that no rule knows keeps its description."""
-    texts = [[head.text for head in layer] for layer in network.layout.heads]
+    """What the heads of each layer look for; a head without an operation keeps its description."""
     if network.program is None:
-        return texts
-    words = _Words(network)
-    return [[words.of_head(text) for text in layer] for layer in texts]
+        return [[head.text for head in layer] for layer in network.layout.heads]
+    words = _Words(network.automaton, network.program)
+    return [
+        [
+            "; ".join(dict.fromkeys(words.of_head(layer.attention[n]) for n in head.operations)) or head.text
+            for head in heads
+        ]
+        for layer, heads in zip(network.program.layers, network.layout.heads, strict=True)
+    ]
 
 
 class _Words:
-    """Rules from names of registers and heads to sentences; the first match wins."""
+    """Sentences for the meanings of one network's registers."""
 
-    def __init__(self, network: CompiledNetwork) -> None:
-        assert network.program is not None
-        self.automaton = network.automaton
-        self.brought = {source.register: source.letters for source in network.program.sources}
-        self.names = [register.name for register in network.program.registers]
+    def __init__(self, automaton: Semiautomaton, program: Program) -> None:
+        self.automaton = automaton
+        self.meanings = {register.name: register.meaning for register in program.registers}
+        self.brought = {self.meanings[source.register]: source.letters for source in program.sources}
 
-    def of(self, name: str) -> str:
-        """The words for one register."""
-        if part := re.fullmatch(r"(sum of )?part (\d+) (.+)", name):
-            return f"{self._rest(name, (part[1] or '') + part[3])} (part {int(part[2]) + 1})"
-        return self._rest(name, name)
+    def of(self, meaning: Meaning) -> str:
+        """What a register with this meaning holds."""
+        texts, inner = KINDS[meaning.kind][1:], meaning.of[0] if meaning.of else meaning
+        if meaning.kind == "sum" and inner.kind in SUMS:
+            meaning, texts = inner, SUMS[inner.kind]
+        elif meaning.kind == "back" and inner.kind in ("letter", "symbol"):
+            texts = ("the letter before" if meaning.number == 1 else "the letter {number} places back",)
+        elif meaning.kind == "back" and inner.kind == "point":
+            texts = ("where {window} {point}",)
+        return self._said(meaning, texts)
 
-    def of_head(self, text: str) -> str:
+    def of_head(self, operation: AttentionOperation) -> str:
         """``1 back: symbol`` is ``looks at the letter before``."""
-        if total := re.fullmatch(r"(?:prefix )?sum of (.+?)( where place .*)?", text):
-            where = (total[2] or "").removesuffix(" = 1")
-            sums = [self.of(f"sum of {name}{where}") for name in total[1].split(", ")]
-            return "; ".join(dict.fromkeys(f"{_verb(words)} {words}" for words in sums))
-        if part := re.search(r"\bpart (\d+) ", text):
-            return f"{self.of_head(text.replace(part[0], ''))} (part {int(part[1]) + 1})"
-        if fetched := re.fullmatch(r"(\d+) back: (\S+) after \d+ letters.*", text):
-            before = (
-                "the letter before does" if fetched[1] == "1" else f"the {fetched[1]} letters before those do"
-            )
-            return f"fetches what {before} to each {self._point(fetched[2])[0]}"
-        if back := re.fullmatch(r"(\d+) back: (.+)", text):
-            return f"looks at {self.of(f'{back[2]} ({back[1]} back)')}"
-        return self._feature(text) or _rewritten(_ends(text), HEADS) or text
+        targets = [self.meanings[name] for name in operation.targets]
+        if any(target.kind == "named" for target in targets):
+            return operation.describe()
+        if isinstance(operation, (PrefixSum, PlaceSum)):
+            return "; ".join(dict.fromkeys(f"{_verb(words)} {words}" for words in map(self.of, targets)))
+        if isinstance(operation, LookBack):
+            if targets[0].kind == "map before" or any(each.kind == "point" for each in targets[0].of):
+                subject, several = _window(targets[0])
+                return (
+                    f"fetches what {subject} {'do' if several else 'does'} to each {self._points(targets[0])}"
+                )
+            return f"looks at {' and '.join(dict.fromkeys(map(self.of, targets)))}"
+        if all(target.kind in FETCHED for target in targets):
+            return "; ".join(dict.fromkeys(self._said(target, FETCHED[target.kind]) for target in targets))
+        return operation.describe()
 
-    def _rest(self, whole: str, name: str) -> str:
-        """The words for a register without the number of its part; ``whole`` is its name."""
-        if counter := re.fullmatch(COUNTER, name):
-            return self._counter(*counter.groups())
-        if "height" in self.names and name in STACK:
-            return STACK[name]
-        if name == "step" and whole in self.brought:
-            return f"the move: {self._values(self.brought[whole])}"
-        if taken := re.fullmatch(r"(\S+) after (\d+) letters(?: \((\d+) back\))?", name):
-            kind, point = self._point(taken[1])
-            before = (
-                "the letter before takes" if taken[2] == "1" else f"the {taken[2]} letters before those take"
-            )
-            last = "this letter takes" if taken[2] == "1" else f"the last {taken[2]} letters take"
-            return f"where {before if taken[3] else last} {kind} {point}"
-        if back := re.fullmatch(r"(.+) \((\d+) back\)", name):
-            if back[1] in ("symbol", "letter"):
-                return "the letter before" if back[2] == "1" else f"the letter {back[2]} places back"
-            return f"{self.of(back[1])}, {back[2]} back"
-        return self._feature(name) or _rewritten(_ends(name), RULES) or name
+    def _said(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        """The last of the texts is for a set of letters that is described, not listed."""
+        listed = not meaning.of or meaning.of[0].kind in ("letters", "is")
+        back = f", {meaning.lag} back" if meaning.lag else ""
+        parts = "".join(f" (part {int(step) + 1})" for step in meaning.part if step.isdecimal())
+        return texts[0 if listed else -1].format_map(_WordParts(self, meaning)) + back + parts
 
-    def _counter(
-        self, total: str | None, prefix: str, section: str, what: str, modulus: str, number: str | None
-    ) -> str:
-        """A counter of a cascade: what a letter adds, the sum of that, and its remainder."""
-        end = f" mod {modulus}" + (f" no. {number}" if number else "")
-        letters = self.brought.get(f"{prefix}section {section} step{end}")
-        if letters is None:
-            step, added, left = self._wheel(prefix, int(section), int(modulus), number)
-        else:
-            step, added, left = self._sum(letters, modulus)
-        return added if total else step if what == "step" else left
+    def counter(self, meaning: Meaning) -> tuple[str, str, str]:
+        """A counter of a group: what a letter adds, the sum of that, and its remainder."""
+        letters = self.brought.get(replace(meaning, kind="step"))
+        return self._wheel(meaning) if letters is None else self._sum(letters, meaning.modulus or 1)
 
-    def _sum(self, values: tuple[int, ...], modulus: str) -> tuple[str, str, str]:
+    def _sum(self, values: tuple[int, ...], modulus: int) -> tuple[str, str, str]:
         """A counter that the letter alone moves."""
         names = self.automaton.letter_names
         if self._is_sign(values):
@@ -272,7 +196,7 @@ class _Words:
             one = _either(name for name, value in zip(names, values, strict=True) if value)
             step, added = f"1 if the letter is {one}", f"how often {one} has come"
         else:
-            return self._weighed(values, int(modulus))
+            return self._weighed(values, modulus)
         return step, added, f"{added}, mod {modulus}"
 
     def _weighed(self, values: tuple[int, ...], modulus: int) -> tuple[str, str, str]:
@@ -282,29 +206,28 @@ class _Words:
         if numbers and values == residues:
             added = "the sum of the letters so far"
             return "the number that the letter adds", added, f"{added}, mod {modulus}"
-        left = f"what the letters so far add up to, mod {modulus}: {self._values(residues)}"
+        left = f"what the letters so far add up to, mod {modulus}: {self.values(residues)}"
         return (
-            f"what the letter adds: {self._values(values)}",
-            f"what the letters so far add up to: {self._values(values)}",
+            f"what the letter adds: {self.values(values)}",
+            f"what the letters so far add up to: {self.values(values)}",
             f"the sum of the letters so far, mod {modulus}" if numbers else left,
         )
 
-    def _wheel(self, prefix: str, section: int, modulus: int, number: str | None) -> tuple[str, str, str]:
+    def _wheel(self, meaning: Meaning) -> tuple[str, str, str]:
         """A counter that the letter moves depending on the counters before: a coset, once all are known."""
-        result = [c for c in map(re.compile(COUNTER).fullmatch, self.names) if c and c[4] == "count"]
-        moduli = [(int(c[3]), int(c[5])) for c in result if c[2] == prefix]
-        here = sum(number == section for number, _ in moduli)
-        kind = "switch" if modulus == 2 else f"wheel of {modulus}"
-        this = f"{kind} {number}" if number else f"the {kind}"
-        if modulus == 2:
+        counters = [m for m in self.meanings.values() if m.kind == "counter" and m.tower == meaning.tower]
+        here = sum(counter.section == meaning.section for counter in counters)
+        kind = "switch" if meaning.modulus == 2 else f"wheel of {meaning.modulus}"
+        this = f"{kind} {meaning.number}" if meaning.number else f"the {kind}"
+        if meaning.modulus == 2:
             step, added = f"1 if the letter flips {this}, ", f"how often {this} has been flipped"
         else:
             step, added = f"how far the letter turns {this}, ", f"how far {this} has been turned in all"
         step += "depending on the counters before"
-        title = f"{kind} {number} of {here}" if number else f"a {kind}"
-        cosets = math.prod(m for number, m in moduli if number <= section)
-        states = self.automaton.num_states
-        if math.prod(m for _, m in moduli) != states or any(
+        title = f"{kind} {meaning.number} of {here}" if meaning.number else f"a {kind}"
+        known = [c.modulus or 1 for c in counters if (c.section or 0) <= (meaning.section or 0)]
+        cosets, states = math.prod(known), self.automaton.num_states
+        if math.prod(c.modulus or 1 for c in counters) != states or any(
             len(set(letter)) < states for letter in self.automaton.letters
         ):
             return step, added, f"{title}: the counters before decide how a letter moves it"
@@ -312,39 +235,26 @@ class _Words:
         what = "which state it is" if cosets == states else f"in which of {cosets} cosets the state lies"
         return step, added, f"{title}: with the counters before, {those} {what}"
 
-    def _feature(self, name: str) -> str | None:
-        """Letters that are counted, perhaps at some positions alone."""
-        if placed := re.fullmatch(r"sum of is (.+) where place \d+ for (.+)", name):
-            wrong = placed[2] == "wrong letters"
-            return f"how often {placed[1]} {'came out of turn' if wrong else 'has come where it is counted'}"
-        if placed := re.fullmatch(r"place \d+ for (.+)", name):
-            reader = re.compile(rf"sum of is (.+) where {re.escape(name)}")
-            letter = next(result[1] for result in map(reader.fullmatch, self.names) if result)
-            wrong = placed[1] == "wrong letters"
-            return f"1 where {letter} would be out of turn" if wrong else f"1 where {letter} is counted"
-        for pattern, one, many in CLASSES:
-            if result := re.fullmatch(pattern, name):
-                letters, phrase = self._class(result[1])
-                return result.expand(one.format(letters) if letters else many.format(phrase))
-        return None
-
-    def _class(self, label: str) -> tuple[str, str]:
-        """A set of letters, ``a or b``, and in words; the first is empty if notes count too."""
-        letters = label.split(" ")
-        if set(letters) <= set(self.automaton.letter_names):
-            return _either(letters), f"the letters {', '.join(letters)}"
-        states, names = self.automaton.state_names, self.automaton.letter_names
-        label = re.sub(r"state (\d+)", lambda match: f"state {states[int(match[1])]}", label)
-        label = re.sub(r"letter (\d+)\b", lambda match: f"letter {names[int(match[1])]}", label)
-        return "", _rewritten(label, LABELS) or label
-
-    def _point(self, name: str) -> tuple[str, str]:
+    def point(self, meaning: Meaning) -> str:
         """What a scan follows: states, or chairs where people change places."""
-        if name in self.automaton.state_names:
-            return "state", name
-        return ("chair" if re.match(r"[AS]\d", self.automaton.name or "") else "point"), name
+        scanned = meaning.of[0] if meaning.of else meaning
+        names, state = self.automaton.state_names, scanned.state
+        if state is not None:
+            return f"state {names[state] if state < len(names) else state}"
+        return f"{self._points(meaning)} {scanned.number}"
 
-    def _values(self, values: tuple[int, ...]) -> str:
+    def _points(self, meaning: Meaning) -> str:
+        scanned = meaning.of[0] if meaning.of else meaning
+        return "state" if scanned.state is not None else "chair" if self._seats else "point"
+
+    @property
+    def _seats(self) -> bool:
+        """Whether letters are permutations written as digits."""
+        names = self.automaton.letter_names
+        digits = [str(place) for place in range(len(names[0]))]
+        return len(digits) > 1 and all(sorted(name) == digits for name in names)
+
+    def values(self, values: tuple[int, ...]) -> str:
         named = [
             f"{value} for {name}".replace("-", "−", value < 0)
             for name, value in zip(self.automaton.letter_names, values, strict=True)
@@ -355,24 +265,102 @@ class _Words:
     def _is_sign(self, values: tuple[int, ...]) -> bool:
         """Whether letters are permutations written as digits, and the value is 1 for the odd ones."""
         names = self.automaton.letter_names
-        if any(sorted(name) != [str(i) for i in range(len(name))] for name in names) or len(names[0]) < 2:
+        if not self._seats:
             return False
         odd = [sum(a > b for i, a in enumerate(name) for b in name[i + 1 :]) % 2 for name in names]
         return any(odd) and tuple(odd) == tuple(values)
 
 
-def _rewritten(text: str, rules: Rules) -> str | None:
-    """By the first rule that matches the whole text."""
-    for pattern, words in rules:
-        if result := re.fullmatch(pattern, text):
-            return result.expand(words)
-    return None
+class _WordParts(dict[str, str]):
+    """What the template of a sentence asks for."""
+
+    def __init__(self, words: _Words, meaning: Meaning) -> None:
+        super().__init__()
+        self.words, self.meaning = words, meaning
+
+    def __missing__(self, key: str) -> str:
+        words, meaning, of = self.words, self.meaning, self.meaning.of
+        match key:
+            case "of" | "second":
+                part = of[key == "second"]
+                return _either(part.letters) if part.kind == "letters" else words.of(part)
+            case "own":
+                return _either(meaning.letters)
+            case "listed":
+                return ", ".join(meaning.letters)
+            case "either":
+                return _either(_innermost(meaning).letters)
+            case "state":
+                return words.point(meaning).removeprefix("state ")
+            case "point":
+                return words.point(meaning)
+            case "window":
+                subject, several = _window(meaning)
+                return f"{subject} {'take' if several else 'takes'}"
+            case "acting":
+                return (
+                    "the letter"
+                    if meaning.section == 1
+                    else "what the letter does, given the counters before"
+                )
+            case "counter":
+                return words.counter(meaning)[0 if meaning.kind == "step" else 2]
+            case "added":
+                return words.counter(meaning)[1]
+            case "moves":
+                brought = words.brought.get(meaning)
+                return "" if brought is None else f": {words.values(brought)}"
+            case "folded":
+                return (
+                    f"but at most {meaning.start}"
+                    if meaning.modulus == 1
+                    else "from {start} on mod {modulus}".format_map(self)
+                )
+            case "position" | "positions":
+                return _at(meaning, "a position that is" if key == "position" else "positions that are")
+            case "counted":
+                return _counted(meaning)
+            case "answers":
+                return f"0 no, 2 {'directly' if meaning.start else 'both at one position'}, 4 yes"
+        return str(getattr(meaning, key))
 
 
-def _ends(text: str) -> str:
-    for pattern, words in ENDS:
-        text = re.sub(pattern, words, text)
-    return text
+def _innermost(meaning: Meaning) -> Meaning:
+    """What the others are of, by the first each time."""
+    while meaning.of:
+        meaning = meaning.of[0]
+    return meaning
+
+
+def _window(meaning: Meaning) -> tuple[str, bool]:
+    """The letters that a map belongs to, and whether they are several."""
+    count, last = meaning.length or 0, meaning.start or 0
+    if meaning.kind in ("point", "map"):
+        return ("this letter", False) if count == 1 else (f"the last {count} letters", True)
+    if meaning.kind == "back":
+        count, last = meaning.of[0].length or 0, meaning.number or 0
+    elif meaning.kind == "map before":
+        last = count
+    else:
+        count -= last
+    if count == 1:
+        return ("the letter before" if last == 1 else f"the letter {last} places back"), False
+    return f"the {count} letters before {'those' if count == last else f'the last {last}'}", True
+
+
+def _at(meaning: Meaning, kind: str) -> str:
+    ends = ["an even position", "even positions", "an odd position", "odd positions"]
+    if meaning.modulus == 2 and meaning.residue in (0, 1):
+        return ends[2 * meaning.residue + kind.endswith("are")]
+    return f"{kind} {meaning.residue} mod {meaning.modulus}"
+
+
+def _counted(meaning: Meaning) -> str:
+    """Of letters that count at some positions only: they come out of turn there, or just count there."""
+    if meaning.kind == "place flag":
+        return "would be out of turn" if meaning.of[0].kind == "wrong letters" else "is counted"
+    wrong = any(each.kind == "wrong letters" for each in meaning.of[1].of)
+    return "came out of turn" if wrong else "has come where it is counted"
 
 
 def _either(names: Iterable[str]) -> str:
@@ -380,7 +368,7 @@ def _either(names: Iterable[str]) -> str:
     names = list(names)
     if len(names) > 4:
         return f"one of {len(names)} letters ({', '.join(names[:3])}, …)"
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " or ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _verb(words: str) -> str:

@@ -16,6 +16,11 @@ import numpy.typing as npt
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import AttentionOperation, Facts
 from krohn.network.position_maps import Modulo, PositionMap, Table, Values
+from krohn.network.register_meaning import Meaning
+
+NAME_ALONE = Meaning("named", text="of which only the name is known")
+
+RegisterKind = Literal["integer", "wide", "circle"]
 
 Intervention = Callable[[int, dict[str, Values]], None]
 """Called at each moment of a run with the registers' values, which it may change."""
@@ -28,12 +33,14 @@ class Register:
     A narrow register lies in ``low..high``. A wide one (a prefix sum) lies in ``low·n..high·n``
     where ``n`` is the number of positions after BOS up to and including t. A ``circle`` register with values
     0..high is held as a point of the unit circle, so that keys can be compared by an inner product.
+    The name is that of its meaning; a register that is given a name alone means no more than the name says.
     """
 
     name: str
     low: int
     high: int
-    kind: Literal["integer", "wide", "circle"] = "integer"
+    kind: RegisterKind = "integer"
+    meaning: Meaning = NAME_ALONE
 
     def __post_init__(self) -> None:
         if not self.name or self.low > self.high:
@@ -44,6 +51,17 @@ class Register:
             raise InvalidInput(f"a register is integer, wide or circle; got {self.kind!r}")
         if self.kind == "circle" and (self.low != 0 or self.high < 1):
             raise InvalidInput(f"a circle register must hold 0..n−1 with n ≥ 2; got {self.low}..{self.high}")
+        if self.meaning is NAME_ALONE:
+            object.__setattr__(self, "meaning", Meaning("named", text=self.name))
+        if self.meaning.name != self.name:
+            raise InvalidInput(
+                f"a register must have the name of its meaning, {self.meaning.name:.80}; got {self.name:.80}"
+            )
+
+    @classmethod
+    def holding(cls, meaning: Meaning, low: int, high: int, kind: RegisterKind = "integer") -> "Register":
+        """A register with this meaning, and its name."""
+        return cls(meaning.name, low, high, kind, meaning)
 
     def bounds(self, positions: int) -> tuple[int, int]:
         """The range of its values when that many positions follow BOS."""

@@ -22,6 +22,7 @@ from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
@@ -69,6 +70,8 @@ def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
 def fitted(value: object, annotation: Any) -> Any:
     """The value if it is of the type; lists become tuples, integers floats where a float is wanted."""
     origin = get_origin(annotation)
+    if annotation is Meaning:
+        return meaning_from_json(value)
     if origin in (Union, UnionType):
         (inner,) = (option for option in get_args(annotation) if option is not NoneType)
         return None if value is None else fitted(value, inner)
@@ -92,6 +95,21 @@ def _fitted_tuple(value: object, parts: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(value) != len(parts):
         raise InvalidFile(f"must be a list of {len(parts)}; got {shown(value)}")
     return tuple(fitted(item, part) for item, part in zip(value, parts, strict=True))
+
+
+MOST_NESTED = 8
+"""Meanings inside meanings: krohn's own go four deep."""
+
+
+def meaning_from_json(payload: object, depth: int = 0) -> Meaning:
+    """What a register means, from its kind and fields; anything else is refused."""
+    hints = _hints(Meaning)
+    data = dict(require_keys(payload, ("kind",), "a register's meaning", optional=hints))
+    inner = data.pop("of", [])
+    if not isinstance(inner, list) or depth > MOST_NESTED:
+        raise InvalidFile(f"of must be a list of meanings, at most {MOST_NESTED} deep; got {shown(inner)}")
+    of = tuple(meaning_from_json(each, depth + 1) for each in inner)
+    return Meaning(**{key: named(key, value, hints[key]) for key, value in data.items()}, of=of)
 
 
 def _wanted(annotation: Any) -> str:
@@ -157,6 +175,8 @@ def operation_to_json(operation: Any) -> dict[str, Any]:
 
 
 def _lists(value: Any) -> Any:
+    if isinstance(value, Meaning):
+        return value.to_json()
     return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 

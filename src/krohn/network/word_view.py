@@ -14,12 +14,12 @@ from krohn.base.atomic import check_output, write_json, write_text, write_whole
 from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, MissingDependency, counted
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.explanation import Array, Explanation, word_picture
+from krohn.network.explanation import Array, Explanation
 from krohn.network.meaning import Json, meaning
-from krohn.network.plain_words import head_words, register_words
+from krohn.network.plain_words import head_words, register_titles, register_words
 from krohn.network.program import interpret_registers
 
-WIDTH, NAME, ROWS = 98, 40, 12
+WIDTH, NAME, ROWS = 98, 48, 12
 """Columns of the terminal, of a name in a table, and rows of a table that are printed."""
 
 LONGEST = 256
@@ -112,10 +112,13 @@ def view(network: CompiledNetwork, word: str = "", name: str = "") -> MeaningVie
 
 
 def in_words(network: CompiledNetwork) -> Json:
-    """What all parts mean, and what the page says of registers and heads in plain words."""
-    about, words = meaning(network), register_words(network)
+    """What all parts mean, as the page says it; texts call registers by the titles of their words."""
+    words = register_words(network)
+    titles = register_titles(network)
+    about = meaning(network, titles)
     for entry in about["registers"]:
         entry["words"] = words.get(entry["name"], entry["name"])
+        entry["title"] = titles.get(entry["name"], entry["name"])
     plain = (text for layer in head_words(network) for text in layer)
     for head, text in zip(about["heads"], plain, strict=True):
         head["words"] = text
@@ -204,10 +207,9 @@ def write_meaning(about: Json, path: Path) -> None:
 def write_view(view: WordView, path: Path) -> None:
     """A word as JSON, parquet or a picture."""
     check_name(path, word=True)
-    seen = view.explanation
     writers: dict[str, Callable[[], None]] = {
         ".json": lambda: write_json(path, {"krohn": 1, **view.to_json()}),
-        ".svg": lambda: write_text(path, word_picture(seen.positions, seen.states, seen.moments, seen.heads)),
+        ".svg": lambda: write_text(path, view.explanation.picture()),
         ".parquet": lambda: _write_parquet(path, _WORD, _word_rows(view.to_json())),
     }
     writers[path.suffix]()
@@ -265,7 +267,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     words = {entry["name"]: entry["words"] for entry in about["registers"]}
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
-            yield from item_lines(entry["name"], _values(entry))
+            yield from item_lines(entry.get("written_by", entry["name"]), _values(entry))
     for layer in range(1, about["layers"] + 1):
         yield f"\nlayer {layer}"
         for head in about["heads"]:
@@ -280,7 +282,9 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     readout = about["readout"]
     if readout is not None:
         yield "\noutput"
-        yield from item_lines("", f"the state whose code is in {', '.join(readout['registers'])}:")
+        held = {entry["name"]: entry["title"] for entry in about["registers"]}
+        places = "; ".join(held[name] for name in readout["registers"])
+        yield from item_lines("", f"the state whose code is here: {places}")
         codes = [f"{name} = {' '.join(map(str, code))}" for name, code in readout["codes"].items()]
         yield from item_lines("", "; ".join(first_items(codes)))
 
@@ -341,7 +345,7 @@ def _word_lines(view: WordView) -> Iterator[str]:
 
 
 def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
-    explained = view.explanation
+    explained, titles = view.explanation, {each["name"]: each["title"] for each in view.about["registers"]}
     count, prompt = len(explained.positions), len(explained.positions) - len(explained.states)
     yield "position", [str(place) for place in range(count)]
     yield "letter", list(explained.positions)
@@ -356,7 +360,7 @@ def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
         for shown in view.registers:
             if shown.layer == layer:
                 mark = " (not stored)" if shown.after == "not stored" else ""
-                yield f" {_short(shown.name)}{mark}", [_number(value) for value in shown.values]
+                yield f" {_short(titles[shown.name])}{mark}", [_number(value) for value in shown.values]
     yield "state", [""] * prompt + list(explained.states)
 
 

@@ -20,6 +20,7 @@ from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
 from krohn.paper.blocks import basis, integer_readout, lift_mlp
 from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, binary_code, circle_code
@@ -141,8 +142,14 @@ def _scale(states: int) -> float:
 def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
     """``map.l.q`` is the image of q under the last 2^l letters, ``back.l.q`` that of 2^(l−1) letters ago."""
     states = automaton.num_states
+    registers = [
+        Register.holding(meaning, 0, states - 1)
+        for index in range(depth + 1)
+        for kind in ("map", "map before")[: 1 + (index > 0)]
+        for meaning in _meanings(kind, index, states)
+    ]
     maps = [_names("map", index, states) for index in range(depth + 1)]
-    backs = [_names("back", index, states) for index in range(depth + 1)]
+    backs = [_names("map before", index, states) for index in range(depth + 1)]
     layers = tuple(
         ProgramLayer(
             (LookBack(2 ** (index - 1), maps[index - 1], backs[index]),),
@@ -154,11 +161,9 @@ def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
         Source(name, tuple(int(target) for target in automaton.table[q]), (automaton.start,) * padding)
         for q, name in enumerate(maps[0])
     )
-    written = [name for index in range(depth + 1) for name in maps[index] + (backs[index] if index else ())]
-    registers = tuple(Register(name, 0, states - 1) for name in written)
     # Erratum 6: only the coordinate q₀ is right at position T, which has composed exactly T letters.
     readout = Readout((maps[depth][automaton.start],), tuple((q,) for q in range(states)))
-    return Program(registers, sources, layers, readout)
+    return Program(tuple(registers), sources, layers, readout)
 
 
 def scan_layout(states: int, network: Transformer) -> Layout:
@@ -169,7 +174,7 @@ def scan_layout(states: int, network: Transformer) -> Layout:
     moments, heads = [(*free, *_channels("map", 0, states), *code)], []
     for index in range(len(network.layers)):
         now = _channels("map", index, states)
-        moments.append((*_channels("back", index + 1, states), *now, *code))
+        moments.append((*_channels("map before", index + 1, states), *now, *code))
         moments.append((*free, *_channels("map", index + 1, states), *code))
         text = f"copies the map from {2**index} back"
         heads.append((HeadMeaning(text, (0,)), HeadMeaning("copies the map of its own position")))
@@ -181,7 +186,13 @@ def _channels(kind: str, index: int, states: int) -> tuple[Channel, ...]:
 
 
 def _names(kind: str, index: int, states: int) -> tuple[str, ...]:
-    return tuple(f"{kind}.{index}.{q}" for q in range(states))
+    return tuple(meaning.name for meaning in _meanings(kind, index, states))
+
+
+def _meanings(kind: str, index: int, states: int) -> tuple[Meaning, ...]:
+    """What the registers of a map hold: 2^index letters, or the 2^(index − 1) letters before as many."""
+    length = 2**index if kind == "map" else 2**index // 2
+    return tuple(Meaning(kind, number=index, length=length, state=q) for q in range(states))
 
 
 Positions = Literal["circle", "binary"]

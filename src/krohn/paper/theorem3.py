@@ -21,7 +21,8 @@ from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, HeadMeaning, Layout, Matrix, Transformer
 from krohn.paper.blocks import integer_readout, lift_layer, parallel_layers
 from krohn.paper.grid_heads import MOD_SHARED, PAPER_SHARED, STATE_MLPS, Axis, mod_axis, paper_axis
@@ -218,16 +219,17 @@ def mod_program(automaton: Semiautomaton, run: GridRun) -> Program:
     sources, sums, keys, matches = [], [], [], []
     bits: list[PositionMap] = []
     for axis, size in enumerate(shape):
-        move, total, key, state = (f"{name}.{axis}" for name in ("move", "sum", "key", "state"))
-        visits = [f"visit.{axis}.{j}" for j in range(1, size)]
-        marks = [f"bit.{axis}.{j}" for j in range(1, size)]
-        registers += [
-            Register(move, -1, 1),
-            Register(total, -1, 1, "wide"),
-            Register(key, 0, size - 1, "circle"),
+        own = [
+            _register(axis, "move", -1, 1),
+            _register(axis, "sum", -1, 1, "wide"),
+            _register(axis, "key", 0, size - 1, "circle"),
+            *(_register(axis, "visit", -1, 1, "wide", j) for j in range(1, size)),
+            *(_register(axis, "bit", 0, 1, start=j) for j in range(1, size)),
+            _register(axis, "state", 0, size - 1),
         ]
-        registers += [Register(name, -1, 1, "wide") for name in visits]
-        registers += [*(Register(name, 0, 1) for name in marks), Register(state, 0, size - 1)]
+        registers += own
+        move, total, key, *others, state = (register.name for register in own)
+        visits, marks = others[: size - 1], others[size - 1 :]
         moves = tuple(letter[axis] for letter in run.grid.moves)
         sources.append(Source(move, moves, (0, *(pad[axis] for pad in run.padding))))
         sums.append(PrefixSum((move,), (total,)))
@@ -238,6 +240,12 @@ def mod_program(automaton: Semiautomaton, run: GridRun) -> Program:
     layers = (ProgramLayer(tuple(sums), tuple(keys)), ProgramLayer(tuple(matches), tuple(bits)))
     readout = Readout(tuple(f"state.{axis}" for axis in range(len(shape))), run.grid.coordinates)
     return Program(tuple(registers), tuple(sources), layers, readout)
+
+
+def _register(
+    axis: int, what: str, low: int, high: int, kind: RegisterKind = "integer", start: int | None = None
+) -> Register:
+    return Register.holding(Meaning(f"axis {what}", number=axis, start=start), low, high, kind)
 
 
 def grid_layout(

@@ -7,9 +7,9 @@ Two heads find one position each, their difference is one channel, and the MLP s
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
-from typing import Literal
+from typing import Any, Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.features.cheapest_set import AnnotatedLetters
@@ -28,6 +28,7 @@ from krohn.construct.features.feature import (
 )
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.position_maps import Row
+from krohn.network.register_meaning import Meaning
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,17 @@ class Mark:
 
     members: frozenset[int]
     end: Literal["earliest", "latest"]
-    label: str
+    label: Meaning
     period: int = 1
     residue: int = 0
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        where = f" at {self.residue} mod {self.period}" if self.period > 1 else ""
-        return f"{self.end}[{self.label}{where}]"
+    def meaning(self) -> Meaning:
+        """Where it stands, in words and in names."""
+        end = "last" if self.end == "latest" else "first"
+        if self.period == 1:
+            return Meaning(end, of=(self.label,))
+        return Meaning(f"{end} in rhythm", of=(self.label,), residue=self.residue, modulus=self.period)
 
     def moves(self, holds: bool, symbol: int, place: int) -> bool:
         """Whether the mark moves to this position."""
@@ -54,10 +57,11 @@ class Mark:
 
     def flags(self, draft: ProgramDraft, symbols: Symbols) -> list[str]:
         """Registers that are all 1 where the mark may stand."""
-        flags = [symbols.flag(draft, self.members, 0, f"is {self.label}")]
+        flags = [symbols.flag(draft, self.members, 0, Meaning("is", of=(self.label,)))]
         if self.period > 1:
             cycle = [int(place % self.period == self.residue) for place in range(1, self.period + 1)]
-            flags.append(draft.places(f"t is {self.residue} mod {self.period}", (0,), cycle))
+            rhythm = Meaning("rhythm", residue=self.residue, modulus=self.period)
+            flags.append(draft.places(rhythm, (0,), cycle))
         return flags
 
 
@@ -84,9 +88,9 @@ class Order:
         return max(self.first.period, self.second.period)
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        return f"{self.first.name} {'1 ' * self.lead}after {self.second.name}"
+    def meaning(self) -> Meaning:
+        """Which of the marks stands later."""
+        return Meaning("order", of=(self.first.meaning, self.second.meaning), start=self.lead or None)
 
     @property
     def cost(self) -> float:
@@ -123,12 +127,12 @@ class Order:
     def compared(self, draft: ProgramDraft, flags: Sequence[Sequence[str]]) -> tuple[str, ...]:
         """Three times the difference, minus the lead, clamped to −2 … 2: no difference is near a kink."""
         marks = [
-            draft.end_write(own, mark.end, draft.position(), f"position of {mark.name}")
+            draft.end_write(own, mark.end, draft.position(), Meaning("position of", of=(mark.meaning,)))
             for own, mark in zip(flags, (self.first, self.second), strict=True)
         ]
-        target = draft.fresh(f"distance of {self.name}")
-        apart = draft.linear([(marks[0], 1), (marks[1], -1)], 0, (-1, 1), target, kind="wide")
-        return (draft.clamp([(apart, 3)], 2 - 3 * self.lead, 0, 4, draft.fresh(self.name)),)
+        distance = replace(self.meaning, kind="distance")
+        apart = draft.linear([(marks[0], 1), (marks[1], -1)], 0, (-1, 1), distance, kind="wide")
+        return (draft.clamp([(apart, 3)], 2 - 3 * self.lead, 0, 4, self.meaning),)
 
 
 @dataclass(frozen=True)
@@ -151,9 +155,9 @@ class LaterPlace:
         return self.order.start, 0
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        return f"place of the later of {self.first.name} and {self.second.name} mod {self.period}"
+    def meaning(self) -> Meaning:
+        """Where the later one stands."""
+        return Meaning("later place", of=(self.first.meaning, self.second.meaning), modulus=self.period)
 
     @property
     def cost(self) -> float:
@@ -183,16 +187,16 @@ class LaterPlace:
         (ahead,) = self.order.compared(draft, flags)
         held = place_register(draft, self.early, self.period)
         places = [
-            draft.end_write(own, mark.end, held, f"place of {mark.name}")
+            draft.end_write(own, mark.end, held, Meaning("place of", of=(mark.meaning,), modulus=self.period))
             for own, mark in zip(flags, (self.first, self.second), strict=True)
         ]
-        target, values = draft.fresh(self.name), range(self.period + 1)
+        target, values = draft.fresh(self.meaning), range(self.period + 1)
         rows: dict[Row, Row] = {
             (later, one, two): (one if later == 4 else two if later == 0 else max(one, two),)
             for later, one, two in product((0, 2, 4), values, values)
         }
         draft.table((ahead, *places), (target,), rows)
-        return (target,)
+        return (target.name,)
 
 
 MAX_MODULUS = 12
@@ -203,7 +207,7 @@ MOST_COMPARED = 9
 """Classes whose earliest and latest members are compared."""
 ENDS: tuple[Literal["earliest", "latest"], ...] = ("latest", "earliest")
 
-Class = tuple[frozenset[int], str]
+Class = tuple[frozenset[int], Meaning]
 
 
 def moduli(automaton: Semiautomaton) -> list[int]:
@@ -233,7 +237,12 @@ def letter_classes(annotated: AnnotatedLetters) -> list[Class]:
             sets.append(frozenset(x for x in everything if set(automaton.letters[x]) == {state}))
             sets.append(frozenset(x for x in everything if automaton.step(state, x) == state))
     names = automaton.letter_names
-    return [(s, " ".join(names[x] for x in sorted(s))) for s in dict.fromkeys(sets) if s]
+    return [(s, listed(names[x] for x in sorted(s))) for s in dict.fromkeys(sets) if s]
+
+
+def listed(names: Iterable[str]) -> Meaning:
+    """These letters."""
+    return Meaning("letters", letters=tuple(names))
 
 
 def symbol_classes(annotated: AnnotatedLetters) -> list[Class]:
@@ -241,39 +250,43 @@ def symbol_classes(annotated: AnnotatedLetters) -> list[Class]:
     symbols = range(len(annotated.rows))
     after = [{q for _, q in moves} for moves in annotated.moves]
     known = [s for s in symbols if len(after[s]) == 1]
-    named: dict[frozenset[int], str] = {}
+    named: dict[frozenset[int], Meaning] = {}
+    names = [(name,) for name in annotated.automaton.letter_names]
 
-    def add(members: Iterable[int], name: str) -> None:
+    def add(members: Iterable[int], kind: str, **given: Any) -> None:
         result = frozenset(members)
-        if result and len(result) < len(symbols):
-            named.setdefault(result, name)
+        if result and len(result) < len(symbols) and result not in named:
+            named[result] = Meaning(kind, **given)
 
-    add(known, "state known")
+    add(known, "settling")
     for q in range(annotated.automaton.num_states):
-        add((s for s in known if after[s] == {q}), f"state {q} known")
-        add((s for s in symbols if q in after[s]), f"state {q} possible")
-        add((s for s in symbols if q not in after[s]), f"state {q} excluded")
+        add((s for s in known if after[s] == {q}), "settling one", state=q)
+        add((s for s in symbols if q in after[s]), "allowing", state=q)
+        add((s for s in symbols if q not in after[s]), "excluding", state=q)
     moving = [s for s in symbols if any(p != q for p, q in annotated.moves[s])]
     add(moving, "may move")
     add((s for s in symbols if all(p != q for p, q in annotated.moves[s])), "must move")
-    columns = range(len(annotated.rows[0]))
-    for c in columns:
-        for value in sorted({row[c] for row in annotated.rows}):
-            add((s for s in symbols if annotated.rows[s][c] == value), f"{_column(annotated, c)} = {value}")
+    shown = [list(column) for column in zip(*annotated.rows, strict=True)]
+    for x in sorted({*shown[0]}):
+        add((s for s in symbols if shown[0][s] == x), "this letter", number=x, letters=names[x])
+    notes = [
+        (c, value, feature.meaning)
+        for c, feature in enumerate(annotated.features, 1)
+        for value in sorted({*shown[c]})
+    ]
+    for c, value, note in notes:
+        about = {"number": c, "residue": value, "of": (note,)}
+        add((s for s in symbols if shown[c][s] == value), "noted", **about)
     for x in range(annotated.automaton.num_letters):
-        add((s for s in moving if annotated.rows[s][0] == x), f"letter {x} may move")
-        for c in columns[1:]:
-            for value in sorted({row[c] for row in annotated.rows}):
-                members = (s for s in symbols if annotated.rows[s][0] == x and annotated.rows[s][c] == value)
-                add(members, f"letter {x}, {_column(annotated, c)} = {value}")
+        own = [s for s in symbols if shown[0][s] == x]
+        add((s for s in own if s in moving), "some that move", number=x, letters=names[x])
+        for c, value, note in notes:
+            about = {"start": x, "letters": names[x], "number": c, "residue": value, "of": (note,)}
+            add((s for s in own if shown[c][s] == value), "noted letter", **about)
     if len(symbols) <= 24:
         for s in symbols:
-            add((s,), f"symbol {s}")
+            add((s,), "annotated", number=s, letters=names[shown[0][s]])
     return list(named.items())
-
-
-def _column(annotated: AnnotatedLetters, column: int) -> str:
-    return "letter" if column == 0 else f"note {column}"
 
 
 Sizes = Sequence[tuple[int, bool]]
@@ -323,12 +336,13 @@ def compared_positions(annotated: AnnotatedLetters) -> list[Feature]:
 def pattern_catalogue(annotated: AnnotatedLetters) -> list[Feature]:
     """Features for regex patterns: letters that may come once, only at first, or directly after another."""
     names = annotated.automaton.letter_names[:MOST_COMPARED]
-    marks = [[Mark(frozenset([x]), end, name) for end in ENDS] for x, name in enumerate(names)]
+    marks = [[Mark(frozenset([x]), end, listed([name])) for end in ENDS] for x, name in enumerate(names)]
     result: list[Feature] = []
     for (latest, _), name in zip(marks, names, strict=True):
-        result += [Count(latest.members, size, True, name) for size in (3, 2)]
+        result += [Count(latest.members, size, True, latest.label) for size in (3, 2)]
         later = (frozenset[int](), frozenset[int](), latest.members)
-        result.append(PlaceCount(later, 2, 1, 3, True, f"{name} from place 2 on", names))
+        from_second = Meaning("from place", letters=(name,), number=2)
+        result.append(PlaceCount(later, 2, 1, 3, True, from_second, names))
     for (latest, _), (_, earliest) in permutations(marks, 2):
         result += [Order(latest, earliest, lead) for lead in (0, 1)]
     return result
@@ -354,7 +368,7 @@ def later_places(automaton: Semiautomaton, rhythms: Sequence[int]) -> Iterator[F
     names = automaton.letter_names
     for x, y in permutations(range(automaton.num_letters), 2) if automaton.num_letters == 2 else ():
         odd, even = (
-            Mark(frozenset([letter]), "latest", names[letter], 2, residue)
+            Mark(frozenset([letter]), "latest", listed([names[letter]]), 2, residue)
             for letter, residue in ((x, 1), (y, 0))
         )
         yield from (LaterPlace(odd, even, 2 * m) for m in rhythms if 2 * m <= MAX_MODULUS)
@@ -364,14 +378,16 @@ def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
     """Whether a letter occurs at one of the first places."""
     sets = (frozenset[int](),) * place + (frozenset([letter]), frozenset[int]())
     names = automaton.letter_names
-    return PlaceCount(sets, place + 1, 1, 2, True, f"{names[letter]} at place {place}", names)
+    here = Meaning("at place", letters=(names[letter],), number=place)
+    return PlaceCount(sets, place + 1, 1, 2, True, here, names)
 
 
-def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int], ...], str]]:
+def alternating(automaton: Semiautomaton) -> Iterator[tuple[tuple[frozenset[int], ...], Meaning]]:
     """One letter at odd places and another at even places, for every pair of letters."""
     names = automaton.letter_names
     for x, y in combinations(range(automaton.num_letters), 2):
-        yield (frozenset([x]), frozenset([y])), f"{names[x]} at odd, {names[y]} at even places"
+        both = (listed([names[x]]), listed([names[y]]))
+        yield (frozenset([x]), frozenset([y])), Meaning("alternating", of=both)
 
 
 def two_layer_catalogue(annotated: AnnotatedLetters) -> list[Feature]:

@@ -24,6 +24,7 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
+from krohn.network.register_meaning import Meaning
 
 Word = tuple[int, ...]
 State = tuple[int, int, tuple[Value, ...], tuple[Value, ...]]
@@ -314,25 +315,28 @@ class FeatureLayers:
     def titles(self) -> tuple[str, ...]:
         """What the layers see, one line each."""
         first, second = self.annotated.features, self.features
-        return tuple(", ".join(f.name for f in part) or "the letter" for part in (first, second) if part) or (
-            "the letter",
-        )
+        return tuple(
+            ", ".join(f.meaning.name for f in part) or "the letter" for part in (first, second) if part
+        ) or ("the letter",)
 
-    def program(self, num_outputs: int) -> Program:
-        """The operations, and a read-out by one table."""
-        draft = ProgramDraft(len(self.letters))
+    def program(self, num_outputs: int, letter_names: Sequence[str]) -> Program:
+        """The operations, and a read-out by one table; the names are those of all letters."""
+        alike: dict[int, tuple[str, ...]] = {}
+        for name, merged in zip(letter_names, self.letters, strict=True):
+            alike[merged] = (*alike.get(merged, ()), name)
+        draft = ProgramDraft(len(self.letters), alike={names[0]: names for names in alike.values()})
         count = max(self.letters) + 1
-        draft.source("letter", self.letters, count)
-        plain = Symbols(("letter",), {(x,): x for x in range(count)}, (count,))
+        letter = draft.source(Meaning("letter"), self.letters, count)
+        plain = Symbols((letter,), {(x,): x for x in range(count)}, (count,))
         held, at_bos = _written(draft, plain, self.annotated.features)
         symbols = plain
         if held:
             number = self.annotated.number
-            symbols = Symbols(("letter", *held), number, (count, *at_bos))
+            symbols = Symbols((letter, *held), number, (count, *at_bos))
         last, last_bos = _written(draft, symbols, self.features)
         rows = self.annotated.rows
         states = {(*rows[row[0]], *row[1:]): state for row, state in self.determined.rows.items()}
-        names = ("letter", *held, *last)
+        names = (letter, *held, *last)
         bos: Row = (count, *at_bos, *last_bos)
         return _finished(draft, names, states, bos, num_outputs)
 
@@ -362,8 +366,9 @@ def _finished(
     elsewhere = {tuple(bos[c] for c in columns): next(iter(rows.values()))}
     inputs = [names[c] for c in columns]
     if not draft.heads:  # without heads, the one layer is an MLP
-        draft.table(inputs, ("read off",), {k: (v,) for k, v in {**elsewhere, **rows}.items()}, hold=True)
-        inputs, rows = ["read off"], {(state,): state for state in rows.values()}
+        state = Meaning("read off")
+        draft.table(inputs, (state,), {k: (v,) for k, v in {**elsewhere, **rows}.items()}, hold=True)
+        inputs, rows = [state.name], {(state,): state for state in rows.values()}
     return draft.finish_outputs(inputs, rows, num_outputs, elsewhere if draft.heads else {})
 
 

@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.network.position_maps import Row
+from krohn.network.register_meaning import Meaning
 
 Value = Hashable
 
@@ -36,22 +37,23 @@ class Symbols:
         """The number of BOS."""
         return max(self.number.values()) + 1
 
-    def flag(self, draft: ProgramDraft, members: Set[int], at_bos: int, name: str) -> str:
+    def flag(self, draft: ProgramDraft, members: Set[int], at_bos: int, meaning: Meaning) -> str:
         """A register that is 1 on the members, and has the given value at BOS."""
         rows = {row: int(symbol in members) for row, symbol in self.number.items()}
-        return self._held(draft, {**rows, self.at_bos: at_bos}, name)
+        return self._held(draft, {**rows, self.at_bos: at_bos}, meaning)
 
-    def label(self, draft: ProgramDraft, labels: Mapping[int, int], at_bos: int, name: str) -> str:
+    def label(self, draft: ProgramDraft, labels: Mapping[int, int], at_bos: int, meaning: Meaning) -> str:
         """A register with a label for every symbol; symbols without one have the label of BOS."""
         rows = {row: labels.get(symbol, at_bos) for row, symbol in self.number.items()}
-        return self._held(draft, {**rows, self.at_bos: at_bos}, name)
+        return self._held(draft, {**rows, self.at_bos: at_bos}, meaning)
 
-    def _held(self, draft: ProgramDraft, rows: dict[Row, int], name: str) -> str:
+    def _held(self, draft: ProgramDraft, rows: dict[Row, int], meaning: Meaning) -> str:
         if len(set(rows.values())) == 1:
-            return draft.source(draft.fresh(name), [rows[self.at_bos]] * draft.num_letters, rows[self.at_bos])
+            value = rows[self.at_bos]
+            return draft.source(draft.fresh(meaning), [value] * draft.num_letters, value)
         key = frozenset(rows.items())
         if key not in self.registers:  # features over the same symbols share a register
-            self.registers[key] = Finite(self.inputs, rows).register(draft, name)
+            self.registers[key] = Finite(self.inputs, rows).register(draft, meaning)
         return self.registers[key]
 
 
@@ -59,8 +61,8 @@ class Feature(Protocol):
     """The interface of a gadget; ``early`` and ``period`` say which positions look alike to it."""
 
     @property
-    def name(self) -> str:
-        """The display name."""
+    def meaning(self) -> Meaning:
+        """What its register means."""
 
     @property
     def cost(self) -> float:
@@ -102,17 +104,20 @@ def common_rhythm(features: Iterable[Feature]) -> tuple[int, int]:
 
 
 class CountingFeature:
-    """What all counts share: name, reduction (modulo ``size``, or to at most ``size − 1``) and read-out."""
+    """What all counts share: meaning, read-out, reduction (modulo ``size``, or to at most ``size − 1``)."""
 
     size: int
     clamped: bool
-    label: str
+    label: Meaning
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        text = f"count[{self.label}]"
-        return f"min({text}, {self.size - 1})" if self.clamped else f"{text} mod {self.size}"
+    def meaning(self) -> Meaning:
+        """A remainder, a count up to a bound, or whether there was one at all."""
+        if not self.clamped:
+            return Meaning("count", of=(self.label,), modulus=self.size)
+        if self.size == 2:
+            return Meaning("ever", of=(self.label,))
+        return Meaning("count up to", of=(self.label,), number=self.size - 1)
 
     def show(self, value: Value) -> Row:
         """The count itself."""
@@ -124,10 +129,9 @@ class CountingFeature:
 
     def _written(self, draft: ProgramDraft, terms: list[tuple[str, int]]) -> tuple[str, ...]:
         """The register of a sum, reduced."""
-        target = draft.fresh(self.name)
         if self.clamped:
-            return (draft.clamp(terms, 0, 0, self.size - 1, target),)
-        return (draft.modulo(terms, self.size, target),)
+            return (draft.clamp(terms, 0, 0, self.size - 1, self.meaning),)
+        return (draft.modulo(terms, self.size, self.meaning),)
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Count(CountingFeature):
     members: frozenset[int]
     size: int
     clamped: bool
-    label: str
+    label: Meaning
     early: int = 1
     period: int = 1
     start: int = 0
@@ -154,7 +158,7 @@ class Count(CountingFeature):
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A prefix sum of a flag, reduced."""
-        flag = symbols.flag(draft, self.members, 0, f"is {self.label}")
+        flag = symbols.flag(draft, self.members, 0, Meaning("is", of=(self.label,)))
         return self._written(draft, [(draft.prefix_sum(flag), 1)])
 
 
@@ -167,7 +171,7 @@ class PlaceCount(CountingFeature):
     period: int
     size: int
     clamped: bool
-    label: str
+    label: Meaning
     names: tuple[str, ...]
     start: int = 0
 
@@ -186,15 +190,13 @@ class PlaceCount(CountingFeature):
         terms = []
         for number, letters in enumerate(sorted(set(self.members) - {frozenset()}, key=sorted)):
             counts = [int(members == letters) for members in self.members]
-            name = f"place {number + 1} for {self.label}"
-            early, cycle = counts[: self.early], counts[self.early :]
-            flag = draft.places(draft.fresh(name), early, cycle)
-            held = symbols.flag(
-                draft, letters, 0, f"is {' or '.join(self.names[x] for x in sorted(letters))}"
-            )
+            listed = Meaning("letters", letters=tuple(self.names[x] for x in sorted(letters)))
+            meaning = draft.fresh(Meaning("place flag", number=number + 1, of=(self.label, listed)))
+            flag = draft.places(meaning, counts[: self.early], counts[self.early :])
+            held = symbols.flag(draft, letters, 0, Meaning("is", of=(listed,)))
             terms.append((draft.place_sum(flag, held), 1))
         if len(terms) > 1:  # the heads add into one channel
-            total = draft.linear(terms, 0, (0, 1), draft.fresh(f"number of {self.label}"), kind="wide")
+            total = draft.linear(terms, 0, (0, 1), Meaning("number", of=(self.label,)), kind="wide")
             terms = [(total, 1)]
         return self._written(draft, terms)
 
@@ -215,9 +217,9 @@ class BackFeature:
         return (self.num_symbols if self.before is None else self.before,) * (self.distance + 1)
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        return f"{self.distance} back"
+    def meaning(self) -> Meaning:
+        """A symbol some positions back."""
+        return Meaning("back", number=self.distance, of=(Meaning("symbol"),))
 
     @property
     def cost(self) -> float:
@@ -238,7 +240,7 @@ class BackFeature:
         """A look-back of the symbol's number."""
         numbers = {symbol: symbol for symbol in symbols.number.values()}
         at_bos = symbols.bos if self.before is None else self.before
-        held = symbols.label(draft, numbers, at_bos, "symbol")
+        held = symbols.label(draft, numbers, at_bos, Meaning("symbol"))
         return (draft.look_back(held, self.distance),)
 
 
@@ -247,7 +249,7 @@ class Latest:
     """``labels`` gives a small number to every member; before the first member the value is their count."""
 
     labels: tuple[tuple[int, int], ...]
-    label: str
+    label: Meaning
     early: int = 1
     period: int = 1
 
@@ -257,9 +259,9 @@ class Latest:
         return len({number for _, number in self.labels})
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        return f"latest[{self.label}]"
+    def meaning(self) -> Meaning:
+        """Which member came last."""
+        return Meaning("latest letter", of=(self.label,))
 
     @property
     def cost(self) -> float:
@@ -278,9 +280,9 @@ class Latest:
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A memory of labels, written where the flag is 1."""
         labels = dict(self.labels)
-        flag = symbols.flag(draft, labels.keys(), 1, f"writes {self.label}")
-        held = symbols.label(draft, labels, self.start, f"label of {self.label}")
-        return (draft.latest_write(flag, held, self.name),)
+        flag = symbols.flag(draft, labels.keys(), 1, Meaning("writes", of=(self.label,)))
+        held = symbols.label(draft, labels, self.start, Meaning("label", of=(self.label,)))
+        return (draft.latest_write(flag, held, self.meaning),)
 
 
 @dataclass(frozen=True)
@@ -292,11 +294,9 @@ class Place:
     start: int = 0
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        if self.early == 1:
-            return f"t mod {self.period}"
-        return f"min(t, {self.early})" if self.period == 1 else f"t, from {self.early} on mod {self.period}"
+    def meaning(self) -> Meaning:
+        """The position, folded."""
+        return folded_position(self.early, self.period)
 
     @property
     def cost(self) -> float:
@@ -319,8 +319,14 @@ class Place:
 
 def place_register(draft: ProgramDraft, early: int, period: int) -> str:
     """The register of folded positions, created once."""
-    name = f"t mod {period}" if early == 1 else f"t to {early} mod {period}"
-    return draft.places(name, range(early), range(early, early + period))
+    return draft.places(folded_position(early, period), range(early), range(early, early + period))
+
+
+def folded_position(early: int, period: int) -> Meaning:
+    """What that register means."""
+    if early == 1:
+        return Meaning("position from 1", modulus=period)
+    return Meaning("folded position", start=early, modulus=period)
 
 
 @dataclass(frozen=True)
@@ -329,16 +335,18 @@ class EndPlace:
 
     members: frozenset[int]
     period: int
-    label: str
+    label: Meaning
     early: int = 1
     end: Literal["latest", "earliest"] = "latest"
     start: int = 0
 
     @property
-    def name(self) -> str:
-        """The display name."""
-        late = f" from {self.early} on" if self.early > 1 else ""
-        return f"place of {self.end}[{self.label}] mod {self.period}{late}"
+    def meaning(self) -> Meaning:
+        """Where the first or the last member stands, folded."""
+        mark = Meaning("last" if self.end == "latest" else "first", of=(self.label,))
+        if self.early == 1:
+            return Meaning("residue of", of=(mark,), modulus=self.period)
+        return Meaning("folded place of", of=(mark,), modulus=self.period, start=self.early)
 
     @property
     def cost(self) -> float:
@@ -360,7 +368,7 @@ class EndPlace:
         """A memory of positions; that of the earliest is written once."""
         held = place_register(draft, self.early, self.period)
         if self.end == "latest":
-            flag = symbols.flag(draft, self.members, 1, f"writes {self.label}")
-            return (draft.latest_write(flag, held, self.name),)
-        flag = symbols.flag(draft, self.members, 0, f"is {self.label}")
-        return (draft.end_write([flag], "earliest", held, self.name),)
+            flag = symbols.flag(draft, self.members, 1, Meaning("writes", of=(self.label,)))
+            return (draft.latest_write(flag, held, self.meaning),)
+        flag = symbols.flag(draft, self.members, 0, Meaning("is", of=(self.label,)))
+        return (draft.end_write([flag], "earliest", held, self.meaning),)

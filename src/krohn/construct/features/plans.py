@@ -22,6 +22,7 @@ from krohn.cascade.splitting import sinks as sinks_of
 from krohn.construct.features.catalogue import (
     compared_positions,
     letter_classes,
+    listed,
     moduli,
     one_layer_catalogue,
     pattern_catalogue,
@@ -40,6 +41,7 @@ from krohn.construct.features.cheapest_set import (
 )
 from krohn.construct.features.feature import BackFeature, Count, EndPlace, Feature, Latest, Place, PlaceCount
 from krohn.errors import LimitExceeded
+from krohn.network.register_meaning import Meaning
 
 MOST_PLACES = 64
 MOST_SETS = 48
@@ -62,7 +64,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
         return None
     names = automaton.letter_names
     return PlaceCount(
-        (frozenset(), *members), early, len(members) + 1 - early, 2, True, "wrong letters", names
+        (frozenset(), *members), early, len(members) + 1 - early, 2, True, Meaning("wrong letters"), names
     )
 
 
@@ -78,10 +80,9 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
             if result < MOST_SETS and len(kind) < len(columns):
                 result += 1
                 sets = (frozenset[int](),) * place + (kind, frozenset[int]())
-                names = " ".join(automaton.letter_names[x] for x in sorted(kind)[:3])
-                yield PlaceCount(
-                    sets, place + 1, 1, 2, True, f"{names} at place {place}", automaton.letter_names
-                )
+                letters = tuple(automaton.letter_names[x] for x in sorted(kind))
+                here = Meaning("at place", letters=letters, number=place)
+                yield PlaceCount(sets, place + 1, 1, 2, True, here, automaton.letter_names)
 
 
 def error_bit(
@@ -101,7 +102,7 @@ def error_bit(
         return None
     noted = annotate(automaton, result.features)
     fatal = frozenset(noted.number[row] for row, value in result.determined.rows.items() if value == FATAL)
-    features = (Count(fatal, 2, True, "fatal letters"),)
+    features = (Count(fatal, 2, True, Meaning("fatal letters")),)
     proof = determine(noted, features, wanted)
     return FeatureLayers(noted, features, proof, letters) if isinstance(proof, DecisionTable) else None
 
@@ -139,7 +140,7 @@ def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
     automaton = plain.automaton
     count, cycles = automaton.num_letters, moduli(automaton)
     names = automaton.letter_names
-    singles = [(frozenset([x]), names[x]) for x in range(count)]
+    singles = [(frozenset([x]), listed([names[x]])) for x in range(count)]
     yield BackFeature(1, count)
     yield Place(1, 2)
     yield from (Count(members, m, False, name) for m in cycles for members, name in singles)

@@ -18,6 +18,7 @@ from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_
 from krohn.construct.request import Proposal, Request
 from krohn.depth.lower_bound import find_block_scheme
 from krohn.errors import Unsupported
+from krohn.network.program import Program
 
 MOST_MAPS = 400
 OTHERWISE = 12
@@ -142,4 +143,8 @@ def _proposed(request: Request, search: FeatureSearch, units: float, budget: Bud
         raise Unsupported(
             "no set of the features that are searched (docs/depth.md) determines the state after every word"
         )
-    yield Proposal("features", plan.layers, lambda: plan.program(len(automaton.output_names)), plan.titles)
+
+    def program() -> Program:
+        return plan.program(len(automaton.output_names), automaton.letter_names)
+
+    yield Proposal("features", plan.layers, program, plan.titles)

@@ -4,13 +4,14 @@ A level sees three small numbers: the stage set before the letter, the letter, a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from krohn.algebra.solvable import CounterTower, Residues, counter_tower
 from krohn.algebra.transformation import Permutation, identity, inverse
 from krohn.cascade.holonomy import Cascade, Update
 from krohn.construct.tight.draft import Finite, ProgramDraft
+from krohn.network.register_meaning import Meaning
 
 Triple = tuple[int, int, int]
 
@@ -118,14 +119,6 @@ class CascadeLevel:
         """The tile a reset goes to, 0 where there is none (then it is not read)."""
         return action if isinstance(action, int) else 0
 
-    @cached_property
-    def _numbers(self) -> dict[Update | None, int]:
-        return {action: number for number, action in enumerate(dict.fromkeys(self.triples.values()))}
-
-    def action_number(self, action: Update | None) -> int:
-        """Different actions have different numbers."""
-        return self._numbers[action]
-
     @property
     def bos(self) -> int:
         """The letter that stands for the beginning of the sequence."""
@@ -228,35 +221,37 @@ def potential(
 
 @dataclass
 class RunningCounters:
-    """One group's counters inside a program: names of what is known so far.
+    """One group's counters inside a program: what is known so far.
 
     ``letters`` are the elements that can still come, ``letter`` the register with their number,
-    ``steps`` the registers with their residues in the next section, ``now`` the counters.
+    ``steps`` the registers with their residues in the next section, ``now`` the counters. ``level`` is a
+    meaning that says where they lie.
     """
 
-    name: str
+    level: Meaning
     tower: CounterTower
     letters: list[Permutation]
     section: int = 0
     now: tuple[str, ...] = ()
 
     @property
-    def letter(self) -> str:
+    def letter(self) -> Meaning:
         """The register that holds the number of the current section's letter."""
-        return f"{self.name} section {self.section + 1} letter"
+        return replace(self.level, kind="section letter", section=self.section + 1)
 
     @property
-    def steps(self) -> tuple[str, ...]:
+    def steps(self) -> tuple[Meaning, ...]:
         """The registers that hold its residues."""
-        return tuple(self._named("step", index) for index in range(len(self._moduli)))
+        return tuple(self._counting("step", index) for index in range(len(self._moduli)))
 
-    def counter(self, index: int) -> str:
+    def counter(self, index: int) -> Meaning:
         """The register that counts the steps of the current section."""
-        return self._named("count", index)
+        return self._counting("counter", index)
 
-    def _named(self, what: str, index: int) -> str:
-        which = f" no. {index + 1}" if len(self._moduli) > 1 else ""
-        return f"{self.name} section {self.section + 1} {what} mod {self._moduli[index]}{which}"
+    def _counting(self, kind: str, index: int) -> Meaning:
+        which = index + 1 if len(self._moduli) > 1 else None
+        modulus = self._moduli[index]
+        return replace(self.level, kind=kind, section=self.section + 1, modulus=modulus, number=which)
 
     @property
     def _moduli(self) -> Residues:
@@ -267,7 +262,7 @@ class RunningCounters:
         """Whether every section has been counted."""
         return self.section == len(self.tower.sections)
 
-    def outputs(self) -> tuple[str, ...]:
+    def outputs(self) -> tuple[Meaning, ...]:
         """The registers a table of actions must write for this group."""
         return (self.letter, *self.steps)
 
@@ -278,9 +273,9 @@ class RunningCounters:
         return (self.letters.index(element), *steps)
 
 
-def running(name: str, tower: CounterTower, elements: set[Permutation]) -> RunningCounters:
+def running(level: Meaning, tower: CounterTower, elements: set[Permutation]) -> RunningCounters:
     """Counters about to start, for the given letters; the identity is always among them."""
-    return RunningCounters(name, tower, sorted(elements | {identity(tower.degree)}))
+    return RunningCounters(level, tower, sorted(elements | {identity(tower.degree)}))
 
 
 def count(draft: ProgramDraft, group: RunningCounters) -> None:
@@ -292,10 +287,10 @@ def count(draft: ProgramDraft, group: RunningCounters) -> None:
 def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
     section = group.tower.sections[group.section]
     now = [
-        draft.modulo([(draft.prefix_sum(step), 1)], modulus, group.counter(index))
+        draft.modulo([(draft.prefix_sum(step.name), 1)], modulus, group.counter(index))
         for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True))
     ]
-    letter, letters = group.letter, group.letters
+    letter, letters = group.letter.name, group.letters
     group.now = (*group.now, *now)
     group.section += 1
     if group.is_done:
@@ -330,15 +325,17 @@ def moved(
     value: Finite,
     kind: Finite,
     readings: Sequence[CounterReading],
-    name: str,
+    level: Meaning,
     *,
     undo: bool,
 ) -> Finite:
-    """value·G, or value·G⁻¹, with G the product held by the counters of that kind; kind 0 leaves it."""
+    """value·G, or to be written value·G⁻¹, with G what the counters of that kind hold; kind 0 leaves it."""
     kinds = sorted(kind.values)
     if len(kinds) == 1:
         return value if kinds == [0] else _through(value, readings[kinds[0] - 1], undo)
-    which, held = kind.register(draft, f"{name} kind"), value.register(draft, f"{name} value")
+    when = "write" if undo else "now"
+    which = kind.register(draft, replace(level, kind=f"{when} kind"))
+    held = value.register(draft, replace(level, kind=f"{when} value"))
     values = value.values if held else {0}
     parts = []
     for number in kinds:
@@ -351,9 +348,10 @@ def moved(
         }
         inputs = (which, *((held,) if held else ()), *reading.counters)
         part = Finite(inputs, rows if held else {(r[0], *r[2:]): y for r, y in rows.items()})
-        parts.append(part.register(draft, f"{name} by kind {number}"))
+        parts.append(part.register(draft, replace(level, kind=f"{when} by kind", number=number)))
     top = max(draft.registers[part].high for part in parts if part)
-    total = draft.linear([(part, 1) for part in parts if part], 0, (0, top), draft.fresh(f"{name} tile"))
+    tile = replace(level, kind=f"{when} tile")
+    total = draft.linear([(part, 1) for part in parts if part], 0, (0, top), tile)
     return Finite((total,), {(x,): x for x in range(top + 1)})
 
 

@@ -6,6 +6,7 @@ after its last input. Maps of token values are evaluated immediately and become 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, product
 from math import prod
 from typing import Literal
@@ -22,10 +23,10 @@ from krohn.network.attention_operations import (
     PrefixSum,
 )
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Row, Select, Table
-from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, RegisterKind, Source
+from krohn.network.register_meaning import Meaning
 
 Terms = Sequence[tuple[str, int]]
-Kind = Literal["integer", "wide", "circle"]
 
 TOKENS = -1
 """The time of a source: before layer 0."""
@@ -39,6 +40,9 @@ class ProgramDraft:
     num_padding: int = 1
     lagged: bool = False
     flat: bool = False  # maps of sums in one step, at the cost of more units
+    alike: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # letters that act as one, by the first
     registers: dict[str, Register] = field(default_factory=dict)
     time: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
@@ -46,142 +50,163 @@ class ProgramDraft:
     heads: list[tuple[int, AttentionOperation]] = field(default_factory=list)
     maps: list[tuple[int, PositionMap]] = field(default_factory=list)
 
-    def fresh(self, name: str) -> str:
-        """The name, or the name with a number if it is taken."""
-        number, result = 2, name
-        while result in self.registers:
-            result, number = f"{name}#{number}", number + 1
+    def fresh(self, meaning: Meaning) -> Meaning:
+        """The meaning, or a further copy of it where there is one."""
+        result = meaning.spelled(self.alike) if self.alike else meaning
+        while result.name in self.registers:
+            result = replace(result, copy=result.copy + 1)
         return result
 
-    def source(self, name: str, letters: Sequence[int], padding: int | Sequence[int]) -> str:
+    def source(self, meaning: Meaning, letters: Sequence[int], padding: int | Sequence[int]) -> str:
         """A value that the token brings along; one for every padding position, or the same for all."""
         pads = (padding,) * self.num_padding if isinstance(padding, int) else tuple(padding)
         values = (*letters, *pads)
-        self._made(name, min(values), max(values), TOKENS)
+        name = self._made(meaning, min(values), max(values), TOKENS)
         self.sources[name] = Source(name, tuple(letters), pads)
         return name
 
-    def places(self, name: str, early: Sequence[int], cycle: Sequence[int]) -> str:
+    def places(
+        self, meaning: Meaning, early: Sequence[int], cycle: Sequence[int], kind: RegisterKind = "integer"
+    ) -> str:
         """A value that the position brings along; created once."""
-        if name not in self.rhythms:
-            self._made(name, min(*early, *cycle), max(*early, *cycle), TOKENS)
-            self.rhythms[name] = Places(name, tuple(early), tuple(cycle))
-        return name
+        if meaning.name not in self.rhythms:
+            self._made(meaning, min(*early, *cycle), max(*early, *cycle), TOKENS, kind)
+            self.rhythms[meaning.name] = Places(meaning.name, tuple(early), tuple(cycle))
+        return meaning.name
 
-    def _made(self, name: str, low: int, high: int, time: int, kind: Kind = "integer") -> None:
-        self.registers[name] = Register(name, low, high, kind)
-        self.time[name] = time
+    def _made(self, meaning: Meaning, low: int, high: int, time: int, kind: RegisterKind = "integer") -> str:
+        self.registers[meaning.name] = Register.holding(meaning, low, high, kind)
+        self.time[meaning.name] = time
+        return meaning.name
 
     def _latest(self, names: Sequence[str]) -> int:
         return max(self.time[name] for name in names)
 
-    def _attended(self, operation: AttentionOperation, kind: Kind = "integer") -> str:
-        layer = self._latest(operation.reads) + 1
-        source, target = operation.sources[0], operation.targets[0]
-        self._made(target, self.registers[source].low, self.registers[source].high, layer, kind)
-        self.heads.append((layer, operation))
-        return target
+    def _attended(
+        self,
+        operation: Callable[[tuple[str], tuple[str]], AttentionOperation],
+        source: str,
+        target: Meaning,
+        kind: RegisterKind = "integer",
+    ) -> str:
+        target = self.fresh(target)
+        head = operation((source,), (target.name,))
+        layer, held = self._latest(head.reads) + 1, self.registers[source]
+        self.heads.append((layer, head))
+        return self._made(target, held.low, held.high, layer, kind)
 
     def prefix_sum(self, source: str) -> str:
         """A sum over the visible positions."""
-        return self._attended(PrefixSum((source,), (self.fresh(f"sum of {source}"),)), "wide")
+        return self._attended(PrefixSum, source, Meaning("sum", of=(self.registers[source].meaning,)), "wide")
 
     def place_sum(self, flag: str, source: str) -> str:
         """A sum over the visible positions whose place has flag 1."""
-        target = self.fresh(f"sum of {source} where {flag}")
-        layer = self._latest((flag, source)) + 1
-        self._made(
-            target, min(0, self.registers[source].low), max(0, self.registers[source].high), layer, "wide"
-        )
-        self.heads.append((layer, PlaceSum(flag, (source,), (target,))))
-        return target
+        parts = self.registers[source], self.registers[flag]
+        target = Meaning("sum at places", of=tuple(part.meaning for part in parts))
+        name = self._attended(partial(PlaceSum, flag), source, target, "wide")
+        low, high = min(0, parts[0].low), max(0, parts[0].high)
+        self.registers[name] = replace(self.registers[name], low=low, high=high)
+        return name
 
-    def latest_write(self, flag: str, source: str, target: str) -> str:
+    def latest_write(self, flag: str, source: str, target: Meaning) -> str:
         """The most recent flagged value."""
-        return self._attended(LatestWrite(flag, (source,), (self.fresh(target),)))
+        return self._attended(partial(LatestWrite, flag), source, target)
 
     def end_write(
-        self, flags: Sequence[str], end: Literal["earliest", "latest"], source: str, target: str
+        self, flags: Sequence[str], end: Literal["earliest", "latest"], source: str, target: Meaning
     ) -> str:
         """The earliest or latest value where all flags are 1."""
         kind = self.registers[source].kind
-        return self._attended(EndWrite(tuple(flags), end, (source,), (self.fresh(target),)), kind)
+        return self._attended(partial(EndWrite, tuple(flags), end), source, target, kind)
 
-    def ever(self, flag: str, target: str) -> str:
+    def ever(self, flag: str, target: Meaning) -> str:
         """Whether the flag, 0 at BOS, has been 1 so far: a copy of the latest 1, which needs no MLP."""
         return self.end_write([flag], "latest", flag, target)
 
     def position(self) -> str:
         """The position itself."""
-        name = "t"
-        if name not in self.rhythms:
-            self._made(name, 0, 1, TOKENS, "wide")
-            self.rhythms[name] = Places(name, (0,), (1,))
-        return name
+        return self.places(Meaning("position"), (0,), (1,), "wide")
 
     def look_back(self, source: str, distance: int = 1) -> str:
         """The value some positions back."""
-        return self._attended(LookBack(distance, (source,), (self.fresh(f"{source} ({distance} back)"),)))
+        target = Meaning("back", number=distance, of=(self.registers[source].meaning,))
+        return self._attended(partial(LookBack, distance), source, target)
 
-    def latest_match(self, query: str, key: str, shift: int, source: str, target: str) -> str:
+    def latest_match(self, query: str, key: str, shift: int, source: str, target: Meaning) -> str:
         """The value at the most recent position whose key is the query plus a shift."""
         modulus = self.registers[key].high + 1
-        return self._attended(LatestMatch(query, key, modulus, shift, (source,), (self.fresh(target),)))
+        return self._attended(partial(LatestMatch, query, key, modulus, shift), source, target)
 
     def modulo(
-        self, terms: Terms, modulus: int, target: str, *, offset: int = 0, kind: Kind = "integer"
+        self, terms: Terms, modulus: int, target: Meaning, *, offset: int = 0, kind: RegisterKind = "integer"
     ) -> str:
         """A residue of a sum of registers."""
-        self._made(target, 0, modulus - 1, self._latest([name for name, _ in terms]), kind)
-        self.maps.append((self.time[target], Modulo(tuple(terms), offset, modulus, target)))
-        return target
+        name = self._made(self.fresh(target), 0, modulus - 1, self._time_of(terms), kind)
+        self.maps.append((self.time[name], Modulo(tuple(terms), offset, modulus, name)))
+        return name
 
-    def circle_of(self, inputs: Sequence[str], values: Mapping[Row, int], size: int, target: str) -> str:
+    def circle_of(self, inputs: Sequence[str], values: Mapping[Row, int], size: int, target: Meaning) -> str:
         """A function of registers, held on a circle of ``size`` values."""
-        self._made(target, 0, size - 1, self._latest(inputs), "circle")
+        name = self._made(self.fresh(target), 0, size - 1, self._latest(inputs), "circle")
         rows = tuple((given, (result,)) for given, result in sorted(values.items()))
-        self.maps.append((self.time[target], Table(tuple(inputs), (target,), rows)))
-        return target
+        self.maps.append((self.time[name], Table(tuple(inputs), (name,), rows)))
+        return name
 
-    def clamp(self, terms: Terms, offset: int, low: int, high: int, target: str) -> str:
+    def clamp(self, terms: Terms, offset: int, low: int, high: int, target: Meaning) -> str:
         """A clamped sum of registers."""
-        self._made(target, low, high, self._latest([name for name, _ in terms]))
-        self.maps.append((self.time[target], Clamp(tuple(terms), offset, low, high, target)))
-        return target
+        name = self._made(self.fresh(target), low, high, self._time_of(terms))
+        self.maps.append((self.time[name], Clamp(tuple(terms), offset, low, high, name)))
+        return name
 
     def linear(
-        self, terms: Terms, offset: int, bounds: tuple[int, int], target: str, kind: Kind = "integer"
+        self,
+        terms: Terms,
+        offset: int,
+        bounds: tuple[int, int],
+        target: Meaning,
+        kind: RegisterKind = "integer",
     ) -> str:
         """A sum of registers whose bounds the caller knows."""
-        self._made(target, *bounds, self._latest([name for name, _ in terms]), kind)
-        self.maps.append((self.time[target], Linear(tuple(terms), offset, target)))
-        return target
+        name = self._made(self.fresh(target), *bounds, self._time_of(terms), kind)
+        self.maps.append((self.time[name], Linear(tuple(terms), offset, name)))
+        return name
 
-    def select(self, function: Sequence[str], arguments: Sequence[str], targets: Sequence[str]) -> None:
+    def _time_of(self, terms: Terms) -> int:
+        return self._latest([name for name, _ in terms])
+
+    def select(
+        self, function: Sequence[str], arguments: Sequence[str], targets: Sequence[Meaning]
+    ) -> list[str]:
         """Composition of maps: the function's value at each argument."""
         time = self._latest([*function, *arguments])
         low = min(self.registers[name].low for name in function)
         high = max(self.registers[name].high for name in function)
-        for target in targets:
-            self._made(target, low, high, time)
-        self.maps.append((time, Select(tuple(function), tuple(arguments), tuple(targets))))
+        names = [self._made(target, low, high, time) for target in targets]
+        self.maps.append((time, Select(tuple(function), tuple(arguments), tuple(names))))
+        return names
 
     def table(
-        self, inputs: Sequence[str], outputs: Sequence[str], rows: Mapping[Row, Row], *, hold: bool = False
+        self,
+        inputs: Sequence[str],
+        outputs: Sequence[Meaning],
+        rows: Mapping[Row, Row],
+        *,
+        hold: bool = False,
     ) -> None:
         """A table; over sources it becomes a source, unless it must be computed in the first MLP."""
         time = self._latest(inputs)
         if time == TOKENS and not hold and not any(name in self.rhythms for name in inputs):
             tokens = [self._token(inputs, n) for n in range(self.num_letters + self.num_padding)]
-            for column, name in enumerate(outputs):
+            for column, output in enumerate(outputs):
                 values = [rows[row][column] for row in tokens]
-                self.source(name, values[: self.num_letters], values[self.num_letters :])
+                self.source(output, values[: self.num_letters], values[self.num_letters :])
             return
         time = max(time, 0)  # tables over both tokens and places run in the first MLP
-        for column, name in enumerate(outputs):
+        for column, output in enumerate(outputs):
             values = [result[column] for result in rows.values()]
-            self._made(name, min(values), max(values), time)
-        self.maps.append((time, Table(tuple(inputs), tuple(outputs), tuple(sorted(rows.items())))))
+            self._made(output, min(values), max(values), time)
+        names = tuple(output.name for output in outputs)
+        self.maps.append((time, Table(tuple(inputs), names, tuple(sorted(rows.items())))))
 
     def _token(self, names: Sequence[str], token: int) -> Row:
         return tuple((*self.sources[name].letters, *self.sources[name].padding)[token] for name in names)
@@ -206,8 +231,9 @@ class ProgramDraft:
         codes = {output: row for row, output in shown.items()}
         if len(codes) < len(shown):
             rows = {row: (output,) for row, output in {**elsewhere, **shown}.items()}
-            self.table(inputs, ("state",), rows)
-            inputs, codes = ("state",), {output: (output,) for output in codes}
+            state = Meaning("state")
+            self.table(inputs, (state,), rows)
+            inputs, codes = (state.name,), {output: (output,) for output in codes}
         readout = Readout(tuple(inputs), tuple(codes.get(output) for output in range(count)))
         return self._arranged(readout)
 
@@ -303,15 +329,15 @@ class Finite:
         """All rows that a table must list."""
         return {**self.elsewhere, **self.rows}
 
-    def register(self, draft: ProgramDraft, name: str) -> str:
+    def register(self, draft: ProgramDraft, meaning: Meaning) -> str:
         """A register that holds the value, "" if it is constant; an existing register is reused."""
         if len(self.values) == 1:
             return ""
         if len(self.inputs) == 1 and all(row == (value,) for row, value in self.all_rows.items()):
             return self.inputs[0]
-        result = draft.fresh(name)
+        result = draft.fresh(meaning)
         draft.table(self.inputs, (result,), {row: (value,) for row, value in self.all_rows.items()})
-        return result
+        return result.name
 
 
 def register_value(name: str, values: Iterable[int]) -> Finite:
@@ -320,24 +346,24 @@ def register_value(name: str, values: Iterable[int]) -> Finite:
 
 
 def joined(
-    draft: ProgramDraft, parts: Sequence[Finite], names: Sequence[str], meaning: Mapping[Row, int]
+    draft: ProgramDraft, parts: Sequence[Finite], meanings: Sequence[Meaning], whole: Mapping[Row, int]
 ) -> Finite:
-    """The value that several values determine: ``meaning[values]``.
+    """The value that several values determine: ``whole[values]``.
 
-    Combinations without a meaning cannot occur after a letter. Where some part shows other values at padding
+    Other combinations cannot occur after a letter. Where some part shows other values at padding
     positions they can occur there, and are listed, whether the parts are held in registers or not.
     """
     padded = any(part.elsewhere for part in parts)
     if prod(len(part.all_rows) for part in parts) > MAX_JOINT_ROWS:
-        parts = [_held(draft, part, name) for part, name in zip(parts, names, strict=True)]
+        parts = [_held(draft, part, meaning) for part, meaning in zip(parts, meanings, strict=True)]
     showing = [_rows_by_value(part.rows) for part in parts]
     rows: dict[Row, int] = {}
-    for values, value in meaning.items():
+    for values, value in whole.items():
         for combination in product(*(shown.get(x, ()) for shown, x in zip(showing, values, strict=True))):
             rows[tuple(x for row in combination for x in row)] = value
     elsewhere: dict[Row, int] = {}
     if padded:
-        require_rows(prod(len(part.all_rows) for part in parts), names)
+        require_rows(prod(len(part.all_rows) for part in parts), [meaning.name for meaning in meanings])
         some = next(iter(rows.values()))
         for combination in product(*(part.all_rows for part in parts)):
             elsewhere[tuple(x for row in combination for x in row)] = some
@@ -360,8 +386,8 @@ def require_rows(rows: int, names: Sequence[str]) -> None:
         )
 
 
-def _held(draft: ProgramDraft, part: Finite, name: str) -> Finite:
-    held = part.register(draft, name)
+def _held(draft: ProgramDraft, part: Finite, meaning: Meaning) -> Finite:
+    held = part.register(draft, meaning)
     if not held:
         return Finite((), {(): part.values.pop()})
     others = sorted(set(part.elsewhere.values()) - part.values)

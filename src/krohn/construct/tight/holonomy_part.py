@@ -4,7 +4,7 @@ A memory head gives the coordinate after the letter; the stage set before the le
 where a level needs it (it cannot be recovered past a reset: erratum 28).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from krohn.algebra.transformation import Permutation, identity
 from krohn.cascade.holonomy import Cascade
@@ -21,22 +21,27 @@ from krohn.construct.tight.cascade_level import (
 )
 from krohn.construct.tight.draft import Finite, ProgramDraft, register_value
 from krohn.network.position_maps import Row
+from krohn.network.register_meaning import Meaning
+
+Part = tuple[str, ...]
+"""The way to a part of a plan, as ``Meaning.part`` has it."""
 
 
-def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, name: str) -> Finite:
+def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, part: Part) -> Finite:
     """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
     levels = cascade_levels(cascade, start)
     if draft.lagged:
-        stages = _lagged(draft, levels, letter, name)
+        stages = _lagged(draft, levels, letter, part)
     else:
         stages = Finite((), {(): 0})
         for level in levels:
-            stages = _LevelWriter(draft, level, letter, f"{name}{level.number}", stages).following()
+            meaning = Meaning("stage", part=part, level=level.number)
+            stages = _LevelWriter(draft, level, letter, meaning, stages).following()
     masks = cascade.skeleton.masks
     return stages.renamed(lambda number: masks[number].bit_length() - 1)
 
 
-def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: str) -> Finite:
+def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Part) -> Finite:
     """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
     A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
@@ -47,27 +52,19 @@ def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, name: 
     stages = [Finite((), {(): 0})] * (lags + 1)
     for level in levels:
         shift = int(level.needs_before and not level.is_constant)
-        held = [
-            _held(draft, stage, f"{name}{level.number} at t−{lag} stage") for lag, stage in enumerate(stages)
-        ]
+        meanings = [Meaning("stage", part=part, level=level.number, lag=lag) for lag in range(len(stages))]
+        held = [_held(draft, stage, meaning) for stage, meaning in zip(stages, meanings, strict=True)]
         stages = [
-            _LevelWriter(
-                draft,
-                level,
-                letters[lag],
-                f"{name}{level.number} at t−{lag}",
-                held[lag],
-                held[lag + shift],
-            ).following()
+            _LevelWriter(draft, level, letters[lag], meanings[lag], held[lag], held[lag + shift]).following()
             for lag in range(len(held) - shift)
         ]
     return stages[0]
 
 
-def _held(draft: ProgramDraft, stages: Finite, name: str) -> Finite:
+def _held(draft: ProgramDraft, stages: Finite, meaning: Meaning) -> Finite:
     """Stage sets in a register, numbered from 0."""
     place = {number: index for index, number in enumerate(sorted(stages.values))}
-    held = stages.renamed(place.__getitem__).register(draft, name)
+    held = stages.renamed(place.__getitem__).register(draft, meaning)
     return (
         Finite((held,), {(i,): n for n, i in place.items()})
         if held
@@ -79,15 +76,19 @@ def _held(draft: ProgramDraft, stages: Finite, name: str) -> Finite:
 class _LevelWriter:
     """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton.
 
-    ``earlier`` are those before the letter, where they are known without a look-back.
+    ``earlier`` are those before the letter, where they are known without a look-back; ``stage`` is the
+    meaning of a register that holds the stage sets.
     """
 
     draft: ProgramDraft
     level: CascadeLevel
     letter: str
-    name: str
+    stage: Meaning
     stages: Finite
     earlier: Finite | None = None
+
+    def _meaning(self, kind: str) -> Meaning:
+        return replace(self.stage, kind=kind)
 
     def following(self) -> Finite:
         """The stage sets of the next level."""
@@ -99,7 +100,7 @@ class _LevelWriter:
             return self._by_the_clock(after, before, level.clock)
         several = len(level.towers) > 1
         groups = [
-            running(f"{self.name} group {n}" if several else self.name, tower, level.moves[n])
+            running(replace(self.stage, group=n if several else None), tower, level.moves[n])
             for n, tower in level.towers.items()
         ]
         potentials = self._potentials() if self._looks_back else []
@@ -113,7 +114,7 @@ class _LevelWriter:
                 count(draft, group)
         now = [CounterReading(group.tower, group.now) for group in groups]
         memory = self._memory(after, now)
-        tile = moved(draft, memory, after.renamed(level.kind), now, f"{self.name} now", undo=False)
+        tile = moved(draft, memory, after.renamed(level.kind), now, self.stage, undo=False)
         return self._below(after, tile)
 
     @property
@@ -148,8 +149,10 @@ class _LevelWriter:
             modulus = group.tower.sections[0].moduli[index]
             rows: dict[Row, int] = {(a, *place[s]): u for (a, s), u in part.steps.items()}
             heights: dict[Row, int] = {row: part.level.get(number, 0) for row, number in after.rows.items()}
-            known = Finite((self.letter, *after.inputs), rows).register(draft, f"{step} ahead")
-            height = Finite(after.inputs, heights).register(draft, f"{step} to come")
+            known = Finite((self.letter, *after.inputs), rows).register(
+                draft, replace(step, kind="step ahead")
+            )
+            height = Finite(after.inputs, heights).register(draft, replace(step, kind="step to come"))
             terms = [(name, 1) for name in (draft.prefix_sum(known) if known else "", height) if name]
             now.append(draft.modulo(terms, modulus, group.counter(index)))  # 0 at BOS: no constant is lost
         group.now, group.section = tuple(now), 1
@@ -161,10 +164,11 @@ class _LevelWriter:
         """
         self._actions(after, before, [])
         order = self._order(move)
-        place = self.draft.places(f"t mod {order} from 0", (0,), (*range(1, order), 0))
-        flag, target = (f"{self.name} {what}" for what in ("reset", "target"))
-        result = self.draft.latest_write(flag, target, f"{self.name} memory")
-        then = self.draft.latest_write(flag, place, f"{self.name} place of reset")
+        clock = Meaning("position from 0", modulus=order)
+        place = self.draft.places(clock, (0,), (*range(1, order), 0))
+        flag, target = self._meaning("reset").name, self._meaning("target").name
+        result = self.draft.latest_write(flag, target, self._meaning("memory"))
+        then = self.draft.latest_write(flag, place, self._meaning("place of reset"))
         rows: dict[Row, int] = {}
         for x in range(self.level.num_tiles):
             image = x
@@ -187,11 +191,11 @@ class _LevelWriter:
     def _staged(self) -> tuple[Finite, Finite]:
         """The stage sets in registers, numbered from 0; before the letter only if the actions need it."""
         level, draft = self.level, self.draft
-        after = _held(draft, self.stages, f"{self.name} stage")
+        after = _held(draft, self.stages, self.stage)
         if not level.needs_before:
             return after, Finite((), {(): level.start})
         if self.earlier is not None:
-            return after, _held(draft, self.earlier, f"{self.name} earlier")
+            return after, _held(draft, self.earlier, self._meaning("earlier stage"))
         earlier = draft.look_back(after.inputs[0])
         return after, Finite((earlier,), after.rows)
 
@@ -210,26 +214,26 @@ class _LevelWriter:
                 for g, n in zip(groups, level.towers if groups else (), strict=True)
                 for v in g.values(level.move(n, new, action))
             ]
-            rows[row] = (int(written), level.target(action), level.action_number(action), *moves)
-        outputs = [f"{self.name} {what}" for what in ("reset", "target", "action")]
-        self.draft.table(inputs, (*outputs, *(name for group in groups for name in group.outputs())), rows)
+            rows[row] = (int(written), level.target(action), *moves)
+        outputs = [self._meaning("reset"), self._meaning("target")]
+        self.draft.table(inputs, (*outputs, *(each for group in groups for each in group.outputs())), rows)
 
     def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
         """What the memory head finds: the last w = target·G⁻¹; without resets always the initial tile."""
         level, draft = self.level, self.draft
         if not level.has_resets:
             return Finite((), {(): level.initial})
-        target = register_value(f"{self.name} target", set(range(level.num_tiles)))
-        written = moved(draft, target, after.renamed(level.kind), now, f"{self.name} write", undo=True)
-        held = written.register(draft, f"{self.name} written")
-        result = draft.latest_write(f"{self.name} reset", held, f"{self.name} memory")
+        target = register_value(self._meaning("target").name, set(range(level.num_tiles)))
+        written = moved(draft, target, after.renamed(level.kind), now, self.stage, undo=True)
+        held = written.register(draft, self._meaning("written"))
+        result = draft.latest_write(self._meaning("reset").name, held, self._meaning("memory"))
         return register_value(result, set(range(level.num_tiles)))
 
     def _below(self, stage: Finite, tile: Finite) -> Finite:
         """The stage set one level down: the tile of an active set, the same set otherwise."""
         many = len(stage.rows) > 1 and len(tile.inputs) > 1
         if many:
-            tile = register_value(tile.register(self.draft, f"{self.name} tile"), tile.values)
+            tile = register_value(tile.register(self.draft, self._meaning("tile")), tile.values)
         rows: dict[Row, int] = {}
         for row, number in stage.rows.items():
             tiles = self.level.tiles(number)

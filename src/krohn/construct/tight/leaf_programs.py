@@ -21,7 +21,9 @@ from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan_leaves import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, ProgramDraft
+from krohn.construct.tight.holonomy_part import Part
 from krohn.network.position_maps import Row
+from krohn.network.register_meaning import Meaning
 from krohn.paper.theorem3 import padding_moves
 
 MANY_PLACES = 4
@@ -38,81 +40,76 @@ def padding_steps(places: int, start: int) -> tuple[int, ...]:
 
 
 def clamped_track(
-    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str, outputs: Sequence[int]
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, part: Part, outputs: Sequence[int]
 ) -> Finite:
     """The places of the counter as states of the plan's automaton, driven by the register ``letter``.
 
     States with the same output that are neighbours on the line need not be distinguished.
     """
-    counter = _Counter(plan, draft, name, outputs)
-    step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), name)
+    counter = _Counter(plan, draft, part, outputs)
+    step = _steps(plan, draft, letter, padding_steps(len(plan.line), plan.line[start]), part)
     total = draft.prefix_sum(step)
-    now = counter.value(total, "unclamped place")
-    return counter.place(now, counter.circle(now, total, "class"), "place")
+    now = counter.value(total)
+    return counter.place(now, counter.circle(now, total))
 
 
 def _steps(
-    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, pads: tuple[int, ...], name: str
+    plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, pads: tuple[int, ...], part: Part
 ) -> str:
     """The steps of the letters, and those of the padding positions, which no letter determines."""
-    pads = (0,) * (draft.num_padding - len(pads)) + pads
+    pads, move = (0,) * (draft.num_padding - len(pads)) + pads, Meaning("move", part=part)
     if letter in draft.sources:
         letters = [plan.steps[a] for a in draft.sources[letter].letters]
-        return draft.source(draft.fresh(f"{name}step"), letters, pads)
+        return draft.source(draft.fresh(move), letters, pads)
     none = {len(plan.steps): 0}
     rows: dict[Row, Row] = {(a,): (step,) for a, step in ({**dict(enumerate(plan.steps)), **none}).items()}
-    stepped, padded = draft.fresh(f"{name}step of letters"), draft.fresh(f"{name}step of padding")
+    stepped = draft.fresh(Meaning("move by letter", part=part))
     draft.table((letter,), (stepped,), rows)
-    draft.source(padded, [0] * draft.num_letters, pads)
-    return draft.linear([(stepped, 1), (padded, 1)], 0, (-1, 1), draft.fresh(f"{name}step"))
+    padded = draft.source(draft.fresh(Meaning("move by padding", part=part)), [0] * draft.num_letters, pads)
+    return draft.linear([(stepped.name, 1), (padded, 1)], 0, (-1, 1), move)
 
 
 class _Counter:
-    """Names and moduli of one counter."""
+    """Registers and moduli of one counter."""
 
     def __init__(
-        self, plan: ClampedCounterPlan, draft: ProgramDraft, name: str, outputs: Sequence[int]
+        self, plan: ClampedCounterPlan, draft: ProgramDraft, part: Part, outputs: Sequence[int]
     ) -> None:
-        self.plan, self.draft, self.name = plan, draft, name
+        self.plan, self.draft, self.part = plan, draft, part
         self.places = len(plan.line)
         self.state = {place: q for q, place in enumerate(plan.line)}
         shown = [outputs[self.state[place]] for place in range(self.places)]
         self.steps = [j for j in range(1, self.places) if shown[j] != shown[j - 1]]
         self.modulus = self.places**2
 
-    def value(self, total: str, name: str) -> str:
+    def _meaning(self, kind: str, number: int | None = None) -> Meaning:
+        return Meaning(kind, part=self.part, number=number)
+
+    def value(self, total: str) -> str:
         """v = z mod (S + 1)², with z = 0 in the middle: short walks do not wrap; only differences count."""
-        target = self.draft.fresh(f"{self.name}{name}")
+        target = self._meaning("unclamped")
         return self.draft.modulo([(total, 1)], self.modulus, target, offset=self.modulus // 2)
 
-    def circle(self, value: str, total: str, name: str) -> str:
+    def circle(self, value: str, total: str) -> str:
         """z mod (S + 1) on a circle; on a long line by way of the residue, which takes fewer steps."""
+        target = self._meaning("on circle")
         if self.draft.flat:
-            target = self.draft.fresh(f"{self.name}{name}")
             return self.draft.modulo([(total, 1)], self.places, target, kind="circle")
         if self.places > MANY_PLACES:
-            residue = self.draft.modulo([(value, 1)], self.places, self.draft.fresh(f"{self.name}{name} mod"))
+            residue = self.draft.modulo([(value, 1)], self.places, self._meaning("circle residue"))
             same: dict[Row, int] = {(r,): r for r in range(self.places)}
-            return self.draft.circle_of((residue,), same, self.places, self.draft.fresh(f"{self.name}{name}"))
+            return self.draft.circle_of((residue,), same, self.places, target)
         classes: dict[Row, int] = {(v,): v % self.places for v in range(self.modulus)}
-        return self.draft.circle_of((value,), classes, self.places, self.draft.fresh(f"{self.name}{name}"))
+        return self.draft.circle_of((value,), classes, self.places, target)
 
-    def place(self, value: str, key: str, name: str) -> Finite:
+    def place(self, value: str, key: str) -> Finite:
         """The state, as a function of the residue of the sum of what the heads find."""
         draft, places, count = self.draft, self.places, len(self.steps)
-        result = [draft.latest_match(key, key, -j, value, f"{self.name}{name} visit {j}") for j in self.steps]
-        total = draft.linear(
-            [(visit, 1) for visit in result],
-            0,
-            (0, count * (self.modulus - 1)),
-            draft.fresh(f"{self.name}{name} visits"),
-        )
-        residue = draft.modulo(
-            [(total, 1), (value, -count)],
-            self.modulus,
-            draft.fresh(f"{self.name}{name} residue"),
-            offset=sum(self.steps),
-        )
+        visits = [draft.latest_match(key, key, -j, value, self._meaning("visit", j)) for j in self.steps]
+        bounds = (0, count * (self.modulus - 1))
+        total = draft.linear([(visit, 1) for visit in visits], 0, bounds, self._meaning("visits"))
+        terms, code = [(total, 1), (value, -count)], self._meaning("visit code")
+        residue = draft.modulo(terms, self.modulus, code, offset=sum(self.steps))
         # r // places is the number of zeros: heads whose step has not been reached.
         reached = [self.state[place] for place in (0, *self.steps)]
         rows: dict[Row, int] = {(r,): reached[max(count - r // places, 0)] for r in range(self.modulus)}
@@ -124,16 +121,16 @@ ACTS = (POP, PUSH, REST)
 """The act of a letter as a small number: its index here; BOS leaves the stack unchanged."""
 
 
-def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
+def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
     """The states of the stack, driven by the register ``letter``; it must start empty or failed."""
     stack = plan.stack
     if start == stack.sink:
         return Finite((), {(): start})
-    tokens = _Tokens(draft, stack, letter, name)
+    tokens = _Tokens(draft, stack, letter, part)
     top = stack.height
     # A key is the height that a push reached, 0 for everything else.
     keys = tokens.of_height(lambda h, act: h if act == PUSH and 0 < h <= top else 0)
-    key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, draft.fresh(f"{name}key"))
+    key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, tokens.meaning("key"))
     places = _places(tokens, key, _error(tokens, key))
     codes: dict[Row, int] = {
         (*(symbol + 1 for symbol in content), *(0,) * (top - len(content))): state
@@ -146,22 +143,23 @@ def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, n
 class _Tokens:
     """What the letters mean to the stack, and its height, right until the first error."""
 
-    def __init__(self, draft: ProgramDraft, stack: BracketStack, letter: str, name: str) -> None:
-        self.draft, self.stack, self.name = draft, stack, name
+    def __init__(self, draft: ProgramDraft, stack: BracketStack, letter: str, part: Part) -> None:
+        self.draft, self.stack, self.part = draft, stack, part
         meanings: dict[Row, Row] = {
             (a,): (symbol, ACTS.index(act), act) for a, (act, symbol) in enumerate(stack.acts)
         }
         meanings[(len(stack.acts),)] = (0, ACTS.index(REST), 0)
-        self.symbol, self.act, step = (self.named(what) for what in ("symbol", "act", "step"))
-        draft.table((letter,), (self.symbol, self.act, step), meanings)
+        outputs = [draft.fresh(self.meaning(kind)) for kind in ("bracket", "act", "rise")]
+        draft.table((letter,), outputs, meanings)
+        self.symbol, self.act, step = (output.name for output in outputs)
         total = draft.prefix_sum(step)
-        self.height = draft.clamp([(total, 1)], 0, -1, stack.height + 1, self.named("height"))
+        self.height = draft.clamp([(total, 1)], 0, -1, stack.height + 1, self.meaning("height"))
         self.heights = range(-1, stack.height + 2)
         self.symbols = range(stack.num_symbols)
 
-    def named(self, what: str) -> str:
-        """A register of this stack."""
-        return self.draft.fresh(f"{self.name}{what}")
+    def meaning(self, kind: str, number: int | None = None) -> Meaning:
+        """What a register of this stack holds."""
+        return Meaning(kind, part=self.part, number=number)
 
     def of_height(self, function: Callable[[int, int], int]) -> dict[Row, int]:
         """A function of height and act as rows."""
@@ -176,8 +174,8 @@ def _error(tokens: _Tokens, key: str) -> str:
     """
     draft, top = tokens.draft, tokens.stack.height
     wanted: dict[Row, int] = {(h,): h if 0 <= h < top else 0 for h in tokens.heights}
-    query = draft.circle_of((tokens.height,), wanted, top + 1, tokens.named("query"))
-    removed = draft.latest_match(query, key, 1, tokens.symbol, f"{tokens.name}removed")
+    query = draft.circle_of((tokens.height,), wanted, top + 1, tokens.meaning("query"))
+    removed = draft.latest_match(query, key, 1, tokens.symbol, tokens.meaning("removed"))
     rows: dict[Row, int] = {
         (h, n, s, r): int((act == PUSH and h > top) or (act == POP and (h < 0 or s != r)))
         for h in tokens.heights
@@ -186,15 +184,15 @@ def _error(tokens: _Tokens, key: str) -> str:
         for r in tokens.symbols
     }
     inputs = (tokens.height, tokens.act, tokens.symbol, removed)
-    return Finite(inputs, rows).register(draft, f"{tokens.name}error")
+    return Finite(inputs, rows).register(draft, tokens.meaning("error"))
 
 
 def _places(tokens: _Tokens, key: str, error: str) -> tuple[str, ...]:
     """The registers of all places."""
-    draft, failed = tokens.draft, tokens.draft.ever(error, tokens.named("failed"))
+    draft, failed = tokens.draft, tokens.draft.ever(error, tokens.meaning("failed"))
     places = []
     for level in range(1, tokens.stack.height + 1):
-        held = draft.latest_match("", key, level, tokens.symbol, f"{tokens.name}held at height {level}")
+        held = draft.latest_match("", key, level, tokens.symbol, tokens.meaning("held", level))
         places.append(_place(tokens, level, (tokens.height, failed, held)))
     return tuple(places)
 
@@ -208,4 +206,4 @@ def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str]) -> str:
         for e in (0, 1)
         for x in tokens.symbols
     }
-    return Finite(inputs, rows).register(tokens.draft, f"{tokens.name}place {level}")
+    return Finite(inputs, rows).register(tokens.draft, tokens.meaning("on stack", level))

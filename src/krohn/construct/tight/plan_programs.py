@@ -16,11 +16,12 @@ from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, 
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
-from krohn.construct.tight.holonomy_part import holonomy_track
+from krohn.construct.tight.holonomy_part import Part, holonomy_track
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.position_maps import Row, Table
 from krohn.network.program import Program
+from krohn.network.register_meaning import Meaning
 
 # A function of (state before the letter, letter): what drives the next part of a serial plan.
 
@@ -49,7 +50,7 @@ class Drive:
         return {(state, letter): self.function(state, letter) for state in states for letter in letters}
 
 
-def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, name: str) -> str:
+def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, target: Meaning) -> str:
     """A register with the drive's value.
 
     The state before is fetched by a look-back, unless the state after the letter and the letter already
@@ -57,11 +58,11 @@ def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, name: st
     """
     answers = drive.by_after(now.values)
     if answers is not None:
-        return _tabled(draft, now, letter, answers, drive, name)
-    held = now.register(draft, f"{name} state")
+        return _tabled(draft, now, letter, answers, drive, target)
+    held = now.register(draft, Meaning("state for", of=(target,)))
     reached: dict[Row, int] = {(q,): q for q in now.all_rows.values()}
     earlier = Finite((draft.look_back(held),), reached) if held else now
-    return _tabled(draft, earlier, letter, drive.by_before(now.values), drive, name)
+    return _tabled(draft, earlier, letter, drive.by_before(now.values), drive, target)
 
 
 def _tabled(
@@ -70,81 +71,82 @@ def _tabled(
     letter: str,
     answers: Mapping[tuple[int, int], int],
     drive: Drive,
-    name: str,
+    target: Meaning,
 ) -> str:
     bos = drive.automaton.num_letters
     rows: dict[Row, int] = {(*row, bos): drive.at_bos for row in state.all_rows}
     for row, value in state.rows.items():
         rows |= {(*row, a): answers[value, a] for a in range(bos) if (value, a) in answers}
-    return Finite((*state.inputs, letter), rows).register(draft, name)
+    return Finite((*state.inputs, letter), rows).register(draft, target)
 
 
 # A plan inside a program: each kind of node is a few operations around the programs of its parts.
 
 
 @singledispatch
-def plan_track(plan: Plan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
+def plan_track(plan: Plan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
     """The states of the plan's automaton, driven by the register ``letter`` (BOS: number of letters)."""
     raise TypeError(f"no program for a {type(plan).__name__}")
 
 
 @plan_track.register
-def _(plan: HolonomyPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
-    return holonomy_track(draft, plan.cascade, letter, start, f"{name}level ")
+def _(plan: HolonomyPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
+    return holonomy_track(draft, plan.cascade, letter, start, part)
 
 
 @plan_track.register
-def _(plan: ReachablePlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
-    inner = plan_track(plan.inner, draft, letter, plan.states.index(start), name)
+def _(plan: ReachablePlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
+    inner = plan_track(plan.inner, draft, letter, plan.states.index(start), part)
     return inner.renamed(plan.states.__getitem__)
 
 
 @plan_track.register
-def _(plan: ParallelPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
-    names = [f"{name}part {index} " for index in range(len(plan.parts))]
+def _(plan: ParallelPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
+    ways = [(*part, str(index)) for index in range(len(plan.parts))]
     tracks = [
-        plan_track(part, draft, letter, labels[start], prefix)
-        for part, labels, prefix in zip(plan.parts, plan.maps, names, strict=True)
+        plan_track(side, draft, letter, labels[start], way)
+        for side, labels, way in zip(plan.parts, plan.maps, ways, strict=True)
     ]
     state: dict[Row, int] = {labels: q for q, labels in enumerate(zip(*plan.maps, strict=True))}
-    return joined(draft, tracks, [f"{n}state" for n in names], state)
+    return joined(draft, tracks, [Meaning("state", part=way) for way in ways], state)
 
 
 @plan_track.register
-def _(plan: SerialPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
-    blocks = plan_track(plan.quotient, draft, letter, plan.blocks[start], f"{name}block ")
+def _(plan: SerialPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
+    blocks = plan_track(plan.quotient, draft, letter, plan.blocks[start], (*part, "block"))
     rest = plan.fiber.automaton.num_letters
     drive = Drive(plan.quotient.automaton, lambda block, a: plan.drive[block][a], rest)
-    inner = driven(draft, blocks, letter, drive, f"{name}drive")
-    places = plan_track(plan.fiber, draft, inner, plan.labels[start], f"{name}fibre ")
+    inner = driven(draft, blocks, letter, drive, Meaning("drive", part=part))
+    places = plan_track(plan.fiber, draft, inner, plan.labels[start], (*part, "fibre"))
     state: dict[Row, int] = {pair: q for q, pair in enumerate(zip(plan.blocks, plan.labels, strict=True))}
-    return joined(draft, [blocks, places], [f"{name}block", f"{name}place"], state)
+    meanings = [Meaning(kind, part=part) for kind in ("block", "place in block")]
+    return joined(draft, [blocks, places], meanings, state)
 
 
 @plan_track.register
-def _(plan: ErrorBitPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
+def _(plan: ErrorBitPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
     if start == plan.sink:
         return Finite((), {(): start})
     first = plan.states.index(start)
-    inner = plan_track(plan.inner, draft, letter, first, f"{name}legal ")
+    inner = plan_track(plan.inner, draft, letter, first, (*part, "legal"))
     drive = Drive(plan.inner.automaton, lambda q, a: int(plan.errors[q, a]), 0)
-    error = driven(draft, inner, letter, drive, f"{name}error")
-    bit = draft.ever(error, f"{name}failed")
+    error = driven(draft, inner, letter, drive, Meaning("error", part=part))
+    bit = draft.ever(error, Meaning("failed", part=part))
     legal = {(0, *row): plan.states[value] for row, value in inner.rows.items()}
     other = {(0, *row): plan.states[value] for row, value in inner.elsewhere.items()}
     return Finite((bit, *inner.inputs), legal | {(1, *row): plan.sink for row in inner.rows}, other)
 
 
 @plan_track.register
-def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
+def _(plan: ClampedCounterPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
     if has_unit_steps(plan):
-        return clamped_track(plan, draft, letter, start, name, range(len(plan.line)))
-    return holonomy_track(draft, holonomy_cascade(plan.automaton), letter, start, f"{name}level ")
+        return clamped_track(plan, draft, letter, start, part, range(len(plan.line)))
+    return holonomy_track(draft, holonomy_cascade(plan.automaton), letter, start, part)
 
 
 @plan_track.register
-def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, name: str) -> Finite:
-    return stack_track(plan, draft, letter, start, name)
+def _(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, part: Part) -> Finite:
+    return stack_track(plan, draft, letter, start, part)
 
 
 # Plans of an automaton as programs, and the shallowest of them.
@@ -159,15 +161,15 @@ def plan_program(plan: Plan, *, lagged: bool = False, flat: bool = False) -> Pro
     automaton = plan.automaton
     letters = automaton.num_letters
     draft = ProgramDraft(letters, 1 + max(_padding(plan), default=0), lagged, flat)
-    draft.source("letter", range(letters), letters)
+    letter = draft.source(Meaning("letter"), range(letters), letters)
     if isinstance(plan, ClampedCounterPlan) and has_unit_steps(plan):
-        after = clamped_track(plan, draft, "letter", automaton.start, "", automaton.outputs)
+        after = clamped_track(plan, draft, letter, automaton.start, (), automaton.outputs)
     else:
-        after = plan_track(plan, draft, "letter", automaton.start, "")
+        after = plan_track(plan, draft, letter, automaton.start, ())
     if not after.inputs:
         state = after.rows[()]
-        draft.source("state", [state] * letters, state)
-        return draft.finish(("state",), {(state,): state}, automaton)
+        name = draft.source(Meaning("state"), [state] * letters, state)
+        return draft.finish((name,), {(state,): state}, automaton)
     return draft.finish(after.inputs, after.rows, automaton, after.elsewhere)
 
 

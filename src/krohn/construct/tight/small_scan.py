@@ -6,7 +6,7 @@ on the quotient of a group. S5 on 120 states is scanned on 5 points.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 from krohn.automata.quotients import reachable_states
@@ -19,6 +19,7 @@ from krohn.errors import LimitExceeded
 from krohn.network.mlp_builder import require_entries
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
+from krohn.network.register_meaning import Meaning
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000
@@ -51,7 +52,9 @@ def scan_program(automaton: Semiautomaton, length: int, fan: int = 2) -> Program
         require_entries(8 * size**3, f", to compose maps of {size:,} points in a scan (two of {shape}),")
     if size > MAX_CODES:
         raise LimitExceeded(f"a scan may have at most {MAX_CODES:,} points; there are {size:,}")
-    maps = [draft.source(f"{x} after 1 letters", [letter[x] for letter in letters], x) for x in range(size)]
+    followed = [*reached] if points is None else [None] * size
+    scanned = [Meaning("point", number=x, length=1, state=state) for x, state in enumerate(followed)]
+    maps = [draft.source(meaning, [letter[x] for letter in letters], x) for x, meaning in enumerate(scanned)]
     window = 1
     while window < length:
         maps = _longer_window(draft, maps, window, fan)
@@ -72,10 +75,10 @@ def _longer_window(draft: ProgramDraft, maps: list[str], window: int, fan: int) 
         paired, bounds = [], []
         for own in range(0, len(parts) - 1, 2):
             first, last = ends[own][0], ends[own + 1][1]
-            letters = f"{last} letters" + (f" but the last {first}" if first else "")
-            names = [f"{x} after {letters}" for x in range(len(maps))]
-            draft.select(parts[own], parts[own + 1], names)
-            paired.append(names)
+            kind, start = ("earlier point", first) if first else ("point", None)
+            meanings = [draft.registers[name].meaning for name in maps]
+            targets = [replace(point, kind=kind, length=last, start=start) for point in meanings]
+            paired.append(draft.select(parts[own], parts[own + 1], targets))
             bounds.append((first, last))
         if len(parts) % 2:
             paired.append(parts[-1])

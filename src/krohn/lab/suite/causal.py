@@ -149,6 +149,7 @@ def causal_model(network: CompiledNetwork, variables: list[CausalVariable]) -> d
                 "layer": register["layer"],
                 "parents": parents.get(register["name"], [register["written_by"]]),
                 "mechanism": register["text"],
+                "meaning": register["meaning"],
                 "place": places.get(register["name"]),
             }
             for register in about["registers"]

@@ -9,14 +9,14 @@ layer reads the state off.
 
 from dataclasses import replace
 from itertools import product
-from typing import Literal
 
 from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Modulo, PositionMap, Table
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Layout
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade
 
@@ -61,14 +61,16 @@ class _Writer:
         self.layers: list[ProgramLayer] = []
         width = len(next(iter(self.tower.vectors.values())))
         self.sizes = [max(code[i] for code in self.tower.vectors.values()) + 1 for i in range(width)]
-        self.now = [self._register(f"group {i}, letter", size) for i, size in enumerate(self.sizes)]
+        letters = [Meaning("group letter", number=i) for i in range(width)]
+        self.now = [self._register(each, size) for each, size in zip(letters, self.sizes, strict=True)]
+        self.letters = tuple(self.now)
         self.moments = [self._held()]
         self._products([list(range(width))], len(self.tower.sections))
         self._read_off()
 
-    def _register(self, name: str, size: int, kind: Literal["integer", "wide"] = "integer") -> str:
-        self.registers.append(Register(name, 0, size - 1, kind))
-        return name
+    def _register(self, meaning: Meaning, size: int, kind: RegisterKind = "integer") -> str:
+        self.registers.append(Register.holding(meaning, 0, size - 1, kind))
+        return meaning.name
 
     def _held(self) -> dict[str, str]:
         """Channel of the construction -> register; the state is there at the end."""
@@ -88,12 +90,12 @@ class _Writer:
         """Counters: a head adds up, the MLP takes the residue."""
         number, heads, maps = len(self.layers) + 1, list[PrefixSum](), list[PositionMap]()
         for i in components:
-            total = self._register(f"group {i}, sum {number}", prime, "wide")
+            total = self._register(Meaning("group sum", number=i, start=number), prime, "wide")
             heads.append(PrefixSum((self.now[i],), (total,)))
             self.now[i] = total
         self.moments.append(self._held())
         for i in components:
-            residue = self._register(f"group {i}, product {number}", prime)
+            residue = self._register(Meaning("group product", number=i, start=number), prime)
             maps.append(Modulo(((self.now[i], 1),), 0, prime, residue))
             self.now[i] = residue
         self._layer(heads, maps)
@@ -110,13 +112,14 @@ class _Writer:
             ]
             inputs = tuple(self.now[i] for i in block)
             for i in function:
-                self.now[i] = self._register(f"group {i}, turned {number}", self.sizes[i])
+                turned = Meaning("group turned", number=i, start=number)
+                self.now[i] = self._register(turned, self.sizes[i])
             maps.append(Table(inputs, tuple(self.now[i] for i in function), tuple(rows)))
         self._layer([], maps)
 
     def _read_off(self) -> None:
         self.moments.append(self._held())
-        self._register(STATE, self.states)
+        self._register(Meaning("state"), self.states)
         start = self.part.initial
         rows = tuple((code, (self.whole.state[g[start],],)) for g, code in self.tower.vectors.items())
         self._layer([], [Table(tuple(self.now), (STATE,), rows)])
@@ -130,8 +133,7 @@ class _Writer:
         actions = [self.whole.moves[self.whole.initial, a][0] for a in range(self.whole.num_letters)]
         codes = [self.tower.vectors[a] for a in actions if isinstance(a, tuple)]
         sources = tuple(
-            Source(f"group {i}, letter", tuple(code[i] for code in codes), (0,))
-            for i in range(len(self.sizes))
+            Source(name, tuple(code[i] for code in codes), (0,)) for i, name in enumerate(self.letters)
         )
         reached = set(self.whole.state.values())
         known = tuple((q,) if q in reached else None for q in range(self.states))

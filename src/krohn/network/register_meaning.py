@@ -1,0 +1,293 @@
+"""What a register holds, as a value: made where the register is made, and never read back from a name.
+
+``KINDS`` has one row for every kind: the name of such a register, unique in its network and written into
+files, and what it holds in plain words, as pages and the terminal say it. The fields that a row names are
+those that a meaning of the kind must have. Sets of letters and places in the word are meanings too: registers
+speak *of* them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
+from string import Formatter
+from typing import Any
+
+from krohn.errors import InvalidInput
+
+KINDS: dict[str, tuple[str, ...]] = {
+    # A register whose author gave it no more than a name.
+    "named": ("{text}", "{text}"),
+    # Letters, states and positions.
+    "letter": ("letter", "the letter, as a number"),
+    "symbol": ("symbol", "the letter, as a number"),
+    "state": ("{part}state", "the state, as a number"),
+    "read off": ("read off", "the state, as a number"),
+    "position": ("t", "the position in the word"),
+    "position from 1": ("t mod {modulus}", "the position, counted 1 to {modulus} again and again"),
+    "position from 0": ("t mod {modulus} from 0", "the position in the word, mod {modulus}"),
+    "folded position": ("t to {start} mod {modulus}", "the position in the word, {folded}"),
+    "rhythm": ("t is {residue} mod {modulus}", "1 at {positions}"),
+    # What heads make of other registers.
+    "sum": ("sum of {of}", "the sum so far of this: {of}"),
+    "sum at places": ("sum of {of} where {second}", "how often {either} {counted}"),
+    "back": ("{of} ({number} back)", "{of}, {number} back"),
+    # Sets of letters, the last ones by what a first layer has noted beside them.
+    "letters": ("{letters}", "the letters {listed}"),
+    "wrong letters": ("wrong letters", "letters out of turn"),
+    "fatal letters": ("fatal letters", "fatal letters"),
+    "alternating": (
+        "{of} at odd, {second} at even places",
+        "letters {of} at odd and {second} at even positions",
+    ),
+    "at place": ("{letters} at place {number}", "letters {own} at position {number}"),
+    "from place": ("{letters} from place {number} on", "letters {own} from position {number} on"),
+    "settling": ("state known", "letters that settle the state"),
+    "settling one": ("state {state} known", "letters that settle that the state is {state}"),
+    "allowing": ("state {state} possible", "letters after which state {state} is possible"),
+    "excluding": ("state {state} excluded", "letters after which state {state} is excluded"),
+    "may move": ("may move", "letters that may change the state"),
+    "must move": ("must move", "letters that must change the state"),
+    "some that move": ("letter {number} may move", "letters {own} that may change the state"),
+    "this letter": ("letter = {number}", "letters {own}"),
+    "noted": ("note {number} = {residue}", "letters where {of} is {residue}"),
+    "noted letter": (
+        "letter {start}, note {number} = {residue}",
+        "letters {own} where {of} is {residue}",
+    ),
+    "annotated": ("symbol {number}", "letters {own} in one of the cases that the first layer distinguishes"),
+    # What is known of such a set: by its letters, or in words for the set.
+    "is": ("is {of}", "1 if the letter is {either}", "1 for {of}"),
+    "writes": ("writes {of}", "1 if the letter is {either}", "1 for {of}"),
+    "label": ("label of {of}", "which letter it is, of {either}", "what it says, of {of}"),
+    "count": (
+        "count[{of}] mod {modulus}",
+        "how often {either} has come, mod {modulus}",
+        "how many {of} so far, mod {modulus}",
+    ),
+    "ever": ("min(count[{of}], 1)", "has {either} come yet? 0 no, 1 yes", "have {of} come yet? 0 no, 1 yes"),
+    "count up to": (
+        "min(count[{of}], {number})",
+        "how often {either} has come, at most {number}",
+        "how many {of} so far, at most {number}",
+    ),
+    "number": ("number of {of}", "how often {either} has come", "how many {of} so far"),
+    "latest letter": ("latest[{of}]", "which came last, of {either}", "what the last said, of {of}"),
+    "place flag": ("place {number} for {of}", "1 where {second} {counted}"),
+    # The first and last places of such a set, and what is made of them.
+    "first": ("earliest[{of}]", "the first {either}", "the first of {of}"),
+    "last": ("latest[{of}]", "the last {either}", "the last of {of}"),
+    "first in rhythm": ("earliest[{of} at {residue} mod {modulus}]", "the first {either} at {position}"),
+    "last in rhythm": ("latest[{of} at {residue} mod {modulus}]", "the last {either} at {position}"),
+    "position of": ("position of {of}", "the position of {of}"),
+    "place of": ("place of {of}", "the position of {of}, mod {modulus}"),
+    "residue of": ("place of {of} mod {modulus}", "the position of {of}, mod {modulus}"),
+    "folded place of": (
+        "place of {of} mod {modulus} from {start} on",
+        "the position of {of}, {folded}",
+    ),
+    "distance": ("distance of {of} {lead}after {second}", "how far {of} stands after {second}"),
+    "order": ("{of} {lead}after {second}", "does {of} stand after {second}? {answers}"),
+    "later place": (
+        "place of the later of {of} and {second} mod {modulus}",
+        "the position of the later of {of} and {second}, mod {modulus}",
+    ),
+    # A scan: where windows of letters take a point.
+    "point": ("{number} after {length} letters", "where {window} {point}"),
+    "earlier point": ("{number} after {length} letters but the last {start}", "where {window} {point}"),
+    # Groups: counters by section, each moved by the letter and the counters before it.
+    "section letter": ("{at} section {section} letter", "{acting}, as a number"),
+    "step": ("{at} section {section} step mod {modulus}{no}", "{counter}"),
+    "counter": ("{at} section {section} count mod {modulus}{no}", "{counter}"),
+    "step ahead": (
+        "{at} section {section} step mod {modulus}{no} ahead",
+        "what the letter adds, as far as the state before does not matter",
+    ),
+    "step to come": (
+        "{at} section {section} step mod {modulus}{no} to come",
+        "what is added to that for the state reached",
+    ),
+    # Levels of a cascade: what the levels above show, and a memory moved by the counters.
+    "stage": ("{at} stage", "what the levels before hold"),
+    "earlier stage": ("{at} earlier", "what the levels before held before the letter"),
+    "reset": ("{at} reset", "1 if this letter writes the memory"),
+    "target": ("{at} target", "the value that it writes"),
+    "written": ("{at} written", "the value that it writes, less what the counters show by then"),
+    "memory": ("{at} memory", "the value written last"),
+    "place of reset": ("{at} place of reset", "where the memory was written last"),
+    "tile": ("{at} tile", "the value at this level"),
+    "now kind": ("{at} now kind", "which counters apply, as a number"),
+    "now value": ("{at} now value", "the value before the counters move it"),
+    "now by kind": ("{at} now by kind {number}", "where counters no. {number} move the value, if they apply"),
+    "now tile": ("{at} now tile", "the value at this level"),
+    "write kind": ("{at} write kind", "which counters apply where the memory is written, as a number"),
+    "write value": ("{at} write value", "the value to be written, before the counters are undone"),
+    "write by kind": (
+        "{at} write by kind {number}",
+        "the value to be written, less what counters no. {number} show, if they apply",
+    ),
+    "write tile": ("{at} write tile", "the value that it writes, less what the counters show by then"),
+    # Parts of a plan, one driving the other.
+    "block": ("{part}block", "the block of states, as a number"),
+    "place in block": ("{part}place", "the place in the block, as a number"),
+    "drive": ("{part}drive", "what the block and the letter do to the place in the block, as a number"),
+    "state for": ("{of} state", "the state, as a number"),
+    "error": ("{part}error", "1 if this letter is a mistake"),
+    "failed": ("{part}failed", "1 once a mistake has been made"),
+    # Counters that stop at both ends.
+    "move": ("{part}step", "the move{moves}"),
+    "move by letter": ("{part}step of letters", "the move of the letter"),
+    "move by padding": ("{part}step of padding", "the moves before the word, which lead to the start"),
+    "unclamped": ("{part}unclamped place", "the same plus a constant, so that it is never negative"),
+    "on circle": ("{part}class", "that place, counted around a circle"),
+    "circle residue": ("{part}class mod", "that place, counted around a circle"),
+    "visit": ("{part}place visit {number}", "the last place seen that is {number} below on the circle"),
+    "visits": ("{part}place visits", "the last places seen, added up"),
+    "visit code": ("{part}place residue", "a code of the state: where it stands between the walls"),
+    # Stacks.
+    "bracket": ("{part}symbol", "the kind of bracket"),
+    "act": ("{part}act", "whether the letter opens or closes"),
+    "rise": ("{part}step", "1 if the letter opens, −1 if it closes"),
+    "height": ("{part}height", "how many brackets are open"),
+    "key": ("{part}key", "the height at which this letter writes"),
+    "query": ("{part}query", "the height at which this letter looks"),
+    "removed": ("{part}removed", "the bracket that a closing one must match"),
+    "held": ("{part}held at height {number}", "the bracket opened last at height {number}"),
+    "on stack": ("{part}place {number}", "bracket {number} on the stack, from the bottom"),
+    # The paper's own constructions: Theorem 1, Theorem 2 for one group, and Theorem 3.
+    "map": ("map.{number}.{state}", "where {window} state {state}"),
+    "map before": ("back.{number}.{state}", "where {window} state {state}"),
+    "group letter": ("group {number}, letter", "what the letter brings to coordinate {number} of the group"),
+    "group sum": ("group {number}, sum {start}", "the sum so far of coordinate {number} of the group"),
+    "group product": ("group {number}, product {start}", "that sum, mod the size of the coordinate"),
+    "group turned": (
+        "group {number}, turned {start}",
+        "coordinate {number} of the group, turned by the last one",
+    ),
+    "axis move": ("move.{number}", "the move on axis {number}"),
+    "axis sum": ("sum.{number}", "the sum of all moves on axis {number}, as if there were no walls"),
+    "axis key": ("key.{number}", "that place, counted around a circle"),
+    "axis visit": ("visit.{number}.{start}", "the last place seen that is {start} below on the circle"),
+    "axis bit": ("bit.{number}.{start}", "does the place on axis {number} reach {start}? 0 no, 1 yes"),
+    "axis state": ("state.{number}", "the place on axis {number}"),
+}
+"""The name of a register of each kind and what it holds; a third text where a set of letters has no list."""
+
+PLACES = ("level", "lag", "group")
+"""The fields that say where in a cascade a register lies; only the level must be given."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a register holds; ``kind`` says which other fields it has.
+
+    Attributes:
+        part: the way to its part of a plan: the number of one of several, or block, fibre, legal.
+        level: of the cascade, from 0; ``lag``: for so many positions back; ``group``: of several.
+        section: one abelian step of a group, from 1.
+        number: which of several, or how far back; ``start``: the first of a range, or a second number.
+        letters: their names.
+        of: what it is made of, or speaks of.
+        copy: 2, 3, … where the network holds the same once more.
+    """
+
+    kind: str
+    part: tuple[str, ...] = ()
+    level: int | None = None
+    lag: int | None = None
+    group: int | None = None
+    section: int | None = None
+    modulus: int | None = None
+    residue: int | None = None
+    number: int | None = None
+    start: int | None = None
+    length: int | None = None
+    state: int | None = None
+    letters: tuple[str, ...] = ()
+    text: str = ""
+    of: tuple["Meaning", ...] = ()
+    copy: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidInput(f"the kind of a meaning must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        given = {item.name for item in fields(self) if getattr(self, item.name) != item.default}
+        needed, allowed, count = _fields_of(self.kind)
+        if missing := sorted(needed - given):
+            raise InvalidInput(f"the meaning {self.kind!r} needs {missing[0]}")
+        if (extra := sorted(given - allowed)) or len(self.of) != count:
+            raise InvalidInput(
+                f"the meaning {self.kind!r} cannot have {extra[0] if extra else 'these parts'}"
+            )
+
+    @cached_property
+    def name(self) -> str:
+        """The name of a register that holds this."""
+        return KINDS[self.kind][0].format_map(_NameParts(self)) + (f"#{self.copy}" if self.copy > 1 else "")
+
+    @property
+    def tower(self) -> tuple[Any, ...]:
+        """What the counters of one group have in common: part of the plan, level, lag and group."""
+        return (self.part, *(getattr(self, name) for name in PLACES))
+
+    def spelled(self, alike: Mapping[str, tuple[str, ...]]) -> "Meaning":
+        """The same with every letter replaced by all those that are treated as one with it."""
+        letters = tuple(other for name in self.letters for other in alike.get(name, (name,)))
+        return replace(self, letters=letters, of=tuple(each.spelled(alike) for each in self.of))
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind, and the other fields that it has."""
+        held = {item.name: getattr(self, item.name) for item in fields(self)}
+        plain = {**held, "of": [each.to_json() for each in self.of], "letters": [*self.letters]}
+        return {
+            item.name: [*self.part] if item.name == "part" else plain[item.name]
+            for item in fields(self)
+            if held[item.name] != item.default
+        }
+
+
+class _NameParts(dict[str, str]):
+    """What the template of a name asks for, by the name of a field or of a few joint ones."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        super().__init__()
+        self.meaning = meaning
+
+    def __missing__(self, key: str) -> str:
+        meaning = self.meaning
+        match key:
+            case "part":
+                return "".join(f"part {step} " if step.isdecimal() else f"{step} " for step in meaning.part)
+            case "at":
+                lag = "" if meaning.lag is None else f" at t−{meaning.lag}"
+                group = "" if meaning.group is None else f" group {meaning.group}"
+                return f"{self['part']}level {meaning.level}{lag}{group}"
+            case "no":
+                return "" if meaning.number is None else f" no. {meaning.number}"
+            case "of" | "second":
+                return meaning.of[key == "second"].name
+            case "letters":
+                return " ".join(meaning.letters)
+            case "lead":
+                return "1 " if meaning.start else ""
+        return str(getattr(meaning, key))
+
+
+JOINT = {"at": ("level",), "own": ("letters",), "listed": ("letters",), "window": ("length",)}
+OPTIONAL = {
+    "at": ("part", *PLACES),
+    "part": ("part",),
+    "no": ("number",),
+    "lead": ("start",),
+    "point": ("state",),
+}
+
+
+@cache
+def _fields_of(kind: str) -> tuple[set[str], set[str], int]:
+    """The fields that a meaning of the kind must have, those that it may have, and how many it is of."""
+    texts = KINDS[kind]
+    keys = {key for text in texts for _, key, _, _ in Formatter().parse(text) if key is not None}
+    known = {item.name for item in fields(Meaning)} - {"part"}
+    needed = {"kind", *(name for key in keys for name in JOINT.get(key, (key,)) if name in known)}
+    optional = {name for key in keys for name in OPTIONAL.get(key, ())}
+    return needed, {*needed, *optional, "copy"}, 2 if "second" in keys else int("of" in needed)

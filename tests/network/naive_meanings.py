@@ -1,0 +1,109 @@
+"""What a register must hold, computed from the fields of its meaning and the word alone."""
+
+from collections.abc import Sequence
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.network.register_meaning import Meaning
+
+Word = Sequence[str]
+
+
+def naive(meaning: Meaning, word: Word, automaton: Semiautomaton) -> int | None:
+    """The value at the last letter of the word; ``None`` where the fields alone do not say it."""
+    t, of = len(word), meaning.of
+    match meaning.kind:
+        case "position":
+            return t
+        case "position from 0":
+            return t % meaning.modulus
+        case "position from 1":
+            return 1 + (t - 1) % meaning.modulus
+        case "folded position":
+            return folded(t, meaning)
+        case "rhythm":
+            return int(t % meaning.modulus == meaning.residue)
+        case "is" | "writes":
+            return member(of[0], word, t)
+        case "sum" | "number" if of[0].kind in ("is", "letters", "alternating", "at place", "from place"):
+            return count(of[0].of[0] if of[0].kind == "is" else of[0], word)
+        case "count":
+            total = count(of[0], word)
+            return None if total is None else total % meaning.modulus
+        case "ever" | "count up to":
+            total = count(of[0], word)
+            return None if total is None else min(total, meaning.number or 1)
+        case "place flag" if of[0].kind in ("at place", "from place"):
+            return int(t == of[0].number or (of[0].kind == "from place" and t > of[0].number))
+        case "position of":
+            return place(of[0], word)
+        case "residue of" | "place of" | "folded place of":
+            where = place(of[0], word)
+            return folded(where, meaning) if where is not None else None
+        case "distance":
+            return place(of[0], word) - place(of[1], word)
+        case "order":
+            apart = place(of[0], word) - place(of[1], word) - (meaning.start or 0)
+            return 2 + 2 * ((apart > 0) - (apart < 0))
+        case "later place":
+            return folded(max(place(of[0], word), place(of[1], word)), meaning)
+        case "point" | "map" if meaning.state is not None and t >= meaning.length:
+            return after(automaton, meaning.state, word[t - meaning.length :])
+        case "earlier point" if meaning.state is not None and t >= meaning.length:
+            return after(automaton, meaning.state, word[t - meaning.length : t - meaning.start])
+        case "map before" if t >= 2 * meaning.length:
+            return after(automaton, meaning.state, word[t - 2 * meaning.length : t - meaning.length])
+        case "back" if t > meaning.number:
+            return naive(of[0], word[: t - meaning.number], automaton)
+        case "state" | "read off" if not meaning.part:
+            return after(automaton, automaton.start, word)
+        case "failed" if not meaning.part:
+            state = after(automaton, automaton.start, word)
+            return int(all(letter[state] == state for letter in automaton.letters))
+    return None
+
+
+def member(letters: Meaning, word: Word, t: int) -> int | None:
+    """Whether the letter at position t is one of the set."""
+    match letters.kind:
+        case "letters":
+            return int(word[t - 1] in letters.letters)
+        case "at place":
+            return int(t == letters.number and word[t - 1] in letters.letters)
+        case "from place":
+            return int(t >= letters.number and word[t - 1] in letters.letters)
+        case "alternating":
+            return int(word[t - 1] in letters.of[1 - t % 2].letters)
+    return None
+
+
+def count(letters: Meaning, word: Word) -> int | None:
+    """How many letters so far are of the set."""
+    each = [member(letters, word, t) for t in range(1, len(word) + 1)]
+    return None if None in each else sum(each)
+
+
+def place(mark: Meaning, word: Word) -> int | None:
+    """The first or last position of a set of letters, 0 if there is none."""
+    positions = [
+        t
+        for t in range(1, len(word) + 1)
+        if member(mark.of[0], word, t) and (mark.modulus is None or t % mark.modulus == mark.residue)
+    ]
+    if mark.of[0].kind != "letters":
+        return None
+    return (positions[0] if mark.kind.startswith("first") else positions[-1]) if positions else 0
+
+
+def folded(t: int, meaning: Meaning) -> int:
+    """Exact up to some position, then modulo the period."""
+    early = meaning.start or 1
+    while t >= early + meaning.modulus:
+        t -= meaning.modulus
+    return t
+
+
+def after(automaton: Semiautomaton, state: int, word: Word) -> int:
+    """Where the letters lead."""
+    for name in word:
+        state = automaton.step(state, automaton.letter_names.index(name))
+    return state
