@@ -26,6 +26,7 @@ from krohn.network.mlp_builder import ramp_width
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Register, Source
 from krohn.network.storage import program_from_json, program_to_json
+from krohn.network.transformer import Channel
 
 R = Register
 
@@ -127,7 +128,7 @@ def test_a_saturating_step_is_exact_in_float32_where_a_difference_is_not() -> No
         seen: dict[str, np.ndarray] = {}
         shaken = replace(net, embedding=net.embedding + 1e-3)
         logits(shaken, words, np.float32, observe=lambda name, value, seen=seen: seen.update({name: value}))
-        held = seen["layer.0.stream"][:, 1, layout.find(2, "x")]
+        held = seen["layer.0.stream"][:, 1, layout.moments[2].index(Channel(register="x"))]
         errors.append(float(np.abs(held - words[:, 0] % 7).max()))
     assert errors[1] == 0.0 < errors[0]
 

@@ -65,7 +65,6 @@ def used(program: Program) -> tuple[Register, ...]:
         (lambda p: replace(p, registers=p.registers[:-1]), "layer 1 writes unknown register x"),
         (lambda p: replace(p, layers=p.layers * 2), "layer 2 writes x a second time"),
         (lambda p: replace(p, layers=()), "nothing writes x"),
-        (lambda p: replace(p, mask="both"), "the mask is 'both'"),
         (lambda p: replace(p, sources=()), "there is no source"),
         (lambda p: replace(p, sources=(replace(p.sources[0], padding=()), *p.sources[1:])), "no BOS value"),
         (lambda p: replace(p, sources=(replace(p.sources[0], letters=(0,)), *p.sources[1:])), "disagree"),

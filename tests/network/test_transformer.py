@@ -64,7 +64,6 @@ def test_matrices_cannot_be_changed_afterwards_and_are_copies() -> None:
         (lambda n: replace(n, readout_bias=np.zeros(STATES + 1)), "readout_bias has 4, not 3"),
         (lambda n: replace(n, embedding=np.full((2, D), np.nan)), "finite"),
         (lambda n: replace(n, embedding=np.ones(D)), "2 axes"),
-        (lambda n: replace(n, mask="both"), "causal or strict"),
         (lambda n: replace(n, layers=(replace(n.layers[0], keep_mlp=np.ones(D + 1)),)), "keep_mlp has 6"),
         (lambda n: replace(n.layers[0], keep_attention=np.full(D, 0.5)), "0 .* or 1"),
         (lambda n: replace(head(), key=np.ones((D, 5))), "d×k"),
@@ -95,7 +94,7 @@ def test_units_may_have_their_own_activations() -> None:
     assert mixed.activations[0].tolist() == [0, SIN, 0]
 
 
-def test_a_layout_finds_registers_and_reads_them_in_their_scale() -> None:
+def test_a_layout_finds_positions_and_reads_registers_in_their_scale() -> None:
     channels = (
         Channel(register="count", scale=0.5),
         Channel(position="recency"),
@@ -104,9 +103,6 @@ def test_a_layout_finds_registers_and_reads_them_in_their_scale() -> None:
         Channel(),
     )
     layout = Layout((channels,) * 3, ((HeadMeaning("adds up", (0,)),),))
-    assert layout.find(1, "count") == 0
-    assert layout.find(1, "key", "sin") == 3
-    assert layout.find(1, "key") is None
     assert layout.find_position(2, "recency") == 1
     assert layout.find_position(2, "one") is None
     stream = np.arange(10.0).reshape(2, 5)

@@ -13,7 +13,6 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.compilation import compile
 from krohn.errors import KrohnError
-from krohn.network.explanation import explain_word
 
 GALLERY = (
     *("Grid4", "Grid9", "Dyck4,2"),
@@ -136,7 +135,7 @@ def _trained(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]:
     network = compile(automaton, len(word), unproved=True)
-    seen = explain_word(network.transformer, network.layout, automaton, tuple(word))
+    seen = network.explain(word)
     padding = network.transformer.num_padding
     return [
         {

@@ -6,7 +6,7 @@ The picture shows registers as rows of coloured cells, and heads as maps.
 import colorsys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -204,18 +204,6 @@ class Explanation:
             {"letter": letter, **{name: values[at] for name, values in held.items()}, "state": states[at]}
             for at, letter in enumerate(self.positions)
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain lists, for files and web pages; layers and heads are numbered from 1, as in all output."""
-        return {
-            "positions": list(self.positions),
-            "states": list(self.states),
-            "moments": [{name: held.tolist() for name, held in moment.items()} for moment in self.moments],
-            "heads": [
-                {"layer": h.layer + 1, "head": h.number + 1, "text": h.text, "weights": h.weights.tolist()}
-                for h in self.heads
-            ],
-        }
 
 
 def explain_word(

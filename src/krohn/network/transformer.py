@@ -307,15 +307,8 @@ class Layout:
         if len({len(moment) for moment in self.moments}) > 1:
             raise InvalidInput("every moment must describe the same number of channels")
 
-    def find(self, moment: int, register: str, part: str = "") -> int | None:
-        """The channel that holds a register at a moment, ``None`` if none does."""
-        for index, channel in enumerate(self.moments[moment]):
-            if channel.register == register and channel.part == part:
-                return index
-        return None
-
     def find_position(self, moment: int, code: str) -> int | None:
-        """The channel that holds a position code at a moment."""
+        """The channel that holds a position code at a moment, ``None`` if none does."""
         names = [channel.position for channel in self.moments[moment]]
         return names.index(code) if code in names else None
 

@@ -278,7 +278,7 @@ def _outer(
     positions = np.zeros((program.num_padding + length, len(first)))
     for number, channel in enumerate(first):
         if channel.position:
-            positions[:, number] = codes.column(channel.position)
+            positions[:, number] = codes.column(channel, program.places)
     for place in program.places:
         if Channel(register=place.register) in first:
             column = place.along(len(positions), program.register[place.register].kind)

@@ -1,6 +1,6 @@
 """The head of every attention operation: where it looks, what it copies, its sharpness and its error."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, frexp, pi, sqrt
 from typing import Any
@@ -17,10 +17,10 @@ from krohn.network.attention_operations import (
     PlaceSum,
     PrefixSum,
 )
-from krohn.network.program import Program
+from krohn.network.program import Places, Program
 from krohn.network.transformer import Channel, Head
 
-# Position encodings that gadgets request by name; a network carries only those requested.
+# Position encodings that gadgets request as channels; a network carries only those requested.
 #
 # ``one`` is 1 everywhere, ``bos`` marks position 0, ``recency`` is t/2^L. ``log`` is log(2^L − n_t)
 # with n_t the number of visible positions after BOS: a head that gives BOS this score and every other
@@ -58,35 +58,31 @@ class PositionCodes:
         """
         return 1 - cos(2 * pi / self.base)
 
-    def column(self, name: str) -> npt.NDArray[np.float64]:
-        """The code along the positions 0 … count−1."""
+    def column(self, channel: Channel, rhythms: Sequence[Places]) -> npt.NDArray[np.float64]:
+        """The code that a channel holds along the positions 0 … count−1, in a program with these rhythms."""
         positions = np.arange(self.count, dtype=np.float64)
-        if name == "one":
+        if channel == ONE:
             return np.ones(self.count)
-        if name == "bos":
+        if channel == BOS:
             return np.equal(positions, 0).astype(np.float64)
-        if name == "recency":
+        if channel == RECENCY:
             return positions / self.scale
-        if name == "log":
+        if channel == LOG:
             return each(log, self.scale - positions)
-        kind, _, number = name.partition(" ")
-        if kind == "log":
-            return each(log, self.scale - self._visible_flagged(number))
-        turn = 2 * pi * positions / self.base ** (int(number) + 1)
-        code = each(cos if kind == "cos" else sin, turn)
-        code[0] = 0.0
-        return code
-
-    def _visible_flagged(self, rhythm: str) -> npt.NDArray[np.float64]:
-        """How many visible positions have flag 1, the flags being ``early|cycle`` in zeros and ones."""
-        early, cycle = rhythm.split("|")
-        flags = (early + cycle * (self.count // len(cycle) + 1))[: self.count]
-        return np.cumsum([int(flag) for flag in flags]).astype(np.float64)
+        for frequency in range(FREQUENCIES):
+            for code, function in zip(turning(frequency), (cos, sin), strict=True):
+                if channel == code:
+                    turned = each(function, 2 * pi * positions / self.base ** (frequency + 1))
+                    turned[0] = 0.0
+                    return turned
+        rhythm = next(rhythm for rhythm in rhythms if channel == log_of_places(rhythm))
+        return each(log, self.scale - rhythm.along(self.count, "wide").astype(np.float64))
 
 
-def log_of_places(early: tuple[int, ...], cycle: tuple[int, ...]) -> Channel:
+def log_of_places(rhythm: Places) -> Channel:
     """log(2^L − n_t) with n_t the number of visible positions whose flag is 1."""
-    return Channel(position=f"log {''.join(map(str, early))}|{''.join(map(str, cycle))}")
+    early, cycle = ("".join(map(str, flags)) for flags in (rhythm.early, rhythm.cycle))
+    return Channel(position=f"log {early}|{cycle}")
 
 
 ONE, BOS = Channel(position="one"), Channel(position="bos")
@@ -185,7 +181,7 @@ def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program)
     """One head for all sums over the same places."""
     rhythm = next(place for place in program.places if place.register == operation.flag)
     value, output = copies(operation.sources, operation.targets, codes.scale)
-    query = ({log_of_places(rhythm.early, rhythm.cycle): 1.0}, {ONE: 1.0})
+    query = ({log_of_places(rhythm): 1.0}, {ONE: 1.0})
     key = ({BOS: 1.0}, {Channel(register=operation.flag): UNSEEN, BOS: UNSEEN})
     error = codes.count * codes.scale * value_range(program, operation.sources) * exp(-UNSEEN)
     return SymbolicHead(query, key, value, output, error=error)
