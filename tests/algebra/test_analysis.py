@@ -13,8 +13,8 @@ from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput, LimitExceeded
 
 
-def analysis_of(letters: Letters, **limits: int) -> Analysis:
-    return analyze(Semiautomaton.from_letters(letters), **limits)
+def analysis_of(letters: Letters, effort: float = 1.0) -> Analysis:
+    return analyze(Semiautomaton.from_letters(letters), effort=effort)
 
 
 def test_it_is_the_public_function() -> None:
@@ -86,20 +86,21 @@ def _power(element: tuple[int, ...], exponent: int) -> tuple[int, ...]:
     return product_of_word([element], [0] * exponent)
 
 
-def test_a_verdict_survives_the_limit_on_the_size() -> None:
-    analysis = analysis_of(letters_of(CASES["T7"]), max_classes=50)
+def test_a_verdict_survives_the_limit_on_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krohn.algebra.transition_semigroup.MAX_CLASSES", 50)
+    analysis = analysis_of(letters_of(CASES["T7"]))
     assert analysis.semigroup_size is None
     assert analysis.monoid_size is None
     assert analysis.green is None
     assert [group.order for group in analysis.groups] == [5040, 720, 120, 24, 6, 2]
-    assert "--max-classes" in analysis.notes[0]
+    assert "--effort" in analysis.notes[0]
 
 
 def test_a_verdict_beyond_the_limit_of_image_sets_names_the_option() -> None:
-    with pytest.raises(LimitExceeded, match=r"raise the limit .max_images, --max-images"):
-        analysis_of(zoo("Dyck4,2").letters, max_images=3)
-    with pytest.raises(InvalidInput, match="limits must be at least 1"):
-        analysis_of(letters_of(CASES["T3"]), max_images=0)
+    with pytest.raises(LimitExceeded, match=r"raise --effort .effort= in Python"):
+        analysis_of(zoo("Dyck4,2").letters, effort=6e-6)
+    with pytest.raises(InvalidInput, match="effort must be a number above 0"):
+        analysis_of(letters_of(CASES["T3"]), effort=0)
 
 
 def test_letters_that_all_act_as_the_identity_are_a_trivial_group() -> None:
@@ -118,32 +119,33 @@ def test_one_state_is_fine() -> None:
 
 
 def test_permuting_letters_give_the_verdict_where_the_image_sets_are_too_many() -> None:
-    report = analyze(zoo("T8"), max_images=10)
+    report = analyze(zoo("T8"), effort=2e-5)
     assert (report.complexity, report.is_aperiodic, report.is_solvable) == ("NC1-complete", False, False)
     assert report.groups[0].factors == ("A8", "C2")
     assert report.is_partial
     assert report.semigroup_size is None
-    assert "--max-images" in report.notes[0]
+    assert "--effort" in report.notes[0]
 
 
 def test_large_image_sets_count_against_the_limit_too() -> None:
     with pytest.raises(LimitExceeded, match="with 400 states together"):
-        analyze(zoo("Grid100"), max_images=10)
+        analyze(zoo("Grid100"), effort=2e-5)
 
 
 def test_states_cost_more_where_sets_are_not_packed() -> None:
     """A random automaton of 200,000 states and two letters was searched for a hundred seconds."""
     with pytest.raises(LimitExceeded, match="with 50 states together"):
-        analyze(zoo("Grid300"), max_images=10)
+        analyze(zoo("Grid300"), effort=2e-5)
     with pytest.raises(LimitExceeded, match="with 500 states together"):
-        analyze(Semiautomaton(np.random.default_rng(0).integers(40_000, size=(40_000, 2))), max_images=100)
+        analyze(Semiautomaton(np.random.default_rng(0).integers(40_000, size=(40_000, 2))), effort=2e-4)
 
 
-def test_many_states_count_against_the_limit_on_r_classes() -> None:
-    report = analyze(zoo("Dyck6,2"), max_classes=250)
+def test_many_states_count_against_the_limit_on_r_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krohn.algebra.transition_semigroup.MAX_CLASSES", 250)
+    report = analyze(zoo("Dyck6,2"))
     assert report.complexity == "AC0"
     assert report.semigroup_size is None
-    assert "--max-classes" in report.notes[0]
+    assert "--effort" in report.notes[0]
 
 
 def test_groups_whose_idempotent_is_not_found_still_count(monkeypatch: pytest.MonkeyPatch) -> None:

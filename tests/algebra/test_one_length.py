@@ -10,7 +10,7 @@ import krohn
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import sampled_automata, small_automata
+from krohn.automata.small import sample_automata, small_automata
 
 Map = tuple[int, ...]
 Letters = Sequence[Map]
@@ -45,7 +45,7 @@ def quasi_aperiodic(letters: Letters) -> bool:
 
 
 SMALL = [*small_automata(2, 1), *small_automata(2, 2), *small_automata(3, 1), *small_automata(3, 2)]
-SMALL += [*small_automata(2, 3), *sampled_automata(4, 2, 60, seed=5), *sampled_automata(3, 3, 40, seed=6)]
+SMALL += [*small_automata(2, 3), *sample_automata(4, 2, 60, seed=5), *sample_automata(3, 3, 40, seed=6)]
 
 
 def assert_decided(automaton: Semiautomaton) -> None:
@@ -120,7 +120,7 @@ def test_states_that_no_word_reaches_count_in_the_semigroup_but_not_in_the_class
 
 def test_a_verdict_from_the_permuting_letters_alone_has_its_words_too() -> None:
     automaton = krohn.zoo("T6")
-    report = krohn.analyze(automaton, max_images=1)
+    report = krohn.analyze(automaton, effort=2e-6)
     assert report.is_partial
     assert report.complexity == "NC1-complete"
     assert report.one_length is not None

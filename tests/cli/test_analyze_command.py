@@ -67,22 +67,26 @@ def test_the_eggbox_is_written_as_a_picture(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["semigroup_size"] == 27
 
 
-def test_a_limit_leaves_the_verdict_and_a_note(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["analyze", "T6", "--max-classes", "10", "--json"]) == 0
+def test_a_limit_leaves_the_verdict_and_a_note(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krohn.algebra.transition_semigroup.MAX_CLASSES", 100)
+    assert run(["analyze", "T6", "--effort", "0.2", "--json"]) == 0
     output = capsys.readouterr()
     payload = json.loads(output.out)
     assert payload["semigroup_size"] is None
     assert payload["complexity"] == "NC1-complete"
-    assert "--max-classes" in output.err
+    assert "at most 20 R-classes" in output.err
+    assert "--effort" in output.err
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["Nonsense"],
-        ["T6", "--max-images", "0"],
-        ["Grid9", "--max-images", "5"],
-        ["T6", "--eggbox", "--max-classes", "10"],
+        ["T6", "--effort", "0"],
+        ["Grid9", "--effort", "1e-5"],
+        ["T6", "--eggbox", "--effort", "1e-5"],
         ["regex:(("],
         [],
     ],

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from math import inf
 from typing import Any
 
 from krohn.algebra.analysis_report import AnalysisReport
@@ -12,7 +13,7 @@ from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transformation import is_permutation
-from krohn.algebra.transition_semigroup import MAX_CLASSES, MAX_IMAGES, TransitionSemigroup
+from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
@@ -44,7 +45,7 @@ def reason(automaton: Semiautomaton, subgroups: Sequence[Subgroup], witness: One
     if verdict == "NC1-complete":
         subgroups = [subgroup for subgroup in subgroups if not subgroup.is_solvable]
     deciding = max(subgroups, key=lambda subgroup: subgroup.order)
-    description = _described(automaton, deciding)
+    description = _describe(automaton, deciding)
     if verdict == "AC0":
         return (
             "AC0 because the semigroup is quasi-aperiodic: words of one length form no group, for what its "
@@ -70,7 +71,7 @@ def _one_length(automaton: Semiautomaton, witness: OneLength | None) -> str:
     return f"words of {counted(len(witness.words[0]), 'letter')} form the group C{len(words)} ({shown})"
 
 
-def _described(automaton: Semiautomaton, subgroup: Subgroup) -> str:
+def _describe(automaton: Semiautomaton, subgroup: Subgroup) -> str:
     named = "a group" if subgroup.name.startswith("order") else subgroup.name
     group = f"{named} of order {subgroup.order}"
     if len(subgroup.states) == automaton.num_states:
@@ -151,11 +152,10 @@ class Analysis:
         assert self.automaton is not None, "an analysis knows its automaton"
         return AnalysisReport(self.automaton, self)
 
-    def eggbox(self, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES) -> Eggbox:
+    def eggbox(self, *, effort: float = 1.0) -> Eggbox:
         """Green's classes as a picture; beyond the limits an error."""
         assert self.automaton is not None, "an analysis knows its automaton"
-        letters = self.automaton.letters
-        return Eggbox(TransitionSemigroup(letters, max_images=max_images, max_classes=max_classes).d_classes)
+        return Eggbox(TransitionSemigroup(self.automaton.letters, effort).d_classes)
 
     @property
     def is_quasi_aperiodic(self) -> bool:
@@ -183,16 +183,14 @@ class Analysis:
 
 
 @plainly
-def analyze(
-    automaton: AutomatonLike, *, max_images: int = MAX_IMAGES, max_classes: int = MAX_CLASSES
-) -> Analysis:
+def analyze(automaton: AutomatonLike, *, effort: float = 1.0) -> Analysis:
     """The algebra report of an automaton, given as an object, a name or a file.
 
     For a minimal DFA it is the report of the syntactic monoid.
 
-    ``max_images`` bounds the image sets that are searched (needed for the verdict, unless the letters
-    that permute all states generate a group that is not solvable), ``max_classes`` the R-classes
-    (needed only for the size of the semigroup).
+    ``effort`` bounds the image sets that are searched (needed for the verdict, unless the letters that
+    permute all states generate a group that is not solvable), and the R-classes (needed only for the size of
+    the semigroup); 10 allows ten times as many.
 
     Example:
         >>> report = krohn.analyze("S5")
@@ -200,18 +198,18 @@ def analyze(
         ('NC1-complete', ('A5', 'C2'))
     """
     automaton = as_automaton(automaton)
-    if max_images < 1 or max_classes < 1:
-        raise InvalidInput(f"limits must be at least 1; got {max_images} images, {max_classes} classes")
-    result = _report(automaton, max_images, max_classes)
+    if not 0 < effort < inf:
+        raise InvalidInput(f"the effort must be a number above 0; got {effort}")
+    result = _report(automaton, effort)
     part = reachable(automaton)
     if part is automaton:
         return result
-    return _of_reached_states(automaton, result, _report(part, max_images, max_classes, sized=False))
+    return _of_reached_states(automaton, result, _report(part, effort, sized=False))
 
 
-def _report(automaton: Semiautomaton, max_images: int, max_classes: int, *, sized: bool = True) -> Analysis:
+def _report(automaton: Semiautomaton, effort: float, *, sized: bool = True) -> Analysis:
     """The report with all states counted; without sizes if only the verdict is needed."""
-    semigroup = TransitionSemigroup(automaton.letters, max_images=max_images, max_classes=max_classes)
+    semigroup = TransitionSemigroup(automaton.letters, effort)
     permuting = [is_permutation(letter) for letter in automaton.letters]
     size: int | None
     partial = False

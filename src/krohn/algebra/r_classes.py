@@ -86,7 +86,7 @@ class RClasses:
         if count > self.limit or work > _WORK * self.limit:
             raise LimitExceeded(
                 f"at most {self.limit:,} R-classes, or {_WORK * self.limit:,} images of states, are searched "
-                "and this semigroup needs more: raise the limit (max_classes, --max-classes)"
+                "and this semigroup needs more: raise --effort (effort= in Python)"
             )
 
     def _relabel(self, first: Row) -> tuple[Table | None, int]:

@@ -153,23 +153,21 @@ class TransitionSemigroup:
 
     Attributes:
         letters: the generators as tuples of images.
-        max_images: the most image sets that are searched.
-        max_classes: the most R-classes that are searched.
+        effort: how hard to search; at 1, up to ``MAX_IMAGES`` image sets and ``MAX_CLASSES`` R-classes.
     """
 
     letters: tuple[tuple[int, ...], ...]
-    max_images: int = MAX_IMAGES
-    max_classes: int = MAX_CLASSES
+    effort: float = 1.0
 
     @cached_property
     def images(self) -> ImageOrbit:
         """The orbit of image sets."""
-        return ImageOrbit(self.letters, self.max_images)
+        return ImageOrbit(self.letters, max(1, round(MAX_IMAGES * self.effort)))
 
     @cached_property
     def r_classes(self) -> RClasses:
         """The R-classes, found by multiplying representatives by letters on the left."""
-        return RClasses(self.images, self.max_classes)
+        return RClasses(self.images, max(1, round(MAX_CLASSES * self.effort)))
 
     @cached_property
     def size(self) -> int:
