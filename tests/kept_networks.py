@@ -143,7 +143,7 @@ def install() -> KeptNetworks:
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
     result = KeptNetworks(folder)
-    compilation.accepted = result.keeping(compilation.accepted)
+    compilation.find_accepted = result.keeping(compilation.find_accepted)
     compiling.build = compilation.build = result.keeping(compiling.build)
     result.remember()
     return result

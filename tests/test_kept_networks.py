@@ -21,7 +21,7 @@ def keeping(folder: Path) -> KeptNetworks:
 
 def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
     kept, request = keeping(tmp_path), requested("S3", 8)
-    build = kept.keeping(compilation.accepted)
+    build = kept.keeping(compilation.find_accepted)
     first, again = build(request), build(request)
     assert len(list(tmp_path.iterdir())) == 1
     assert again is not first
@@ -35,7 +35,7 @@ def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_while_something_is_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = keeping(tmp_path)
-    build = kept.keeping(compilation.accepted)
+    build = kept.keeping(compilation.find_accepted)
     monkeypatch.setattr("krohn.construct.lowering.assembly.lower_linear", None)
     build(requested("C2", 4))
     monkeypatch.undo()

@@ -18,7 +18,7 @@ import numpy as np
 import krohn
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import sampled_automata, small_automata
+from krohn.automata.small import sample_automata, small_automata
 from krohn.construct.depth_bounds import USUAL, bounded
 
 DOCS = Path(__file__).parents[1] / "results" / "tables"
@@ -125,7 +125,7 @@ def main() -> None:
     sections = {
         "2 and 3 states, 2 letters": [*small_automata(2, 2), *small_automata(3, 2)],
         "2 states, 3 letters": small_automata(2, 3),
-        f"4 states, 2 letters: a sample of {options.sample} (seed {SEED})": sampled_automata(
+        f"4 states, 2 letters: a sample of {options.sample} (seed {SEED})": sample_automata(
             4, 2, options.sample, SEED
         ),
     }

@@ -20,7 +20,7 @@ from size_table import LEAST
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.automata.small import sampled_automata
+from krohn.automata.small import sample_automata
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
@@ -84,7 +84,7 @@ def compiled_depths() -> dict[str, tuple[int, int, int]]:
 @cache
 def specs() -> tuple[str, ...]:
     """Small random automata by their tables: the atlas's sample of 4 states and 2 letters, seed 1."""
-    drawn = sampled_automata(4, 2, 40, 1)
+    drawn = sample_automata(4, 2, 40, 1)
     return tuple("table:" + ".".join("".join(map(str, row)) for row in one.table.tolist()) for one in drawn)
 
 

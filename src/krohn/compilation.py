@@ -86,7 +86,7 @@ def compile(
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
         request = requested(automaton, length, **options)
         _check_target(out, COMPILED)
-        return _written(build(request) if unproved else accepted(request), out)
+        return _write(build(request) if unproved else find_accepted(request), out)
     from krohn.recurrent.recurrent_network import RecurrentNetwork
     from krohn.recurrent.recurrent_weights import WEIGHTS
 
@@ -98,7 +98,7 @@ def compile(
         raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
     meant = as_automaton(automaton)
     _check_target(out, RECURRENT)
-    return _written(RecurrentNetwork(WEIGHTS[architecture](meant), meant), out)
+    return _write(RecurrentNetwork(WEIGHTS[architecture](meant), meant), out)
 
 
 def _check_target(out: str | Path | None, kind: str) -> None:
@@ -107,13 +107,13 @@ def _check_target(out: str | Path | None, kind: str) -> None:
         Folder(Path(out)).check_target(kind, (MODEL, KEYS[kind]))
 
 
-def _written(network: Written, out: str | Path | None) -> Written:
+def _write(network: Written, out: str | Path | None) -> Written:
     if out is not None:
         network.save(out)
     return network
 
 
-def accepted(request: Request) -> CompiledNetwork:
+def find_accepted(request: Request) -> CompiledNetwork:
     """The best network that the checker accepts; if it accepts none, the usual one."""
     formats = FORMATS if request.dtype is None else (request.dtype,)
     passed: list[str] = []
@@ -126,7 +126,7 @@ def accepted(request: Request) -> CompiledNetwork:
             left += budget.left
             if reason is None:
                 return replace(network, proved=dtype, passed_over=tuple(passed))
-            passed.append(_passed_over(network, dtype, reason))
+            passed.append(_describe_passed_over(network, dtype, reason))
     return replace(build(request), passed_over=tuple(passed))
 
 
@@ -141,7 +141,7 @@ def _doubts(network: CompiledNetwork, dtype: str, budget: Budget) -> Iterator[st
         yield why
 
 
-def _passed_over(network: CompiledNetwork, dtype: str, reason: str) -> str:
+def _describe_passed_over(network: CompiledNetwork, dtype: str, reason: str) -> str:
     net = network.transformer
     sizes = f"{counted(net.depth, 'layer')}, {counted(net.num_blocks, 'block')}"
     return f"{network.method} of {sizes} is not proved in {dtype}: {shorten(reason, REASON)}"

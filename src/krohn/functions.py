@@ -14,8 +14,8 @@ import numpy.typing as npt
 from krohn.automata.datasets import loader, write_dataset, write_language
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Word, Words
-from krohn.automata.simulation import answer_all, checked_words, states_of_all
-from krohn.automata.small import require_listable, sampled_automata, small_automata
+from krohn.automata.simulation import answer_all, check_words, states_of_all
+from krohn.automata.small import require_listable, sample_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.strict_json import short
@@ -85,7 +85,7 @@ def run(
     With ``chunks`` a recurrent network on a torch device reads many letters at once, as in training.
     """
     reader = runnable(network)
-    letters = np.asarray(checked_words(reader.automaton, words), dtype=np.int64)
+    letters = np.asarray(check_words(reader.automaton, words), dtype=np.int64)
     if not letters.size:
         return letters
     return forward_of(reader, dtype, device, chunks=chunks)(np.atleast_2d(letters)).reshape(letters.shape)
@@ -150,7 +150,7 @@ def forward_of(
 @plainly
 def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
-    return _loaded(network).explain(word)
+    return _load(network).explain(word)
 
 
 @plainly
@@ -186,7 +186,7 @@ def atlas(
     called with how many are done, and of how many.
     """
     if sample is not None:
-        chosen = sampled_automata(states, letters, sample, seed)
+        chosen = sample_automata(states, letters, sample, seed)
     else:
         require_listable(states, letters)  # fail before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
@@ -216,8 +216,8 @@ def explore(
     if out is not None:
         check_page(Path(out))  # fail before the work
     wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
-    chosen = [(_shown(each), as_automaton(each)) for each in wanted]
-    trained = _trained([Path(each) for each in results])
+    chosen = [(_name_of(each), as_automaton(each)) for each in wanted]
+    trained = _read_trained([Path(each) for each in results])
     machines = []
     for place, (name, automaton) in enumerate(chosen, start=1):
         tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))
@@ -229,13 +229,13 @@ def explore(
     return page
 
 
-def _shown(automaton: AutomatonLike) -> str:
+def _name_of(automaton: AutomatonLike) -> str:
     if not isinstance(automaton, str | Path):
         return getattr(automaton, "name", "") or "an automaton"
     return str(automaton) if str(automaton).isprintable() else short(str(automaton))
 
 
-def _trained(paths: list[Path]) -> dict[str, Any]:
+def _read_trained(paths: list[Path]) -> dict[str, Any]:
     """The data of trained networks for the page, if there are any."""
     if not paths:
         return {}
@@ -370,7 +370,7 @@ def check_names(experiment: str, engine: str, scale: str) -> None:
     names.parse_scale(scale)
 
 
-def _loaded(network: Network) -> CompiledNetwork:
+def _load(network: Network) -> CompiledNetwork:
     return network if isinstance(network, CompiledNetwork) else storage.load(network)
 
 

@@ -13,7 +13,7 @@ from every import every
 from krohn.automata.diagram import diagram
 from krohn.automata.diagram_layout import circle, circles, cycles_of, lattice, line, tree
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import Table, canonical, sampled_automata, small_automata
+from krohn.automata.small import Table, canonical, sample_automata, small_automata
 from krohn.automata.zoo import as_automaton, parse_spec, true_name, zoo, zoo_names
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -63,7 +63,7 @@ def test_two_tables_have_one_canonical_form_exactly_if_they_are_renamings(seed: 
 
 
 def test_a_sample_is_of_different_kinds_reachable_and_the_same_for_a_seed() -> None:
-    first, again, other = (sampled_automata(4, 2, 12, seed) for seed in (3, 3, 4))
+    first, again, other = (sample_automata(4, 2, 12, seed) for seed in (3, 3, 4))
     tables = [tuple(map(tuple, automaton.table.tolist())) for automaton in first]
     assert tables == [tuple(map(tuple, automaton.table.tolist())) for automaton in again]
     assert tables != [tuple(map(tuple, automaton.table.tolist())) for automaton in other]
@@ -71,7 +71,7 @@ def test_a_sample_is_of_different_kinds_reachable_and_the_same_for_a_seed() -> N
     for automaton, table in zip(first, tables, strict=True):
         assert reaches_all(table)
         assert len(set(automaton.letters)) == 2
-    assert len(sampled_automata(2, 2, 20, 0)) <= len(small_automata(2, 2))
+    assert len(sample_automata(2, 2, 20, 0)) <= len(small_automata(2, 2))
     with pytest.raises(LimitExceeded, match=r"5 states and 3 letters have 3\.05e\+10: take fewer"):
         small_automata(5, 3)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krohn.base.svg import HEAD, Canvas, fitted, text_width
+from krohn.base.svg import HEAD, Canvas, fit_text, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -52,11 +52,11 @@ def test_an_arrow_bends_to_the_left_of_its_own_direction_whichever_that_is() -> 
 
 
 def test_a_text_is_made_smaller_then_cut_until_it_fits() -> None:
-    assert fitted("short", 100, 12) == ("short", 12)
-    text, size = fitted("a longer name", 80, 12)
+    assert fit_text("short", 100, 12) == ("short", 12)
+    text, size = fit_text("a longer name", 80, 12)
     assert text == "a longer name"
     assert 8 <= size < 12
-    text, size = fitted("x" * 200, 60, 12)
+    text, size = fit_text("x" * 200, 60, 12)
     assert text.endswith("…")
     assert size == 8
     assert text_width(text, size) <= 60
@@ -173,7 +173,7 @@ def test_wide_signs_need_more_room_and_marks_above_letters_none() -> None:
 
 @given(st.text(max_size=40), st.floats(1, 200))
 def test_what_is_cut_fits_or_is_an_ellipsis_alone(content: str, width: float) -> None:
-    text, size = fitted(content, width, 12)
+    text, size = fit_text(content, width, 12)
     assert 8 <= size <= 12
     assert text == content or content.startswith(text.removesuffix("…"))
     assert text_width(text, size) <= width * (1 + 1e-9) or text == "…"

@@ -9,7 +9,7 @@ from krohn.cascade.cascade_data import (
     apply_word,
     generator_word,
     return_word,
-    spelled,
+    spell,
     transport_word,
 )
 from krohn.cascade.skeleton import Skeleton, skeleton
@@ -69,6 +69,6 @@ def test_long_groups_still_have_words() -> None:
 
 def test_words_are_spelled_in_letter_names() -> None:
     frame = skeleton(Semiautomaton.from_letters([(1, 0), (0, 0)], letter_names=("flip", "0")))
-    assert spelled(frame, (0, 1)) == "flip 0"
-    assert spelled(frame, (1, 1)) == "00"
-    assert spelled(frame, ()) == "ε"
+    assert spell(frame, (0, 1)) == "flip 0"
+    assert spell(frame, (1, 1)) == "00"
+    assert spell(frame, ()) == "ε"

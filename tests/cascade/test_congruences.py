@@ -11,9 +11,9 @@ from krohn.cascade.congruences import (
     congruences,
     join,
     meet_is_trivial,
-    numbered,
     principal_congruence,
     principal_congruences,
+    renumber,
     subdirect_parts,
 )
 
@@ -35,7 +35,7 @@ def finest(letters: list[Transformation], pairs: list[tuple[int, int]]) -> Parti
         more = {(b, a) for a, b in together} | {(a, d) for a, b in together for c, d in together if b == c}
         more |= {(m[a], m[b]) for a, b in together for m in letters if FREE not in (m[a], m[b])}
         if more <= together:
-            return numbered(min(b for b in range(size) if (a, b) in together) for a in range(size))
+            return renumber(min(b for b in range(size) if (a, b) in together) for a in range(size))
         together |= more
 
 
@@ -89,7 +89,7 @@ def test_every_congruence_of_a_small_automaton_is_a_join_of_principal_ones(seed:
     size = min(5, len(letters[0]))
     letters = [tuple(q % size for q in letter[:size]) for letter in letters]
     pairs = list(combinations(range(size), 2))
-    for labels in {numbered(f) for f in _functions(size)}:
+    for labels in {renumber(f) for f in _functions(size)}:
         if is_congruence(letters, labels):
             built = tuple(range(size))
             for p, q in pairs:

@@ -32,7 +32,7 @@ from krohn.cascade.plan_nodes import (
     serial_fault,
 )
 from krohn.cascade.plan_search import PASSES, PlanSearch
-from krohn.cascade.splitting import mergeable, merged
+from krohn.cascade.splitting import merge_classes, mergeable
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -197,7 +197,7 @@ def test_merged_classes_still_cover(seed: int) -> None:
     frame = cascade.skeleton
     for upper, lower in mergeable(frame):
         groups = [[part.number] for part in frame.classes if part.number not in (upper, lower)]
-        smaller = merged(frame, [*groups, [upper, lower]])
+        smaller = merge_classes(frame, [*groups, [upper, lower]])
         if smaller is not None:
             assert_simulates(HolonomyPlan(automaton, Cascade(smaller)), seed)
 
@@ -205,7 +205,7 @@ def test_merged_classes_still_cover(seed: int) -> None:
 def test_classes_with_different_numbers_of_tiles_cannot_be_merged() -> None:
     frame = holonomy(golden("T4")).skeleton
     assert mergeable(frame) == []
-    assert merged(frame, [[0, 1], [2]]) is None
+    assert merge_classes(frame, [[0, 1], [2]]) is None
 
 
 def find(plan: Plan, kind: type[Plan]) -> Plan:

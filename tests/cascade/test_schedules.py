@@ -13,7 +13,7 @@ from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton, image_sets
-from krohn.cascade.splitting import mergeable, merged
+from krohn.cascade.splitting import merge_classes, mergeable
 from krohn.errors import LimitExceeded
 
 SEEDS = range(30)
@@ -85,7 +85,7 @@ def test_classes_can_be_merged_where_letters_carry_tiles_to_tiles(seed: int) -> 
     assert equal == sorted(equal, reverse=True)
     for upper, lower in combinations(range(len(frame.classes)), 2):
         rest = [[part.number] for part in frame.classes if part.number not in (upper, lower)]
-        smaller = merged(frame, [*rest, [upper, lower]])
+        smaller = merge_classes(frame, [*rest, [upper, lower]])
         if smaller is None:
             continue
         assert (upper, lower) in result or (lower, upper) in result
@@ -108,9 +108,9 @@ def _move(frame: Skeleton, source: int, target: int, letter: int) -> tuple[int, 
 
 def test_a_merge_of_everything_into_one_class_is_refused_where_a_tile_would_lie_beside_its_set() -> None:
     frame = holonomy_cascade(golden("grid6")).skeleton
-    assert merged(frame, [[part.number for part in frame.classes]]) is None
+    assert merge_classes(frame, [[part.number for part in frame.classes]]) is None
     apart = [[part.number] for part in frame.classes]
-    same = merged(frame, apart)
+    same = merge_classes(frame, apart)
     assert same is not None
     assert [replace(part, number=0) for part in same.classes] == [
         replace(part, number=0) for part in frame.classes

@@ -11,7 +11,7 @@ from krohn.cascade.plan_leaves import clamped_line
 from krohn.cascade.splitting import (
     FREE,
     block_labels,
-    completed,
+    complete,
     driven_maps,
     product_automaton,
     quotient_automaton,
@@ -59,7 +59,7 @@ def test_a_completed_map_agrees_where_the_partial_one_is_defined(seed: int, styl
     random = Random(seed)
     size = random.randint(1, 7)
     partial = [random.choice([FREE, *range(size)]) for _ in range(size)]
-    total = completed(partial, style)
+    total = complete(partial, style)
     assert all(0 <= value < size for value in total)
     assert all(value in (FREE, total[place]) for place, value in enumerate(partial))
     defined = [value for value in partial if value != FREE]

@@ -8,7 +8,7 @@ import pytest
 from krohn import compile, verify
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import canonical, sampled_automata, small_automata
+from krohn.automata.small import canonical, sample_automata, small_automata
 from krohn.construct.depth_bounds import atlas
 from krohn.errors import LimitExceeded
 
@@ -67,7 +67,7 @@ def test_built_depth_is_the_atlas_depth_and_certified(automaton: Semiautomaton) 
 
 
 def test_a_sample_is_seeded_and_of_different_kinds() -> None:
-    first, second = (sampled_automata(4, 2, 8, seed=3) for _ in range(2))
+    first, second = (sample_automata(4, 2, 8, seed=3) for _ in range(2))
     tables = [automaton.table.tolist() for automaton in first]
     assert tables == [automaton.table.tolist() for automaton in second]
     assert len({str(table) for table in tables}) == 8

@@ -11,7 +11,7 @@ from construct.small_automata import letters, shown_after
 from every import every
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import sampled_automata
+from krohn.automata.small import sample_automata
 from krohn.automata.zoo import zoo
 from krohn.base.budget import Budget
 from krohn.construct.features.cheapest_set import annotate
@@ -90,7 +90,7 @@ def test_letters_by_place_say_which_kind_of_letter_stood_there(name: str) -> Non
 @every("seed", range(20))
 def test_letters_that_do_the_same_from_the_start_on_are_merged(seed: int) -> None:
     rng = Random(seed)
-    base = sampled_automata(3, 2, 1, seed)[0]
+    base = sample_automata(3, 2, 1, seed)[0]
     order = [rng.randrange(2) for _ in range(3)] + [0, 1]
     table = np.concatenate(
         [base.table[:, order], [[rng.randrange(4) for _ in order]]]
@@ -115,7 +115,7 @@ NOTES: list[tuple[Feature, ...]] = [
 def test_noted_letters_are_those_that_occur_with_the_moves_they_go_with(
     notes: tuple[Feature, ...],
 ) -> None:
-    for automaton in sampled_automata(3, 2, 4, 1):
+    for automaton in sample_automata(3, 2, 4, 1):
         noted = annotate(automaton, notes)
         seen: dict[tuple[int, ...], set[tuple[int, int]]] = {}
         for word in words(automaton, 8):

@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.recurrent.boxes import Boxes, gated
 from krohn.coq.certificate_text import RUN_HEAD, run_definitions
 from krohn.coq.coqc import output_of
-from krohn.coq.exploring import grown
+from krohn.coq.exploring import grow
 from krohn.coq.stored import StoredRun, StoredTensor
 
 NETWORKS = Path(__file__).parents[2] / "results" / "networks"
@@ -53,7 +53,7 @@ def answers_of(cases: Iterable[tuple[StoredRun, Boxes]]) -> list[bool]:
 
 def test_without_one_hypothesis_no_lstm_is_accepted(coq: Path) -> None:
     run = one_unit()
-    boxes, closed = grown(run)
+    boxes, closed = grow(run)
     assert closed
 
     def moved(low: float, high: float, entry: tuple[int, int]) -> Boxes:

@@ -20,7 +20,7 @@ from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
-from krohn.exporting.standard_blocks import twinned
+from krohn.exporting.standard_blocks import twinned_channels
 from krohn.exporting.transformer_lens import transformer_lens_files
 from krohn.network.gpt2.decoder import Decoder, tensor_file, tokenizer_files, vocabulary_of, write_files
 from krohn.network.gpt2.reference import logits
@@ -144,7 +144,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     assert list(map(int, meaning["twins"])) == list(range(dim, dim + len(meaning["twins"])))
     assert meaning["scratch"][0] == dim + len(meaning["twins"])
     assert set(meaning["twins"].values()) == {
-        channel for layer in network.transformer.layers for channel in twinned(layer)
+        channel for layer in network.transformer.layers for channel in twinned_channels(layer)
     }
     assert [(e["name"], e["scale"]) for e in meaning["embedding"]] == [
         (channel.name, channel.scale) for channel in network.layout.moments[0]

@@ -12,8 +12,8 @@ import krohn
 from krohn.cli.app import run
 from krohn.errors import Unsupported
 from krohn.exporting import from_compiled
-from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measured
-from krohn.exporting.lowering import Measured, lowered, power_of_two
+from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measure
+from krohn.exporting.lowering import Measured, lower, power_of_two
 from krohn.exporting.standard_blocks import standard_blocks
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
 from krohn.network.gpt2.reference import (
@@ -84,7 +84,7 @@ def test_an_export_that_is_right_only_in_our_order_of_summation_is_found() -> No
         network.automaton.letter_names, network.automaton.state_names, network.transformer.num_padding
     )
     blocks = standard_blocks(network.transformer)
-    decoder = lowered(blocks, names, Measured(6400.0, 1.0, 100.0), normalized=True)
+    decoder = lower(blocks, names, Measured(6400.0, 1.0, 100.0), normalized=True)
     word = np.ones((1, 2048), dtype=np.int64)
     right = np.array(names.states)[np.asarray(krohn.simulate(network.automaton, word))]
     assert (logits(decoder, word).argmax(-1) == right).all()
@@ -179,7 +179,7 @@ def test_the_constant_is_the_least_power_of_two_that_is_not_below() -> None:
 def test_what_is_measured_has_twelve_bits() -> None:
     """Whatever the order of sums: weights that are scaled by it have the same bits on every machine."""
     network = krohn.compile("D6", length=10, dtype="float64")
-    cells = measured(standard_blocks(network.transformer), network)
+    cells = measure(standard_blocks(network.transformer), network)
     for value in (cells.stream, cells.lead, cells.logit):
         assert (math.frexp(value)[0] * 4096).is_integer()
     assert not (math.frexp(cells.stream)[0] * 8).is_integer()  # a norm that is no round number

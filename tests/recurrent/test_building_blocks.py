@@ -20,11 +20,11 @@ from krohn.recurrent.delta_weights import (
     Columns,
     DeltaCode,
     in_columns,
-    moved,
+    move,
     small_action,
     swaps_and_merges,
 )
-from krohn.recurrent.one_step import block_length, composed_action, elementary, with_one_step
+from krohn.recurrent.one_step import block_length, compose_actions, elementary, with_one_step
 from krohn.recurrent.recurrent_weights import WEIGHTS, DiagonalCode, root_of_unity
 from krohn.recurrent.stack_weights import LayeredMachine, all_actions
 from krohn.recurrent.verdicts import derived_steps, idempotent_pair, two_series, verdicts
@@ -64,9 +64,9 @@ def test_a_block_is_long_enough_for_its_own_work() -> None:
     (layer,) = all_actions(plain.machine)
     block = block_length(plain)
     for letters in product(layer, repeat=block):
-        assert len(elementary(composed_action(letters))) <= block
+        assert len(elementary(compose_actions(letters))) <= block
     assert any(
-        len(elementary(composed_action(letters))) > block // 2
+        len(elementary(compose_actions(letters))) > block // 2
         for letters in product(layer, repeat=block // 2)
     )
     swaps = in_columns(parse_spec("C2"))
@@ -97,13 +97,13 @@ def test_composed_actions_do_what_they_do_one_by_one(seed: int) -> None:
     for places in product(range(4), repeat=2):
         one_by_one = places
         for action in actions:
-            one_by_one = moved(one_by_one, action)
-        assert moved(places, composed_action(actions)) == one_by_one
+            one_by_one = move(one_by_one, action)
+        assert move(places, compose_actions(actions)) == one_by_one
         for action in actions:
             step_by_step = places
             for part in elementary(action):
-                step_by_step = moved(step_by_step, part)
-            assert step_by_step == moved(places, action)
+                step_by_step = move(step_by_step, part)
+            assert step_by_step == move(places, action)
 
 
 @pytest.mark.parametrize("columns", [(2,), (0, 3)])
@@ -135,7 +135,7 @@ def test_the_steps_of_an_action_move_the_memory_to_the_code_of_the_new_places(
             for beta, key, value in code._plan(action):
                 assert key @ key == 1
                 state = state + beta * np.outer(key, value - key @ state)
-            assert np.array_equal(state.T, unit[list(moved(places, action))] - own)
+            assert np.array_equal(state.T, unit[list(move(places, action))] - own)
     assert code.needed(actions) == max(len(code._plan(action)) for action in actions)
 
 

@@ -14,7 +14,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
-from krohn.recurrent.delta_weights import DeltaCode, moved
+from krohn.recurrent.delta_weights import DeltaCode, move
 from krohn.recurrent.recurrent_network import PlainSums, logits_of
 from krohn.recurrent.recurrent_weights import HEADS, WEIGHTS, DiagonalCode, RankOneCode, gru, lstm, rankone
 from krohn.recurrent.verdicts import verdicts
@@ -93,7 +93,7 @@ def test_a_delta_mixer_moves_and_reads_places(columns: tuple[int, ...]) -> None:
         memory, places = np.zeros((2, 6, len(columns))), columns
         for number in word:
             memory, reads = delta_step(tensors, channels[number], memory, shape)
-            places = moved(places, actions[number])
+            places = move(places, actions[number])
             first, now = np.array(columns), np.array(places)
             assert np.array_equal(reads[0], now - first)
             assert np.array_equal(reads[1], now**2 - first**2)
@@ -187,5 +187,5 @@ def test_without_a_cascade_rows_say_that_the_number_of_layers_is_not_known(
 
 @every("places", list(product(range(3), repeat=2)))
 def test_a_reset_forgets_and_a_move_does_not(places: tuple[int, int]) -> None:
-    assert moved(places, ("reset", (2, 0))) == (2, 0)
-    assert moved(places, ("move", (1, 2, 0))) == tuple((place + 1) % 3 for place in places)
+    assert move(places, ("reset", (2, 0))) == (2, 0)
+    assert move(places, ("move", (1, 2, 0))) == tuple((place + 1) % 3 for place in places)

@@ -222,7 +222,7 @@ def group_name(group: PermutationGroup) -> str:
         return f"S{degree}"
     if degree > 3 and 2 * group.order == factorial(degree):
         return f"A{degree}"
-    named = _named_by_elements(group) if group.order <= _LISTED else None
+    named = _name_by_elements(group) if group.order <= _LISTED else None
     if named is None and not group.is_solvable:
         factors = _factors(group)
         named = factors[0] if len(factors) == 1 else None
@@ -253,7 +253,7 @@ def _powers(group: PermutationGroup, exponent: int) -> PermutationGroup:
     return PermutationGroup([power(generator, exponent) for generator in group.generators], group.degree)
 
 
-def _named_by_elements(group: PermutationGroup) -> str | None:
+def _name_by_elements(group: PermutationGroup) -> str | None:
     elements = group.elements(_LISTED)
     orders = Counter(map(order, elements))
     size = len(elements)

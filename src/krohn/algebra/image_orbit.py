@@ -69,7 +69,7 @@ class ImageOrbit:
                 most = 2 * _SET_SIZE * self.limit // cost
                 raise LimitExceeded(
                     f"at most {self.limit:,} image sets, with {most:,} states together, "
-                    "are searched and this automaton has more: raise the limit (max_images, --max-images)"
+                    "are searched and this automaton has more: raise --effort (effort= in Python)"
                 )
         return sets, number, successors, origin
 

@@ -157,7 +157,7 @@ def _section(
         if element not in coset:
             coset.update({compose(inner, element): element for inner in normal})
     cosets = list(dict.fromkeys(coset.values()))
-    basis = _merged(_basis(cosets, coset, degree), degree)
+    basis = _merge_coprime(_basis(cosets, coset, degree), degree)
     transversal: dict[Residues, Permutation] = {(): identity(degree)}
     for generator, modulus in basis:
         grown: dict[Residues, Permutation] = {}
@@ -194,7 +194,7 @@ def _basis(
     return basis
 
 
-def _merged(basis: list[tuple[Permutation, int]], degree: int) -> list[tuple[Permutation, int]]:
+def _merge_coprime(basis: list[tuple[Permutation, int]], degree: int) -> list[tuple[Permutation, int]]:
     """Merges generators of coprime order, largest with largest: invariant factors."""
     by_prime: dict[int, list[tuple[Permutation, int]]] = {}
     for element, modulus in basis:

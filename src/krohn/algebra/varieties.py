@@ -166,10 +166,10 @@ def _two_words(component: ImageComponent) -> tuple[tuple[int, ...], ...]:
         levels.append(reached)
         if steps > MOST_STEPS:
             raise LimitExceeded(f"at most {MOST_STEPS:,} image sets are visited for two words of one length")
-    return tuple(_traced(levels, root, row) for row in levels[-1][root])
+    return tuple(_trace_back(levels, root, row) for row in levels[-1][root])
 
 
-def _traced(levels: list[Reached], index: int, row: Row) -> tuple[int, ...]:
+def _trace_back(levels: list[Reached], index: int, row: Row) -> tuple[int, ...]:
     word = []
     for level in reversed(levels[1:]):
         index, row, letter = level[index][row]

@@ -51,7 +51,7 @@ def write_dataset(
     _check_space(sampler, count, target)
 
     def draw(worth: int) -> Iterator[Sample]:
-        return _reported(sampler.chunks(count, threads=threads), progress, worth / count)
+        return _report_progress(sampler.chunks(count, threads=threads), progress, worth / count)
 
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, draw, count))
 
@@ -71,7 +71,7 @@ def _check_space(sampler: Sampler, count: int, target: Path) -> None:
         )
 
 
-def _reported(chunks: Iterator[Sample], progress: Progress | None, share: float) -> Iterator[Sample]:
+def _report_progress(chunks: Iterator[Sample], progress: Progress | None, share: float) -> Iterator[Sample]:
     done, told = 0, 0
     for chunk in chunks:
         yield chunk
@@ -136,7 +136,7 @@ def _write_jsonl(stream: IO[bytes], sampler: Sampler, draw: Draw, count: int) ->
     for chunk in draw(count):
         parts: list[npt.NDArray[np.uint8]] = []
         for key, column in chunk.columns().items():
-            parts += [_constant(f'{", " if parts else "{"}"{key}": [', len(chunk)), _printed(column)]
+            parts += [_constant(f'{", " if parts else "{"}"{key}": [', len(chunk)), _print_rows(column)]
         stream.write(np.concatenate([*parts, _constant("}\n", len(chunk))], axis=1).tobytes())
 
 
@@ -144,7 +144,7 @@ def _constant(text: str, rows: int) -> npt.NDArray[np.uint8]:
     return np.broadcast_to(np.frombuffer(text.encode(), dtype=np.uint8), (rows, len(text)))
 
 
-def _printed(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+def _print_rows(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
     """Each row as JSON text up to its closing bracket; numbers are padded with blanks to a fixed width.
 
     Fixed width makes a row a table lookup per number: no loop over words or digits.

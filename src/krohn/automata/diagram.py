@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.diagram_layout import Drawable, Point, circle, circles, cycles_of, lattice, line, tree
-from krohn.base.svg import Canvas, fitted, text_width
+from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
 
 MAX_DRAWN = 60
@@ -114,7 +114,7 @@ class _Diagram:
         """One arrow for each pair of states joined, or one for each letter of a Cayley diagram."""
         names, table = self.automaton.letter_names, self.automaton.table
         if self.letters:
-            return list(self._coloured())
+            return list(self._colour_arrows())
         pairs: dict[tuple[int, int], list[str]] = {}
         for state, row in enumerate(table.tolist()):
             for letter, target in zip(names, row, strict=True):
@@ -122,7 +122,7 @@ class _Diagram:
                     pairs.setdefault((state, target), []).append(letter)
         return [_Arrow(*pair, tuple(letters)) for pair, letters in pairs.items()]
 
-    def _coloured(self) -> list[_Arrow]:
+    def _colour_arrows(self) -> list[_Arrow]:
         result = []
         for number, letter in enumerate(self.letters):
             images = self.automaton.table[:, letter].tolist()
@@ -160,7 +160,7 @@ class _Diagram:
             self._note(x + self.radius + 12, y, f"moves that are not drawn lead to {name}")
 
     def _note(self, x: float, y: float, text: str) -> None:
-        text, size = fitted(text, max(300.0, self.canvas.reach[2] - x), 12)
+        text, size = fit_text(text, max(300.0, self.canvas.reach[2] - x), 12)
         self.canvas.text(x, y, text, size=size, fill=_NOTE, text_anchor="start", class_="note")
 
     def _start(self) -> None:
@@ -196,7 +196,7 @@ class _Diagram:
             self.canvas.circle(x, y, self.radius + 4, fill=fill, class_="accept", **ring)
         self.canvas.circle(x, y, self.radius, fill=fill, class_="state", data_state=state, **ring)
         self.canvas.title(f"state {automaton.state_names[state]}{known}")
-        text, size = fitted(automaton.state_names[state], 2 * self.radius - 5, 13)
+        text, size = fit_text(automaton.state_names[state], 2 * self.radius - 5, 13)
         self.canvas.text(x, y, text, size=size, fill=_TEXT, class_="name", data_state=state)
 
     def _arrow(self, arrow: _Arrow, paired: bool) -> None:
@@ -261,7 +261,7 @@ class _Diagram:
 
     def _label(self, arrow: _Arrow, start: Point, end: Point, control: Point) -> None:
         """Places the label on or beside the curve, where it covers no state and, if possible, no label."""
-        text = _joined(arrow.letters)
+        text = _join_letters(arrow.letters)
         middle = ((start[0] + end[0]) / 2 + control[0], (start[1] + end[1]) / 2 + control[1])
         width = text_width(text, 11) + 4
 
@@ -318,7 +318,7 @@ class _Diagram:
         )
         if self.letters:
             return
-        text = _joined(arrow.letters)
+        text = _join_letters(arrow.letters)
         width = text_width(text, 11) + 4
         # The loop reaches three quarters of the way to its control points; at the sides, half the label's
         # width is added.
@@ -333,7 +333,7 @@ def _middle(values: Iterable[float]) -> float:
     return sum(known) / len(known)
 
 
-def _joined(letters: tuple[str, ...]) -> str:
+def _join_letters(letters: tuple[str, ...]) -> str:
     """The letters of an arrow, in full if they are few and short."""
     shown = ", ".join(letters)
     if len(letters) <= 6 and len(shown) <= 28:

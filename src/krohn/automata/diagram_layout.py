@@ -112,10 +112,10 @@ def circles(automaton: Drawable, letters: list[int], radius: float) -> list[Poin
             key=lambda cycle: automaton.start in cycle
         )  # the start is outside, where its arrow has room
         rings = (inner, inner + 2 * radius + 1.2 * SPACE)
-        return _points(_Rings(cycles, rings, 0.0, radius, pairs).settled())
+        return _points(_Rings(cycles, rings, 0.0, radius, pairs).settle())
     small = (radius + 0.5 * SPACE) / math.sin(math.pi / longest) if longest > 1 else 0.0
     large = (small + radius + 0.5 * SPACE) / math.sin(math.pi / len(cycles))
-    return _points(_Rings(cycles, (small,) * len(cycles), large, radius, pairs).settled())
+    return _points(_Rings(cycles, (small,) * len(cycles), large, radius, pairs).settle())
 
 
 def _points(places: npt.NDArray[np.float64]) -> list[Point]:
@@ -152,7 +152,7 @@ class _Rings:
         self._cycles, self._small, self._large = cycles, small, large
         self._radius, self._pairs = radius, pairs
 
-    def settled(self) -> npt.NDArray[np.float64]:
+    def settle(self) -> npt.NDArray[np.float64]:
         """The best layout over several initial orders; fewer where there are many circles."""
         rng = np.random.default_rng(0)
         layouts: list[tuple[float, npt.NDArray[np.float64]]] = []
@@ -169,15 +169,15 @@ class _Rings:
         for _ in range(8):
             before = cost
             for number in range(len(self._cycles)):
-                cost = self._turned(number, cost)
+                cost = self._turn(number, cost)
             for one in range(len(self._cycles)):
                 for two in range(one):
-                    cost = self._exchanged(one, two, cost) if self._large else cost
+                    cost = self._exchange(one, two, cost) if self._large else cost
             if cost > before - 1e-6:
                 break
         return cost
 
-    def _turned(self, number: int, cost: float) -> float:
+    def _turn(self, number: int, cost: float) -> float:
         best, cycle = self._cycles[number], self._cycles[number]
         for turn in range(len(cycle)):
             turned = cycle[turn:] + cycle[:turn]
@@ -189,7 +189,7 @@ class _Rings:
         self._cycles[number] = best
         return cost
 
-    def _exchanged(self, one: int, two: int, cost: float) -> float:
+    def _exchange(self, one: int, two: int, cost: float) -> float:
         cycles = self._cycles
         cycles[one], cycles[two] = cycles[two], cycles[one]
         changed = self._cost()

@@ -111,7 +111,7 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
     allowed = ~absorbing[table]
     allowed[~allowed.any(axis=1)] = True
     counts = allowed.sum(axis=1)
-    faces = math.lcm(*set(counts[_reached(table, allowed, automaton.start)].tolist()))
+    faces = math.lcm(*set(counts[_reach(table, allowed, automaton.start)].tolist()))
     if faces * automaton.num_states > MAX_TABLE:
         raise LimitExceeded(
             f"feasible letters may need a die table of at most {MAX_TABLE:,} entries; "
@@ -128,7 +128,7 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
     )
 
 
-def _reached(table: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_], start: int) -> IntTable:
+def _reach(table: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_], start: int) -> IntTable:
     seen = np.zeros(len(table), dtype=bool)
     seen[start] = True
     front = np.array([start])

@@ -175,9 +175,9 @@ class _Drawn:
             }
         else:
             rows = self._subsets()
-        return self._built(rows, name)
+        return self._build(rows, name)
 
-    def _closed(self, states: set[int]) -> frozenset[int]:
+    def _close(self, states: set[int]) -> frozenset[int]:
         """The ε-closure."""
         result, waiting = set(states), list(states)
         while waiting:
@@ -195,11 +195,11 @@ class _Drawn:
 
     def _after(self, group: frozenset[int], letter: str) -> frozenset[int]:
         self.members += len(group)
-        return self._closed({t for state in group for t in self.arrows.get((state, letter), ())})
+        return self._close({t for state in group for t in self.arrows.get((state, letter), ())})
 
     def _subsets(self) -> _Rows:
         """The reachable sets of states but the empty one, breadth first, and where each letter leads."""
-        start = self._closed({self.start})
+        start = self._close({self.start})
         seen, waiting, rows = {start}, [start], _Rows()
         for group in waiting:
             after = [self._after(group, letter) for letter in self.letters]
@@ -214,7 +214,7 @@ class _Drawn:
                 )
         return rows
 
-    def _built(self, rows: _Rows, name: str) -> Semiautomaton:
+    def _build(self, rows: _Rows, name: str) -> Semiautomaton:
         groups = list(rows)
         place = {group: index for index, group in enumerate(groups)}
         sink = len(groups)
@@ -232,7 +232,7 @@ class _Drawn:
         fit = moderate and len(set(names)) == len(names) and all(map(is_name, names))
         return Semiautomaton(
             np.array(table, dtype=np.int32),
-            start=place[self._closed({self.start})],
+            start=place[self._close({self.start})],
             state_names=tuple(names) if fit else (),
             letter_names=tuple(self.letters),
             observe=tuple(observe) if self.final else None,

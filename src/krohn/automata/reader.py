@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from krohn.automata.diagram import accepting
 from krohn.automata.semiautomaton import Semiautomaton, Words
-from krohn.automata.simulation import checked_words
+from krohn.automata.simulation import check_words
 from krohn.errors import InvalidInput
 
 
@@ -34,7 +34,7 @@ class Reader(ABC):
 
     def states(self, words: Words, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """The number of the state after each letter: ``net.states("abab")``."""
-        letters = np.asarray(checked_words(self.automaton, words), dtype=np.int64)
+        letters = np.asarray(check_words(self.automaton, words), dtype=np.int64)
         if not letters.size:
             return letters
         return self.forward(np.atleast_2d(letters), dtype).reshape(letters.shape)

@@ -127,9 +127,9 @@ class BlockTables:
         states = np.zeros(state.shape, dtype=_WORD[size * state_width])
         for position in range(size):
             outcome = codes // source.num_outcomes ** (size - 1 - position) % source.num_outcomes
-            letters |= _shifted(source.letter[state, outcome], 8 * letter_width * position, letters.dtype)
+            letters |= _shift(source.letter[state, outcome], 8 * letter_width * position, letters.dtype)
             state = source.next[state, outcome]
-            states |= _shifted(state, 8 * state_width * position, states.dtype)
+            states |= _shift(state, 8 * state_width * position, states.dtype)
         stateless = bool((letters == letters[:1]).all())
         return cls(
             size=size,
@@ -167,12 +167,12 @@ class BlockTables:
         by_word = np.ascontiguousarray(codes.T if self.stateless else letters.T)
         packed = self.letters.take(by_word, mode="clip") if self.stateless else by_word
         return (
-            _unpacked(packed, self.letter_width),
-            _unpacked(np.ascontiguousarray(states.T), self.state_width),
+            _unpack(packed, self.letter_width),
+            _unpack(np.ascontiguousarray(states.T), self.state_width),
         )
 
 
-def _shifted(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> UnsignedArray:
+def _shift(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> UnsignedArray:
     shifted: UnsignedArray = np.left_shift(values.astype(dtype), dtype.type(bits))
     return shifted
 
@@ -182,7 +182,7 @@ def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
     return np.empty((count, length + _PADDING), dtype=dtype)[:, :length]
 
 
-def _unpacked(words: UnsignedArray, width: int) -> UnsignedArray:
+def _unpack(words: UnsignedArray, width: int) -> UnsignedArray:
     """The unpacked values, the first from the lowest bits."""
     little = words.astype(words.dtype.newbyteorder("<"), copy=False)
     return little.view(np.dtype(_WORD[width]).newbyteorder("<")).astype(_WORD[width], copy=False)
@@ -297,9 +297,9 @@ class Sampler:
         letters, states = letters[:, : self.length], states[:, : self.length]
         if origin.visible is not None:
             states = origin.visible.astype(letter_type(self.automaton.num_states))[states]
-        return Sample(letters, states, self._observed(states))
+        return Sample(letters, states, self._observe(states))
 
-    def _observed(self, states: UnsignedArray) -> UnsignedArray | None:
+    def _observe(self, states: UnsignedArray) -> UnsignedArray | None:
         if self.automaton.observe is None:
             return None
         seen = np.array(self.automaton.observe, dtype=letter_type(self.automaton.num_observations))

@@ -137,7 +137,7 @@ class Semiautomaton:
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        table = _validated_table(self.table)
+        table = _validate_table(self.table)
         num_states, num_letters = table.shape
         states = tuple(self.state_names) or tuple(map(str, range(num_states)))
         letters = tuple(self.letter_names) or tuple(map(str, range(num_letters)))
@@ -300,7 +300,7 @@ class Semiautomaton:
         return f"<Semiautomaton{label}: {sizes}, start {self.start}>"
 
 
-def _validated_table(table: npt.ArrayLike) -> StateArray:
+def _validate_table(table: npt.ArrayLike) -> StateArray:
     try:
         array = np.asarray(table)
     except ValueError as error:

@@ -32,7 +32,7 @@ def simulate(
         [0, 1, 4, 4]
     """
     automaton = as_automaton(automaton)
-    given = checked_words(automaton, words)
+    given = check_words(automaton, words)
     letters = np.atleast_2d(given)
     first = automaton.first(start)
     states = np.empty(letters.shape, dtype=letter_type(automaton.num_states))
@@ -43,7 +43,7 @@ def simulate(
     return states.reshape(given.shape)
 
 
-def checked_words(automaton: Semiautomaton, words: Words) -> npt.NDArray[np.integer[Any]]:
+def check_words(automaton: Semiautomaton, words: Words) -> npt.NDArray[np.integer[Any]]:
     """Letter numbers of shape (length,) or (words, length); anything else is refused."""
     letters = word_array(words, automaton.letter_names)
     if letters.ndim not in (1, 2) or (letters.size and not np.issubdtype(letters.dtype, np.integer)):

@@ -30,7 +30,7 @@ def require_listable(states: int, letters: int) -> None:
         )
 
 
-def sampled_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
+def sample_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
     """Random pairwise non-isomorphic automata with distinct letters and all states reachable."""
     dice = np.random.default_rng(seed)
     result: dict[Table, None] = {}

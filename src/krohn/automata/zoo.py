@@ -237,8 +237,8 @@ def zoo(name: str | None = None) -> Semiautomaton | Zoo:
     if len(factors) > 1:
         if at:
             raise InvalidInput(f"an observation must belong to one named automaton; got the product {name!r}")
-        return direct_product(*(_named(factor)[1] for factor in factors))
-    family, automaton = _named(text)
+        return direct_product(*(_build_named(factor)[1] for factor in factors))
+    family, automaton = _build_named(text)
     if not at:
         return automaton
     if observation not in family.observations:
@@ -258,7 +258,7 @@ def zoo_names() -> tuple[str, ...]:
     return (*(name for family in families() for name in family.examples), *_PRODUCTS)
 
 
-def _named(name: str) -> tuple[Family, Semiautomaton]:
+def _build_named(name: str) -> tuple[Family, Semiautomaton]:
     for family in families():
         match = re.fullmatch(family.pattern, name)
         if match:

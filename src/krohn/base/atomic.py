@@ -35,7 +35,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
         _write_straight(path, write)
         return
     target = Path(os.path.realpath(path))
-    with _made(target.parent):
+    with _make_folder(target.parent):
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
         try:
             with os.fdopen(descriptor, "wb") as stream:
@@ -60,7 +60,10 @@ def write_folder(
     with old. Names in ``stale`` that are not written again are removed.
     """
     folder = Path(os.path.realpath(folder))
-    with _made(folder), tempfile.TemporaryDirectory(prefix=f".{folder.name[:40]}.", dir=folder) as beside:
+    with (
+        _make_folder(folder),
+        tempfile.TemporaryDirectory(prefix=f".{folder.name[:40]}.", dir=folder) as beside,
+    ):
         for name, data in files.items():
             with open(Path(beside) / name, "wb") as stream:
                 stream.write(data)
@@ -145,7 +148,7 @@ def _write_straight(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
+def _make_folder(folder: Path) -> Iterator[None]:
     """Creates a folder and its parents; those it created are removed again if the body fails."""
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)

@@ -64,14 +64,14 @@ def requirements() -> dict[str, list[str]]:
     for line in stated:
         extra = _EXTRA.search(line)
         result.setdefault(extra.group(1) if extra else "", []).append(line.partition(";")[0].strip())
-    return {extra: list(dict.fromkeys(_followed(lines, result))) for extra, lines in result.items()}
+    return {extra: list(dict.fromkeys(_follow(lines, result))) for extra, lines in result.items()}
 
 
-def _followed(lines: list[str], extras: dict[str, list[str]]) -> list[str]:
+def _follow(lines: list[str], extras: dict[str, list[str]]) -> list[str]:
     """The lines, with those of krohn's own extras in place of their names."""
     result = []
     for line in lines:
         own = _OWN.match(line)
         names = [name.strip() for name in own.group(1).split(",")] if own else []
-        result += [each for name in names for each in _followed(extras.get(name, []), extras)] or [line]
+        result += [each for name in names for each in _follow(extras.get(name, []), extras)] or [line]
     return result

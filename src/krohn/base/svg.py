@@ -35,7 +35,7 @@ def _character_width(character: str) -> float:
     return 0.38 if character in _NARROW else 1.0 if character in _WIDE else 0.66
 
 
-def fitted(content: str, width: float, size: float, least: float = 8.0) -> tuple[str, float]:
+def fit_text(content: str, width: float, size: float, least: float = 8.0) -> tuple[str, float]:
     """The text and its font size such that it fits: shrunk first, then truncated with an ellipsis."""
     needed = text_width(content, size)
     if needed <= width:

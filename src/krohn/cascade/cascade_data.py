@@ -90,7 +90,7 @@ def apply_word(frame: Skeleton, states: Iterable[int], word: Word) -> list[int]:
     return current
 
 
-def spelled(frame: Skeleton, word: Word) -> str:
+def spell(frame: Skeleton, word: Word) -> str:
     """The word in letter names; the empty word is ε."""
     names = [frame.automaton.letter_names[letter] for letter in word]
     return ("" if all(len(name) == 1 for name in names) else " ").join(names) or "ε"
@@ -172,9 +172,9 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
     }
     if not part.is_merged:
         for entry, generator in zip(payload["generators"], part.generators, strict=False):
-            entry["word"] = spelled(frame, generator_word(frame, part, generator))
+            entry["word"] = spell(frame, generator_word(frame, part, generator))
         payload["transports"] = [
-            {"states": state_names(frame, member), "word": spelled(frame, transport_word(frame, member))}
+            {"states": state_names(frame, member), "word": spell(frame, transport_word(frame, member))}
             for member in shown[1:]
         ]
     return payload

@@ -68,10 +68,10 @@ def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[t
                 image[left] = image[right]
             elif image[right] >= 0:
                 queue.append((image[left], image[right]))
-    return numbered([find(state) for state in range(len(leader))])
+    return renumber([find(state) for state in range(len(leader))])
 
 
-def numbered(labels: Iterable[int]) -> Partition:
+def renumber(labels: Iterable[int]) -> Partition:
     """The labels renumbered 0, 1, … in order of appearance."""
     order: dict[int, int] = {}
     return tuple([order.setdefault(label, len(order)) for label in labels])
@@ -118,12 +118,12 @@ def subdirect_parts(
         apart = next(
             (first[code], state) for state, code in enumerate(codes) if first.setdefault(code, state) != state
         )
-        parts.append(_grown(letters, tuple(range(size)), principal, budget, apart))
+        parts.append(_grow(letters, tuple(range(size)), principal, budget, apart))
         codes = [(*code, label) for code, label in zip(codes, parts[-1], strict=True)]
     return tuple(parts)
 
 
-def _grown(
+def _grow(
     letters: Sequence[Transformation],
     labels: Partition,
     principal: Principal,
@@ -156,7 +156,7 @@ def congruences(
     result = dict.fromkeys(part for part in subdirect if max(part) + 1 < len(part))
     single, cost = list(principal), closure_cost(letters)
     for labels in single[:_STARTS]:
-        result.setdefault(_grown(letters, labels, principal, budget))
+        result.setdefault(_grow(letters, labels, principal, budget))
     half = max(1, (max_count - len(result)) // 2)
     # The coarsest have the smallest quotients, the finest the smallest blocks: take from both ends.
     for labels in single if len(single) <= 2 * half else [*single[:half], *single[-half:]]:

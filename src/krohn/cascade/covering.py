@@ -61,7 +61,7 @@ def check_covering(
     budget = unlimited() if budget is None else budget
     allowed = budget.pieces(PAIR_COST, max_pairs)
     try:
-        report = _examined(cascade, allowed)
+        report = _examine(cascade, allowed)
     except LimitExceeded:
         if allowed == max_pairs:
             raise
@@ -71,7 +71,7 @@ def check_covering(
     return report
 
 
-def _examined(cascade: CascadeLike, max_pairs: int) -> CoveringReport:
+def _examine(cascade: CascadeLike, max_pairs: int) -> CoveringReport:
     frame = cascade.skeleton
     fault = _chain_fault(frame)
     if fault:

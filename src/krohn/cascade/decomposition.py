@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
-from krohn.automata.simulation import checked_words
+from krohn.automata.simulation import check_words
 from krohn.base.notebook import table
 from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
@@ -84,7 +84,7 @@ class Decomposition:
 
     def simulate(self, words: Words | Iterable[Word], start: int | None = None) -> States:
         """States after each letter of a word, or of several words of one length, computed by the plan."""
-        letters = checked_words(self.automaton, words)
+        letters = check_words(self.automaton, words)
         states = self.plan.simulate(np.atleast_2d(letters), self.automaton.first(start))
         return states.reshape(letters.shape)
 
@@ -202,13 +202,13 @@ def _text(result: Decomposition) -> str:
     ]
     parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
     if result.passes:
-        parts.append(_explained(result))
+        parts.append(_explain_passes(result))
     if not result.is_complete:
         parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
     return "\n\n".join(parts)
 
 
-def _explained(result: Decomposition) -> str:
+def _explain_passes(result: Decomposition) -> str:
     rows = [
         (
             report.name,

@@ -272,12 +272,12 @@ def recognise_stack(automaton: Semiautomaton) -> BracketStack | None:
             acts.append((POP, taken[0]) if taken else (REST, 0))
     if not symbols:
         return None
-    height, number = _numbered(automaton, acts, len(symbols), sinks[0])
+    height, number = _number_contents(automaton, acts, len(symbols), sinks[0])
     stack = BracketStack(height, len(symbols), tuple(acts), sinks[0], number)
     return stack if not stack_fault(automaton, stack) else None
 
 
-def _numbered(
+def _number_contents(
     automaton: Semiautomaton, acts: list[tuple[int, int]], symbols: int, sink: int
 ) -> tuple[int, Numbers]:
     """The greatest height, and the content number of every state that pushes alone reach; −1 for others."""

@@ -33,7 +33,7 @@ from krohn.cascade.plan_leaves import (
 )
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.skeleton import Skeleton
-from krohn.cascade.splitting import mergeable, merged
+from krohn.cascade.splitting import merge_classes, mergeable
 from krohn.errors import LimitExceeded
 
 REACHABLE, MERGE = "reachable", "merge"
@@ -132,7 +132,7 @@ class PlanSearch:
             reachable = self._reachable(automaton)
             if reachable is not None:
                 return reachable if plain is None or reachable.measure < plain.measure else plain
-            for propose in (self.known_shapes, self._holonomy, self._error_bit, self._splits, self._merged):
+            for propose in (self.known_shapes, self._holonomy, self._error_bit, self._splits, self._merges):
                 for candidate in self._affordable(propose(automaton)):
                     if best is None or candidate.measure < best.measure:
                         best = candidate
@@ -203,7 +203,7 @@ class PlanSearch:
         if cascade is not None:
             yield HolonomyPlan(automaton, cascade)
 
-    def _merged(self, automaton: Semiautomaton) -> Iterator[Plan]:
+    def _merges(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The cascade with classes merged: once all that can be, once only those that save a level."""
         cascade = self._cascade(automaton) if MERGE in self.passes else None
         if cascade is None or cascade.num_levels < 2:
@@ -229,7 +229,7 @@ class PlanSearch:
             self.budget.spend(cost)
             proposal = [group for group in groups if group is not one and group is not other]
             proposal.append(sorted(one + other))
-            trial = merged(cascade.skeleton, proposal)
+            trial = merge_classes(cascade.skeleton, proposal)
             # A merge that gains nothing by itself may enable one that does.
             if trial is None or trial.num_levels > current.num_levels - only_gains:
                 continue
@@ -289,7 +289,7 @@ class PlanSearch:
                     codes, plan = product
                     yield tuple(codes[label] for label in labels), drive, plan
             for style in ("permutation", "idempotent"):
-                letters = [splitting.completed(letter, style) for letter in partial]
+                letters = [splitting.complete(letter, style) for letter in partial]
                 fiber = self.best(Semiautomaton.from_letters(letters, start=labels[automaton.start]))
                 if fiber is not None:
                     yield labels, drive, fiber
@@ -305,7 +305,7 @@ class PlanSearch:
             return None
         parts = []
         for labels in maps:
-            letters = [splitting.completed(splitting.quotient_map(row, labels), "stay") for row in partial]
+            letters = [splitting.complete(splitting.quotient_map(row, labels), "stay") for row in partial]
             part = self.best(Semiautomaton.from_letters(letters, start=labels[start]))
             if part is None:
                 return None

@@ -299,7 +299,7 @@ def skeleton(
     budget.spend(len(draft.members) * len(family.masks) // _SCANNED)
     draft.find_tiles()
     draft.find_depths()
-    classes = draft.numbered_classes()
+    classes = draft.number_classes()
     return Skeleton(
         automaton,
         family.masks,
@@ -390,7 +390,7 @@ class _Draft:
         self.num_levels = max(depth, default=-1) + 1
         self.class_depth = depth
 
-    def numbered_classes(self) -> tuple[SetClass, ...]:
+    def number_classes(self) -> tuple[SetClass, ...]:
         """The classes renumbered by level, with their generators."""
         depth = self.class_depth
         order = sorted(range(len(depth)), key=lambda old: (depth[old], self.members[old][0]))

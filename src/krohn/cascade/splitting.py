@@ -99,7 +99,7 @@ def product_automaton(parts: Sequence[Semiautomaton]) -> Semiautomaton:
     return Semiautomaton(table.astype(np.int32), start=start)
 
 
-def completed(partial: Sequence[int], style: str) -> Transformation:
+def complete(partial: Sequence[int], style: str) -> Transformation:
     """Extends a partial map to a total one: constant if possible, else by ``style``.
 
     ``permutation``: injective maps become permutations; ``idempotent``: free places that are images stay,
@@ -165,7 +165,7 @@ def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple
             if all(FREE in (a, b) or a == b for a, b in zip(union, other, strict=True)):
                 union = [b if a == FREE else a for a, b in zip(union, other, strict=True)]
         united.append(union)
-    letters = [completed(row, style) for row in united]
+    letters = [complete(row, style) for row in united]
     inner = Semiautomaton.from_letters(
         letters,
         start=place.get(automaton.start, 0),
@@ -220,7 +220,7 @@ def _tiles_correspond(frame: Skeleton, row: Sequence[int], source: int) -> bool:
     return len(tiles) == len(goal) and {row[tile] for tile in tiles} == set(goal)
 
 
-def merged(frame: Skeleton, groups: Sequence[Sequence[int]]) -> Skeleton | None:
+def merge_classes(frame: Skeleton, groups: Sequence[Sequence[int]]) -> Skeleton | None:
     """The skeleton with each group of classes merged into one; None if that is impossible.
 
     Impossible: a crossing inside a group that is not a bijection of tiles, a group that crossings do not
@@ -245,14 +245,12 @@ def merged(frame: Skeleton, groups: Sequence[Sequence[int]]) -> Skeleton | None:
                 for old, parent in zip(frame.class_of, frame.parent, strict=True)],
     )  # fmt: skip
     classes = tuple(
-        _merged_class(draft, frame, position, levels[new], groups[new]) for position, new in enumerate(order)
+        _merge_class(draft, frame, position, levels[new], groups[new]) for position, new in enumerate(order)
     )
     return replace(draft, classes=classes)
 
 
-def _merged_class(
-    draft: Skeleton, frame: Skeleton, number: int, level: int, group: Sequence[int]
-) -> SetClass:
+def _merge_class(draft: Skeleton, frame: Skeleton, number: int, level: int, group: Sequence[int]) -> SetClass:
     parts = [frame.classes[old] for old in group]
     if len(parts) == 1:
         return replace(parts[0], number=number, level=level)

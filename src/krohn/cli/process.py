@@ -34,7 +34,7 @@ def run_as_process() -> int:
         status = _answer() if sys.stdout is not None else _without_stdout()
     except KeyboardInterrupt:  # a signal outside the command
         status = 130
-    return _flushed(status)
+    return _flush(status)
 
 
 def _answer() -> int:
@@ -61,7 +61,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _flushed(status: int) -> int:
+def _flush(status: int) -> int:
     """Flushes the streams, so that the interpreter has nothing left to write at exit; the exit status."""
     try:
         if sys.stdout is not None:

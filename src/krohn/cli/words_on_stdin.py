@@ -18,7 +18,7 @@ def read_words(letter_names: Sequence[str]) -> Iterator[list[list[int]]]:
     line_number = 0
     try:
         lines = iter(sys.stdin)
-        while batch := list(_limited(lines)):
+        while batch := list(_take_batch(lines)):
             words = []
             for line in batch:
                 line_number += 1
@@ -28,7 +28,7 @@ def read_words(letter_names: Sequence[str]) -> Iterator[list[list[int]]]:
         raise InvalidInput(f"words must be UTF-8 text; after line {line_number}: {error.reason}") from error
 
 
-def _limited(lines: Iterator[str]) -> Iterator[str]:
+def _take_batch(lines: Iterator[str]) -> Iterator[str]:
     """A batch of lines: few enough, and not too long together."""
     letters = 0
     for line in islice(lines, _LINES):

@@ -174,10 +174,10 @@ def tensor_text(tensor: StoredTensor) -> str:
     )
     shape = ";".join(map(str, tensor.shape))
     label = f'{{| Name := "{tensor.name}"; Type_ := "{tensor.dtype}"; Shape := [{shape}]%nat |}}'
-    return f"{{| Label := {label}; Runs := [\n{_wrapped(runs)}] |}}"
+    return f"{{| Label := {label}; Runs := [\n{_wrap(runs)}] |}}"
 
 
-def _wrapped(items: Iterable[str]) -> str:
+def _wrap(items: Iterable[str]) -> str:
     lines, line = [], ""
     for item in items:
         if len(line) + len(item) > _LINE:
@@ -213,31 +213,31 @@ Definition hints{tag} := {_scanning(hints) if isinstance(hints, Scanning) else _
 
 
 def _scanning(hints: Scanning) -> str:
-    layers = _listed(map(_scan, hints.layers))
+    layers = _list(map(_scan, hints.layers))
     return f"""{{| Registers := {hints.registers};
-LetterRows := {_listed(map(_listed, hints.letters))}%nat;
-StateRows := {_listed(map(_listed, hints.states))}%nat;
+LetterRows := {_list(map(_list, hints.letters))}%nat;
+StateRows := {_list(map(_list, hints.states))}%nat;
 LayerScans := {layers} |}}"""
 
 
 def _scan(layer: ScanHint) -> str:
-    return f"""{{| Gap := {layer.gap}; Cur := {_listed(layer.current)}%nat;
-Value := {_listed(layer.value)}%nat; Back := {_listed(layer.back)}%nat;
-Next := {_listed(layer.following)}%nat |}}"""
+    return f"""{{| Gap := {layer.gap}; Cur := {_list(layer.current)}%nat;
+Value := {_list(layer.value)}%nat; Back := {_list(layer.back)}%nat;
+Next := {_list(layer.following)}%nat |}}"""
 
 
 def _counting(hints: Counting) -> str:
-    known = _listed(f"({_listed(map(_listed, rows))}, {state}%nat)" for rows, state in hints.known)
+    known = _list(f"({_list(map(_list, rows))}, {state}%nat)" for rows, state in hints.known)
     return f"""{{| Period := {hints.period};
-LayerHints := {_listed(map(_layer, hints.layers))};
-Finals := {_listed(hints.states)}%nat;
+LayerHints := {_list(map(_layer, hints.layers))};
+Finals := {_list(hints.states)}%nat;
 Known := {known} |}}"""
 
 
 def _layer_sizes(network: StoredTransformer) -> str:
-    return _listed(
-        f"({_listed(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
-        f"{_listed(layer.mlp.hidden_widths)})"
+    return _list(
+        f"({_list(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
+        f"{_list(layer.mlp.hidden_widths)})"
         for layer in network.weights.layers
     )
 
@@ -252,45 +252,45 @@ def transformer_statement(network: StoredTransformer) -> str:
     {_layer_sizes(network)})"""
 
 
-def _listed(items: Iterable[object]) -> str:
+def _list(items: Iterable[object]) -> str:
     return "[" + ";".join(map(str, items)) + "]"
 
 
 def _layer(layer: LayerHint) -> str:
-    groups = _listed(
-        f"{{| Weights := {_listed(g.weights)}; Modulus := {g.modulus}; "
-        f"Stops := {str(g.stops).lower()}; Coarse := {_listed(g.coarse)}%nat; "
+    groups = _list(
+        f"{{| Weights := {_list(g.weights)}; Modulus := {g.modulus}; "
+        f"Stops := {str(g.stops).lower()}; Coarse := {_list(g.coarse)}%nat; "
         f"Coarses := {max(g.coarse, default=-1) + 1} |}}"
         for g in layer.groups
     )
-    return f"""{{| HeadHints := {_listed(map(_head, layer.heads))};
-Steps := {_listed(map(_listed, layer.steps))}; Sets := {_listed(map(_sets, layer.sets))};
-PlaceOf := {_listed(layer.places)}%nat;
+    return f"""{{| HeadHints := {_list(map(_head, layer.heads))};
+Steps := {_list(map(_list, layer.steps))}; Sets := {_list(map(_sets, layer.sets))};
+PlaceOf := {_list(layer.places)}%nat;
 Groups := {groups};
-Cut := {layer.cut}; Owner := {_listed(layer.owner)}%nat; OwnerY := {_listed(layer.channels)}%nat;
-NextClass := {_listed(map(_following, layer.following))};
+Cut := {layer.cut}; Owner := {_list(layer.owner)}%nat; OwnerY := {_list(layer.channels)}%nat;
+NextClass := {_list(map(_following, layer.following))};
 NextClasses := {layer.classes};
-Keys := {_listed(layer.keys)}%nat; KeyClasses := {max(layer.keys, default=-1) + 1};
-Asks := {_listed(layer.asks)}%nat; AskClasses := {max(layer.asks, default=-1) + 1} |}}
+Keys := {_list(layer.keys)}%nat; KeyClasses := {max(layer.keys, default=-1) + 1};
+Asks := {_list(layer.asks)}%nat; AskClasses := {max(layer.asks, default=-1) + 1} |}}
 """
 
 
 def _following(classes: dict[tuple[int, ...], int]) -> str:
-    return _listed(f"({_listed(residues)},{following}%nat)" for residues, following in classes.items())
+    return _list(f"({_list(residues)},{following}%nat)" for residues, following in classes.items())
 
 
 def _sets(values: tuple[int | None, ...]) -> str:
     if set(values) == {None}:
         return "[]"
-    return _listed("None" if value is None else f"Some ({value})" for value in values)
+    return _list("None" if value is None else f"Some ({value})" for value in values)
 
 
 def _head(head: HeadHint | CopyHint | MatchHint) -> str:
     if isinstance(head, MatchHint):
-        return f"Matches {_listed(map(_copy, head.asks))}"
+        return f"Matches {_list(map(_copy, head.asks))}"
     if isinstance(head, CopyHint):
         return f"Copies {_copy(head)}"
-    channels = _listed(map(_channel, head.channels))
+    channels = _list(map(_channel, head.channels))
     return (
         f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
         f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
@@ -298,7 +298,7 @@ def _head(head: HeadHint | CopyHint | MatchHint) -> str:
 
 
 def _copy(head: CopyHint) -> str:
-    channels = _listed(map(_channel, head.channels))
+    channels = _list(map(_channel, head.channels))
     return f"{{| Writers := {_truths(head.writers)}; Copied := {channels} |}}"
 
 
@@ -307,7 +307,7 @@ def _channel(channel: ChannelHint) -> str:
 
 
 def _truths(values: Iterable[bool]) -> str:
-    return _listed(str(value).lower() for value in values)
+    return _list(str(value).lower() for value in values)
 
 
 # A trained LSTM.
@@ -324,7 +324,7 @@ def run_definitions(run: StoredRun, boxes: Boxes, tag: str = "") -> str:
     inputs, units, rows, columns, classes = _run_sizes(run)
     regions = ";\n".join(
         f"{{| Stands := {state}; Shown := {_sides(low[:units], high[:units])}; "
-        f"Held := {_sides(low[units:], high[units:])}; Follows := {_listed(following)}%nat |}}"
+        f"Held := {_sides(low[units:], high[units:])}; Follows := {_list(following)}%nat |}}"
         for state, following, low, high in zip(
             boxes.state.tolist(), boxes.follower.tolist(), boxes.low, boxes.high, strict=True
         )
@@ -352,4 +352,4 @@ def _run_sizes(run: StoredRun) -> tuple[int, int, int, int, int]:
 
 def _sides(low: Array, high: Array) -> str:
     ends = zip(np.floor(low * GRID).tolist(), np.ceil(high * GRID).tolist(), strict=True)
-    return _listed(f"({int(a)},{int(b)})" for a, b in ends)
+    return _list(f"({int(a)},{int(b)})" for a, b in ends)

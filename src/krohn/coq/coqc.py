@@ -124,7 +124,7 @@ def development() -> Path:
     with _alone(folder / f"coq-{key[:16]}.lock"):
         if not target.is_dir():
             _compile(texts, folder, target, version)
-        changed = _changed(target)
+        changed = _find_changed(target)
     if changed:
         raise CoqFailed(
             f"compiled files must be as they were compiled; {changed} in {target} is not: remove that folder"
@@ -174,7 +174,7 @@ def _hash(folder: Path, file: str) -> str:
     return hashlib.sha256((folder / f"{file}.vo").read_bytes()).hexdigest()
 
 
-def _changed(folder: Path) -> str:
+def _find_changed(folder: Path) -> str:
     """The first compiled file that is not what was compiled; empty if there is none."""
     try:
         known = json.loads((folder / RECORD).read_text())

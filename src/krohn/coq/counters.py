@@ -56,16 +56,14 @@ class _Course:
     before: tuple[int, ...]
     ends: int | None
 
-    def advanced(
-        self, layers: list[LayerHint], residues: Residues, letter: int
-    ) -> tuple[Residues, list[int]]:
+    def advance(self, layers: list[LayerHint], residues: Residues, letter: int) -> tuple[Residues, list[int]]:
         """The residues after one more letter, and its class before each layer."""
         (place,), *others = residues
         place = (place + 1) % self.period
         after: list[tuple[int, ...]] = [(place,)]
         classes = [letter + (self.letters + len(self.before)) * place]
         for layer, old in zip(layers, others, strict=True):
-            after.append(layer.advanced(old, classes[-1]))
+            after.append(layer.advance(old, classes[-1]))
             if layer.following:
                 classes.append(layer.following[classes[-1]][after[-1]])
         return tuple(after), classes[: len(layers)]
@@ -87,12 +85,12 @@ def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Count
             last = index + 1 == len(network.layers)
             before = Before(index, stream, residues, places, period)
             hint, added = _layer(layer, before)
-            reached = _reached([*layers, hint], course)
-            hint, stream, residues = _followed(hint, reached, layer, before, added, last=last)
+            reached = _reach([*layers, hint], course)
+            hint, stream, residues = _follow(hint, reached, layer, before, added, last=last)
             layers.append(hint)
             places = _places_after(layer, places)
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
-    known, ends, right = _known(layers, course, states, automaton)
+    known, ends, right = _explore(layers, course, states, automaton)
     finals = (state if end in ends else automaton.num_states for end, state in enumerate(states))
     return Counting(period, tuple(layers), tuple(finals), known, right)
 
@@ -142,7 +140,7 @@ def _layer(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
 
 def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, Added]:
     """The same where each hidden unit depends on the class or on one group of counters."""
-    weights, sums = _grouped(heads)
+    weights, sums = _group(heads)
     length = len(before.places) - 1
     spans, registers = [], []
     for group in weights:
@@ -191,7 +189,7 @@ def _multiple(effect: Matrix, base: Matrix) -> int:
     return round(float(times)) if np.isfinite(times) else 0
 
 
-def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
+def _group(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
     """Groups counters that add multiples of one vector: their weights, and that vector; a copy is alone."""
     groups: list[tuple[Matrix, dict[int, int]]] = []
     copies: list[bool] = []
@@ -215,12 +213,12 @@ def _grouped(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
 Pairs = list[tuple[int, tuple[int, ...]]]
 
 
-def _reached(layers: list[LayerHint], course: _Course) -> Pairs:
+def _reach(layers: list[LayerHint], course: _Course) -> Pairs:
     """The reachable pairs of a class before the last of these layers and the residues there."""
     pairs: dict[tuple[int, tuple[int, ...]], None] = {}
 
     def after(residues: Residues, letter: int) -> Residues:
-        following, classes = course.advanced(layers, residues, letter)
+        following, classes = course.advance(layers, residues, letter)
         pairs[classes[-1], following[-1]] = None
         return following
 
@@ -239,7 +237,7 @@ def _reached(layers: list[LayerHint], course: _Course) -> Pairs:
     return list(pairs)
 
 
-def _followed(
+def _follow(
     hint: LayerHint, reached: Pairs, layer: Layer, before: Before, added: Added, *, last: bool
 ) -> tuple[LayerHint, Matrix, Places]:
     """The layer with the classes after it, their stream and the residues of their places."""
@@ -261,18 +259,18 @@ def _followed(
     return hint, np.stack(kept), np.array(where, np.int64)
 
 
-def _known(
+def _explore(
     layers: list[LayerHint], course: _Course, states: list[int], automaton: Semiautomaton
 ) -> tuple[tuple[tuple[Residues, int], ...], set[int], bool]:
     """The reachable pairs of residues and state, the final classes of words, and whether all are right."""
     first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
     for letter in course.before:
-        first, _ = course.advanced(layers, first, letter)
+        first, _ = course.advance(layers, first, letter)
     ends: set[int] = set()
     known, right = {(first, automaton.start): None}, True
     for residues, state in (waiting := list(known)):
         for letter in range(0 if residues[0] == (course.ends,) else course.letters):
-            after, classes = course.advanced(layers, residues, letter)
+            after, classes = course.advance(layers, residues, letter)
             end = layers[-1].following[classes[-1]][after[-1]]
             ends.add(end)
             target = int(automaton.table[state, letter])

@@ -50,7 +50,7 @@ class Group:
     coarse: tuple[int, ...]
     stops: bool = False
 
-    def reduced(self, count: int) -> int:
+    def reduce(self, count: int) -> int:
         """The residue of a count."""
         return min(count, self.modulus - 1) if self.stops else count % self.modulus
 
@@ -83,14 +83,14 @@ class LayerHint:
     keys: tuple[int, ...] = ()
     asks: tuple[int, ...] = ()
 
-    def advanced(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
+    def advance(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
         """The residues after one more letter of a class."""
         after = []
         for residue, group in zip(residues, self.groups, strict=True):
             own = [(w, self.steps[j][at], self.sets[j][at]) for j, w in enumerate(group.weights) if w]
             written = [w * value for w, _, value in own if value is not None]
             count = sum(written) if written else residue + sum(w * step for w, step, _ in own)
-            after.append(group.reduced(count))
+            after.append(group.reduce(count))
         return tuple(after)
 
 

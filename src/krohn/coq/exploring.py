@@ -46,12 +46,12 @@ def explore(network: StoredNetwork, limit: int = MAX_PAIRS) -> Exploration:
     """All reachable pairs of a state of the network and a state of the automaton."""
     with np.errstate(all="ignore"):
         try:
-            return _explored(network, limit, any_order=True)
+            return _explore(network, limit, any_order=True)
         except Rounds:
-            return _explored(network, limit, any_order=False)
+            return _explore(network, limit, any_order=False)
 
 
-def _explored(network: StoredNetwork, limit: int, *, any_order: bool) -> Exploration:
+def _explore(network: StoredNetwork, limit: int, *, any_order: bool) -> Exploration:
     layers, automaton = LayersOnStates(network, any_order=any_order), network.automaton
     state, truth = layers.start(), np.array([automaton.start])
     numbers = {_keys(state, truth)[0]: 0}
@@ -147,7 +147,7 @@ class LayersOnStates:
         write = self._linear(x, self.tensors[f"{prefix}write"])
         if self.network.kind[0] == "Real":
             low = np.float32(-1 if self.network.kind[1] == "Signed" else 0)
-            gates = self._saturated(z, low, np.float32((1 + low) / 2))
+            gates = self._saturate(z, low, np.float32((1 + low) / 2))
             h = self._exact(write + self._exact(gates * memory))
             return h, h
         a, b = np.split(z, 2, axis=1)
@@ -171,12 +171,12 @@ class LayersOnStates:
         key = self._exact(raw / np.maximum(wide, np.float32(1e-12))[..., None])
         name = "rate" if kind == "RankOneSteps" else "beta"
         z = self._affine(x, f"{prefix}{name}.weight", f"{prefix}{name}.bias")
-        rate = np.float32(2) * self._saturated(z, np.float32(0), np.float32(0.5))
+        rate = np.float32(2) * self._saturate(z, np.float32(0), np.float32(0.5))
         if kind == "RankOneSteps":
             look = self._exact(rate.reshape(key.shape) * key)
         else:
             gate = self._affine(x, f"{prefix}gate.weight", f"{prefix}gate.bias")
-            opened = self._saturated(gate, np.float32(0), np.float32(np.nan))
+            opened = self._saturate(gate, np.float32(0), np.float32(np.nan))
             memory = self._exact(opened[:, :, None, None] * memory)
         for s in range(steps):
             along = (look if kind == "RankOneSteps" else key)[:, :, s, None]
@@ -187,7 +187,7 @@ class LayersOnStates:
             memory = self._exact(memory + change)
         return self._dot(query[:, :, None], memory).reshape(many, -1), memory
 
-    def _saturated(self, z: Floats, low: np.float32, middle: np.float32) -> Floats:
+    def _saturate(self, z: Floats, low: np.float32, middle: np.float32) -> Floats:
         high = np.float32(1)
         result: Floats = np.where(z > FAR, high, np.where(z < -FAR, low, middle)).astype(np.float32)
         if ((np.abs(z) <= FAR) & (z != 0)).any() or np.isnan(result).any():
@@ -239,7 +239,7 @@ ROOM = 2e-6
 MOST_ROUNDS = 200
 
 
-def grown(run: StoredRun) -> tuple[Boxes, bool]:
+def grow(run: StoredRun) -> tuple[Boxes, bool]:
     """Boxes with some room around each image, and whether they have it."""
     boxes, cell = run.boxes, BoxCell(run.cell, "float32")
     low, high = boxes.low.copy(), boxes.high.copy()

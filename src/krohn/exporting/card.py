@@ -68,10 +68,10 @@ class ModelCard:
             **self.origin,
             "dtype": self._dtype,
             "right_in": " ".join(self.right_in),
-            "proof": self._claimed(to),
+            "proof": self._claim(to),
         }
 
-    def _claimed(self, to: str) -> str:
+    def _claim(self, to: str) -> str:
         """What is proved: the files, or, if the checker does not read the format, the weights in them."""
         if not self.proved:
             return "tested, not proved"

@@ -227,38 +227,38 @@ def export_compiled(
         announce(
             "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
         )
-    checked = {norm: _checked(decoder, network, dtype, proof) for norm, decoder in decoders.items()}
-    return {to: _exported(to, decoders[norm], *checked[norm]) for to, norm in norms.items()}
+    checked = {norm: _check_decoder(decoder, network, dtype, proof) for norm, decoder in decoders.items()}
+    return {to: _export(to, decoders[norm], *checked[norm]) for to, norm in norms.items()}
 
 
-def _checked(
+def _check_decoder(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
 ) -> tuple[ModelCard, Files, Verdict | None]:
     """Test results of a decoder, the files common to all its formats, and the proof."""
-    card, proof = _examined(decoder, network, dtype, asked)
+    card, proof = _examine(decoder, network, dtype, asked)
     return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
     """Another decoder of a compiled network as a stock GPT-2, tested like the default one."""
-    card, result = _examined(decoder, network, "float32", proof)
-    return _exported("hf", decoder, card, {}, result)
+    card, result = _examine(decoder, network, "float32", proof)
+    return _export("hf", decoder, card, {}, result)
 
 
-def _examined(
+def _examine(
     decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
 ) -> tuple[ModelCard, Verdict | None]:
     """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
         proof = prove(decoder, network) if asked else unproved("no proof was asked for")
-        findings["certificate"] = _proved(proof)
+        findings["certificate"] = _describe_proof(proof)
     origin = {"method": network.method}
-    title = f"A Transformer built to simulate {_called(network.automaton)} (method {network.method})"
+    title = f"A Transformer built to simulate {_name_of(network.automaton)} (method {network.method})"
     return ModelCard(title, network.automaton, network.automaton.target, origin, findings), proof
 
 
-def _proved(proof: Verdict) -> dict[str, Any]:
+def _describe_proof(proof: Verdict) -> dict[str, Any]:
     known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
     result = {**known, "reason": proof.reason[:300]}
     return {**result, "largest": proof.largest}
@@ -303,18 +303,18 @@ def export_run(
         "replicate": trained.replicate,
         "compared": {"words": trained.words, "difference": trained.difference, "largest": trained.scale},
     }
-    title = f"A Transformer trained on {_called(trained.automaton)} (replicate {trained.replicate})"
+    title = f"A Transformer trained on {_name_of(trained.automaton)} (replicate {trained.replicate})"
     card = ModelCard(
         title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings
     )
-    return {to: _exported(to, trained.decoder, card, {}) for to in formats}
+    return {to: _export(to, trained.decoder, card, {}) for to in formats}
 
 
-def _called(automaton: Semiautomaton) -> str:
+def _name_of(automaton: Semiautomaton) -> str:
     return automaton.name or "an automaton of its own"
 
 
-def _exported(
+def _export(
     to: str, decoder: Decoder, card: ModelCard, more: Files, proof: Verdict | None = None
 ) -> Exported:
     """The files of one format, with the automaton in krohn's own format and the metadata."""

@@ -10,7 +10,7 @@ import numpy as np
 from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import few_bits
 from krohn.errors import InvalidInput
-from krohn.exporting.lowering import Measured, lowered
+from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import Activations
@@ -72,10 +72,10 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: st
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
-    seen = measured(blocks, network)
+    seen = measure(blocks, network)
     if not normalized or dtype not in HALF_TYPES:
-        return lowered(blocks, names, seen, normalized=normalized)
-    forms = [lowered(blocks, names, seen, normalized=True, above=above, half=True) for above in HALF_ABOVE]
+        return lower(blocks, names, seen, normalized=normalized)
+    forms = [lower(blocks, names, seen, normalized=True, above=above, half=True) for above in HALF_ABOVE]
     right = (form for form in forms if not check_types(form, network, (dtype,))[dtype].wrong)
     return next(right, forms[0])
 
@@ -87,7 +87,7 @@ def check(decoder: Decoder, network: CompiledNetwork) -> Checked:
         longest += 1
     most = WORK // (max(1, decoder.attending_heads) * decoder.context**2)
     words = (all_words(letters, longest), *_long_words(network, max(16, most)))
-    return _checked(decoder, network, words, logits)
+    return _run_words(decoder, network, words, logits)
 
 
 def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
@@ -95,7 +95,7 @@ def check_rounding(decoder: Decoder, network: CompiledNetwork) -> Checked:
 
     Words of one letter come first: their sums have equal terms, whose errors add up.
     """
-    return _checked(decoder, network, _rounding_words(decoder, network, ROUNDING_WORK), rounded_logits)
+    return _run_words(decoder, network, _rounding_words(decoder, network, ROUNDING_WORK), rounded_logits)
 
 
 def check_types(
@@ -103,7 +103,7 @@ def check_types(
 ) -> dict[str, Checked]:
     """Runs it on a few long words as if it had been loaded in another type."""
     words = list(_rounding_words(decoder, network, ROUNDING_WORK // 16))
-    return {name: _checked(decoder, network, words, partial(logits, dtype=name)) for name in types}
+    return {name: _run_words(decoder, network, words, partial(logits, dtype=name)) for name in types}
 
 
 def _rounding_words(decoder: Decoder, network: CompiledNetwork, work: int) -> Iterator[Words]:
@@ -113,7 +113,7 @@ def _rounding_words(decoder: Decoder, network: CompiledNetwork, work: int) -> It
     yield from _long_words(network, max(8, work // entries))
 
 
-def _checked(
+def _run_words(
     decoder: Decoder,
     network: CompiledNetwork,
     batches: Iterable[Words],
@@ -149,7 +149,7 @@ def _first_wrong(decoder: Decoder, words: Words, right: Words, got: Words) -> li
     return [WrongToken(letters, names.tokens[right[row, end]], names.tokens[got[row, end]])]
 
 
-def measured(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
+def measure(blocks: StandardBlocks, network: CompiledNetwork) -> Measured:
     """Runs the blocks in float64: the largest norm of the stream, the smallest lead of the right logit."""
     sizes, leads, largest = [1.0], [], []
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from krohn.exporting.lowering import outer_channels
-from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks, twinned
+from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks, twinned_channels
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
 from krohn.network.meaning import meaning
@@ -26,7 +26,7 @@ def meaning_of(network: CompiledNetwork, decoder: Decoder) -> Json:
     about = meaning(network)
     layers = []
     for index, (layer, heads) in enumerate(zip(network.transformer.layers, layout.heads, strict=True)):
-        moved = {channel: twin_of[channel] for channel in twinned(layer)}
+        moved = {channel: twin_of[channel] for channel in twinned_channels(layer)}
         mine = [block for block, of in enumerate(blocks.layer_of) if of == index]
         after = _channels(layout.moments[2 * index + 2], {})
         layers.append(

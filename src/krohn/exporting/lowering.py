@@ -35,7 +35,7 @@ class Measured:
     logit: float
 
 
-def lowered(
+def lower(
     blocks: StandardBlocks,
     vocabulary: Vocabulary,
     seen: Measured,

@@ -104,14 +104,14 @@ def _refuse_what_is_not_standard(network: Transformer) -> None:
 
 
 def _channels(network: Transformer) -> _Channels:
-    without_residual = sorted({channel for layer in network.layers for channel in twinned(layer)})
+    without_residual = sorted({channel for layer in network.layers for channel in twinned_channels(layer)})
     twins = {channel: network.dim + place for place, channel in enumerate(without_residual)}
     scratch = network.dim + len(twins)
     stored = [width for layer in network.layers for width in layer.mlp.hidden_widths[1:]]
     return _Channels(network.dim, twins, scratch, scratch + max(stored, default=0))
 
 
-def twinned(layer: Layer) -> list[int]:
+def twinned_channels(layer: Layer) -> list[int]:
     """Channels whose old value is replaced by what the heads write."""
     written = np.zeros(len(layer.keep_attention), dtype=bool)
     for head in layer.heads:
@@ -127,18 +127,20 @@ def _blocks(layer: Layer, channels: _Channels) -> Iterator[StandardBlock]:
     heads = tuple(_wider_head(head, channels, layer.keep_attention) for head in layer.heads)
     mlp = layer.mlp
     if not mlp.hidden_widths:
-        hidden.linear(after_heads @ mlp.weights[0], slice(0, channels.plain), "map")
+        hidden.add_linear(after_heads @ mlp.weights[0], slice(0, channels.plain), "map")
         yield hidden.block(heads, mlp.biases[0], 0)
         return
-    hidden.rectified(after_heads @ mlp.weights[0], mlp.biases[0], mlp.weights[1], _target(mlp, 1, channels))
+    hidden.add_rectified(
+        after_heads @ mlp.weights[0], mlp.biases[0], mlp.weights[1], _target(mlp, 1, channels)
+    )
     yield hidden.block(heads, mlp.biases[1], _target(mlp, 1, channels))
     for index in range(1, len(mlp.hidden_widths)):
         hidden = _Units(channels.total)
         scratch = np.zeros((channels.total, mlp.hidden_widths[index]))
         np.fill_diagonal(scratch[channels.scratch :], 1.0)
         target = _target(mlp, index + 1, channels)
-        hidden.rectified(scratch, np.zeros(scratch.shape[1]), mlp.weights[index + 1], target)
-        hidden.linear(-scratch, slice(channels.scratch, channels.scratch + scratch.shape[1]))
+        hidden.add_rectified(scratch, np.zeros(scratch.shape[1]), mlp.weights[index + 1], target)
+        hidden.add_linear(-scratch, slice(channels.scratch, channels.scratch + scratch.shape[1]))
         yield hidden.block((), mlp.biases[index + 1], target)
 
 
@@ -151,7 +153,7 @@ def _after_heads(layer: Layer, channels: _Channels) -> Matrix:
     """[stream, d]: the paper's stream between heads and MLP as a linear map of ours."""
     mixed = np.zeros((channels.total, channels.plain))
     np.fill_diagonal(mixed, layer.keep_attention)
-    for channel in twinned(layer):
+    for channel in twinned_channels(layer):
         mixed[channels.twins[channel], channel] = 1.0
     return mixed
 
@@ -177,7 +179,7 @@ class _Units:
         self.out: list[Matrix] = []
         self.roles: list[str] = []
 
-    def rectified(self, into: Matrix, bias: Matrix, out: Matrix, target: int, role: str = "map") -> None:
+    def add_rectified(self, into: Matrix, bias: Matrix, out: Matrix, target: int, role: str = "map") -> None:
         """``relu(x into + bias) out``, added to the channels from ``target`` on."""
         wide = np.zeros((len(out), self.total))
         wide[:, target : target + out.shape[1]] = out
@@ -186,7 +188,7 @@ class _Units:
         self.out.append(wide)
         self.roles += [role] * len(out)
 
-    def linear(self, into: Matrix, target: slice, role: str = "erase") -> None:
+    def add_linear(self, into: Matrix, target: slice, role: str = "erase") -> None:
         """``x into``, added to the channels ``target``: a pair of units for each that is not zero."""
         used = np.flatnonzero(into.any(axis=0))
         wide = np.zeros((len(used), self.total))
@@ -201,17 +203,17 @@ class _Units:
         """Brings the plain channels to ``keep ⊙`` the mixed stream, and the twins to zero."""
         change = after_heads * keep
         change[np.arange(channels.plain), np.arange(channels.plain)] -= 1.0
-        self.linear(change, slice(0, channels.plain))
+        self.add_linear(change, slice(0, channels.plain))
         twins = np.zeros((self.total, len(channels.twins)))
         twins[list(channels.twins.values()), np.arange(len(channels.twins))] = -1.0
-        self.linear(twins, slice(channels.plain, channels.plain + len(channels.twins)))
+        self.add_linear(twins, slice(channels.plain, channels.plain + len(channels.twins)))
 
     def block(self, heads: tuple[Head, ...], added: Matrix, target: int) -> StandardBlock:
         """The finished block; ``added`` is its second bias, from the channel ``target`` on."""
         wide = np.zeros(self.total)
         wide[target : target + len(added)] = added
         if not any(len(bias) for bias in self.bias):
-            self.rectified(np.zeros((self.total, 1)), np.zeros(1), np.zeros((1, 1)), 0, "idle")
+            self.add_rectified(np.zeros((self.total, 1)), np.zeros(1), np.zeros((1, 1)), 0, "idle")
         into = np.concatenate(self.into, axis=1)
         bias, out = np.concatenate(self.bias), np.concatenate(self.out)
         return StandardBlock(heads, into, bias, out, wide, tuple(self.roles))

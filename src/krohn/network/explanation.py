@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import frame
-from krohn.base.svg import Canvas, fitted, text_width
+from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import UnknownName, counted
 from krohn.network.forward import logits
 from krohn.network.transformer import Layout, Transformer
@@ -70,7 +70,7 @@ def word_picture(
         # The title goes into the first row if that has no name of its own.
         top += 0.0 if len(rows) == 1 and not rows[0][0] else ROW
         for name, cells, colours in rows:
-            text, size = fitted(name, names - 26, SIZE)
+            text, size = fit_text(name, names - 26, SIZE)
             canvas.text(14, top + ROW / 2, text, size=size, text_anchor="start", fill=SOFT)
             _cells(canvas, cells, colours, x, top, cell)
             top += ROW
@@ -146,7 +146,7 @@ def _map(
 ) -> None:
     title = f"Layer {view.layer + 1}, head {view.number + 1} attends"
     canvas.text(left, top, title, size=SIZE, text_anchor="start", font_weight="bold", fill=INK)
-    text, size = fitted(view.text, pitch - GAP, 11)
+    text, size = fit_text(view.text, pitch - GAP, 11)
     canvas.text(left, top + 17, text, size=size, text_anchor="start", fill=SOFT)
     top += 30
     shown = len(letters)

@@ -27,7 +27,7 @@ from krohn.coq.certificate_text import (
 from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
-from krohn.coq.exploring import explore, grown
+from krohn.coq.exploring import explore, grow
 from krohn.coq.heads import NoCounters
 from krohn.coq.scanning import Scanning, scanning
 from krohn.coq.stored import (
@@ -167,7 +167,7 @@ def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
 
 def _proposed(network: Stored) -> _Proposed:
     if isinstance(network, StoredRun):
-        boxes, closed = grown(network)
+        boxes, closed = grow(network)
         return _Proposed(run_text(network, boxes), run_statement(network), ANY, len(boxes.state), closed)
     return _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
 

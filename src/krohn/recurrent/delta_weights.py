@@ -134,17 +134,17 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
     permuting = [a for a, letter in enumerate(automaton.letters) if is_permutation(letter)]
     rest = set(range(automaton.num_letters)) - set(permuting)
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
-        return _stacked(holonomy_cascade(automaton, budget=Budget(UNITS)))
+        return _stack(holonomy_cascade(automaton, budget=Budget(UNITS)))
     if permuting and not (rest and resets_in_one_step):
         action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
-        columns, places = _tracked(automaton, action)
+        columns, places = _track(automaton, action)
         if part <= places.keys():
             return _single(automaton, action, columns, places)
     own = {a: automaton.letters[a] for a in permuting}
     return _single(automaton, own, (automaton.start,), {q: (q,) for q in range(automaton.num_states)})
 
 
-def _tracked(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Places, dict[int, Places]]:
+def _track(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Places, dict[int, Places]]:
     """Points whose images separate the states, and these images for each state that permutations reach.
 
     Empty if a state does not determine the images, for instance where the group moves fewer states.
@@ -176,12 +176,12 @@ def _single(
     ]
 
     def step(values: Values, letter: int) -> tuple[tuple[Action, ...], Values]:
-        return (moves[letter],), (moved(values[0], moves[letter]),)
+        return (moves[letter],), (move(values[0], moves[letter]),)
 
     return Columns(LayeredMachine(automaton, (columns,), step, lambda values: states[values[0]]), points)
 
 
-def _stacked(cascade: Cascade) -> Columns:
+def _stack(cascade: Cascade) -> Columns:
     """A layer for each level; a level that is not read is reset to its start."""
     most, start = max(cascade.sizes), cascade.initial
 
@@ -191,7 +191,7 @@ def _stacked(cascade: Cascade) -> Columns:
             to = first if change is None else change
             padded = to if isinstance(to, int) else (*to, *range(len(to), most))
             actions.append(("reset", (padded,)) if isinstance(padded, int) else ("move", padded))
-        return tuple(actions), tuple(map(moved, values, actions))
+        return tuple(actions), tuple(map(move, values, actions))
 
     machine = LayeredMachine(
         cascade.automaton,
@@ -202,7 +202,7 @@ def _stacked(cascade: Cascade) -> Columns:
     return Columns(machine, most)
 
 
-def moved(value: Value, action: Action) -> Places:
+def move(value: Value, action: Action) -> Places:
     """Places after a move or a reset."""
     kind, images = action
     return images if kind == "reset" else tuple(images[place] for place in value)

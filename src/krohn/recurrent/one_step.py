@@ -21,11 +21,11 @@ from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.recurrent.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_weights import Columns, Places, in_columns, moved, swaps_and_merges
+from krohn.recurrent.delta_weights import Columns, Places, in_columns, move, swaps_and_merges
 from krohn.recurrent.stack_weights import Action, CountingMachine, Held, LayeredMachine, Values, all_actions
 
 
-def reflected(cascade: Cascade) -> Columns:
+def reflect(cascade: Cascade) -> Columns:
     """The cascade's automaton as such layers; refuses groups with sections other than C2 and C3."""
     return _ReflectionMachine(CountingMachine(cascade, _tower)).columns()
 
@@ -49,13 +49,13 @@ class _ReflectionMachine:
         """The layers, each with one column."""
         machine = LayeredMachine(
             self.plain.automaton,
-            self.placed(self.plain.start, 0),
+            self.place(self.plain.start, 0),
             self.step,
-            lambda values: self.plain.state(self.held(values)),
+            lambda values: self.plain.state(self.hold(values)),
         )
         return Columns(machine, self.points)
 
-    def placed(self, held: Values, sign: int) -> Values:
+    def place(self, held: Values, sign: int) -> Values:
         """Places of the columns for these values of the counting layers and letter count modulo 2."""
         places = [sign] if self.signed else []
         for (start, moduli), (tile, residues) in zip(self.layers, held, strict=True):
@@ -63,7 +63,7 @@ class _ReflectionMachine:
             places += [(-r if sign else r) % m for m, r in zip(moduli, residues, strict=True)]
         return tuple((place,) for place in places)
 
-    def held(self, values: Values) -> Values:
+    def hold(self, values: Values) -> Values:
         """The values of the counting layers."""
         places = iter([place for (place,) in values])
         sign = next(places) if self.signed else 0
@@ -77,7 +77,7 @@ class _ReflectionMachine:
         """What a letter does to all layers, and their values after it."""
         sign = values[0][0] if self.signed else 0
         result = [self.swap(1, 2, sign)] if self.signed else []
-        actions, after = self.plain.actions(self.held(values), letter)
+        actions, after = self.plain.actions(self.hold(values), letter)
         for (start, moduli), (kind, *given) in zip(self.layers, actions, strict=True):
             tiles = 0 if start is None else 1
             if kind == "set":
@@ -85,7 +85,7 @@ class _ReflectionMachine:
             else:
                 result += [self.swap(0, 2, sign)] * tiles
                 result += [self.swap(s, m, sign) for s, m in zip(given[0], moduli, strict=True)]
-        return tuple(result), self.placed(after, 1 - sign if self.signed else 0)
+        return tuple(result), self.place(after, 1 - sign if self.signed else 0)
 
     def swap(self, added: int, modulus: int, sign: int) -> Action:
         """What adding to a counter does to its places: at most one swap."""
@@ -106,7 +106,7 @@ def deltanet(automaton: Semiautomaton) -> DeltaStack:
     if all(len(elementary(action)) <= 1 for layer in all_actions(plain.machine) for action in layer):
         return plain.network()
     try:
-        return reflected(holonomy_cascade(automaton, budget=Budget(UNITS))).network()
+        return reflect(holonomy_cascade(automaton, budget=Budget(UNITS))).network()
     except (LimitExceeded, Unsupported):
         return with_one_step(plain).network()
 
@@ -160,15 +160,15 @@ class _BlockMachine:
 
     def state(self, values: Values) -> int:
         """The automaton's state."""
-        return self.plain.state(self.caught_up(values))
+        return self.plain.state(self.catch_up(values))
 
-    def caught_up(self, values: Values) -> Values:
+    def catch_up(self, values: Values) -> Values:
         """The plain machine's values, after the pending work and then the letters of the block so far."""
         result, count = [], self.count(values)
         for number in range(len(self.levels)):
             done, pending, places = self.parts(values, number)
             for action in (*elementary(pending)[count:], *done):
-                places = moved(places, action)
+                places = move(places, action)
             result.append(places)
         return tuple(result)
 
@@ -188,9 +188,9 @@ class _BlockMachine:
         count = self.count(values)
         flip: Action = ("move", (1, 0, *range(2, self.points)))
         actions = [flip if (count + 1) % (1 << bit) == 0 else self.nothing for bit in range(self.bits)]
-        for number, action in enumerate(self.plain.actions(self.caught_up(values), letter)[0]):
+        for number, action in enumerate(self.plain.actions(self.catch_up(values), letter)[0]):
             actions += self.of_level(values, number, action, count)
-        return tuple(actions), tuple(map(moved, values, actions))
+        return tuple(actions), tuple(map(move, values, actions))
 
     def of_level(self, values: Values, number: int, action: Action, count: int) -> list[Action]:
         """What a letter does to slots, pending work and places if it does ``action`` to the plain layer."""
@@ -200,18 +200,18 @@ class _BlockMachine:
         next_pending = self.nothing
         if last:
             slots = [("reset", self.single(0))] * (self.block - 1)
-            next_pending = ("reset", self.single(level.blocks.index(composed_action((*done, action)))))
+            next_pending = ("reset", self.single(level.blocks.index(compose_actions((*done, action)))))
         else:
             slots[count] = ("reset", self.single(level.actions.index(action) + 1))
         steps = elementary(pending)
         return [
             *slots,
             next_pending,
-            _padded(steps[count], self.points) if count < len(steps) else self.nothing,
+            _pad(steps[count], self.points) if count < len(steps) else self.nothing,
         ]
 
 
-def _padded(action: Action, points: int) -> Action:
+def _pad(action: Action, points: int) -> Action:
     kind, images = action
     return action if kind == "reset" else (kind, (*images, *range(len(images), points)))
 
@@ -233,7 +233,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
 
 
 def _products(actions: Sequence[Action]) -> list[Action]:
-    result = list(dict.fromkeys(composed_action((first, second)) for first in actions for second in actions))
+    result = list(dict.fromkeys(compose_actions((first, second)) for first in actions for second in actions))
     if len(result) > MAX_WORK:
         raise LimitExceeded(
             f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
@@ -242,12 +242,12 @@ def _products(actions: Sequence[Action]) -> list[Action]:
     return result
 
 
-def composed_action(actions: Sequence[Action]) -> Action:
+def compose_actions(actions: Sequence[Action]) -> Action:
     """The composition of the actions, in order."""
     kind, images = actions[0]
     for action in actions[1:]:
         kind = "reset" if "reset" in (kind, action[0]) else "move"
-        images = moved(images, action)
+        images = move(images, action)
     return kind, images
 
 

@@ -240,7 +240,7 @@ class _Level:
     def __init__(self, cascade: Cascade, level: int, towers: Towers) -> None:
         self.size, self.start = cascade.sizes[level], cascade.initial[level]
         updates = set(cascade.transitions[level].values())
-        moves = sorted(self.padded(update) for update in updates if isinstance(update, tuple))
+        moves = sorted(self.pad(update) for update in updates if isinstance(update, tuple))
         self.tower = towers(moves, self.size)
         self.has_resets = cascade.num_levels > 1 or any(isinstance(update, int) for update in updates)
 
@@ -264,20 +264,20 @@ class _Level:
         residues = tuple(r for _, counters in held for r in counters)
         return self.tower.element(residues)[held[0][0]]
 
-    def changed(self, held: Sequence[Held], update: Update) -> tuple[list[Action], list[Held]]:
+    def change(self, held: Sequence[Held], update: Update) -> tuple[list[Action], list[Held]]:
         """Actions and values after a permutation of tiles or a reset."""
         if isinstance(update, int):
             after = [(update if i == 0 else 0, (0,) * len(r)) for i, (_, r) in enumerate(held)]
             return [("set", *value) for value in after], after
         actions: list[Action] = []
-        after, letter = [], self.padded(update)
+        after, letter = [], self.pad(update)
         for section, (tile, before) in zip(self.tower.sections, held, strict=False):
             actions.append(("add", section.residues[letter]))
             counters, letter = section.next_letter(before, letter)
             after.append((tile, counters))
         return (actions, after) if actions else ([("add", ())], [*held])
 
-    def padded(self, move: tuple[int, ...]) -> tuple[int, ...]:
+    def pad(self, move: tuple[int, ...]) -> tuple[int, ...]:
         """A permutation of all tile numbers of the level."""
         return (*move, *range(len(move), self.size))
 
@@ -298,7 +298,7 @@ def _machine(cascade: Cascade, levels: Sequence[_Level]) -> LayeredMachine:
         after: list[Value] = []
         changes = cascade.changes(tiles(values), letter)
         for level, held, change in zip(levels, split(values), changes, strict=True):
-            done, new = level.changed(held, level.start if change is None else change)
+            done, new = level.change(held, level.start if change is None else change)
             actions += done
             after += new
         return tuple(actions), tuple(after)

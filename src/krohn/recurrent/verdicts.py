@@ -23,7 +23,7 @@ from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
-from krohn.recurrent.one_step import block_length, reflected
+from krohn.recurrent.one_step import block_length, reflect
 
 MAX_STATES = 300
 """Most states for which the cascade is built to count layers."""
@@ -226,7 +226,7 @@ class _Rows:
         if self.cascade is None or factors - {"C2", "C3"}:
             return None
         try:
-            return len(reflected(self.cascade).machine.start)
+            return len(reflect(self.cascade).machine.start)
         except (LimitExceeded, Unsupported):
             return None
 

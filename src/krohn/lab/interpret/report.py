@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from krohn.base.atomic import check_output, write_text
 from krohn.base.notebook import frame, table
-from krohn.base.svg import Canvas, fitted
+from krohn.base.svg import Canvas, fit_text
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share
 from krohn.lab.interpret.variables import Variable
@@ -294,7 +294,7 @@ def picture(report: Report) -> str:
         canvas.text(NAME + CELL * (layer + 0.5), TOP - 12, title, size=11)
     for place, (name, (_, rows)) in enumerate(zip(names, report.variables, strict=True)):
         y = TOP + 1.4 * ROW * place
-        shown, size = fitted(name, NAME - 24, 11)
+        shown, size = fit_text(name, NAME - 24, 11)
         canvas.text(NAME - 8, y + 0.6 * ROW, shown, size=size, text_anchor="end")
         for row in rows:
             _cell(canvas, NAME + CELL * row.layer, y, row)
@@ -348,7 +348,7 @@ def _heads(canvas: Canvas, report: Report, y: float) -> None:
             x, top = NAME + CELL * layer, y + 10 + 16 * place
             canvas.rect(x + 1, top, CELL - 3, 14, fill=(COLOURS | OTHER)[head.kind], stroke="white")
             canvas.title(f"layer {layer} head {head.head}: {head.nearest}, {100 * head.score:.0f}%")
-            label, size = fitted(head.nearest if head.kind != "none" else "none", CELL - 6, 9, 6)
+            label, size = fit_text(head.nearest if head.kind != "none" else "none", CELL - 6, 9, 6)
             canvas.text(x + CELL / 2, top + 7, label, size=size)
 
 

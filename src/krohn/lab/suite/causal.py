@@ -19,7 +19,7 @@ import numpy as np
 
 from krohn.automata.sampling import sample
 from krohn.errors import InvalidInput
-from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks, twinned
+from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks, twinned_channels
 from krohn.lab.suite.graph import Flags
 from krohn.lab.suite.patching import Words
 from krohn.network.compiled import CompiledNetwork
@@ -128,7 +128,7 @@ def _place(network: CompiledNetwork, blocks: StandardBlocks, moment: int) -> tup
         return f"blocks.{mine[-1]}.hook_resid_post", {}
     twins = {channel: network.transformer.dim + place for place, channel in enumerate(blocks.twins)}
     return f"blocks.{mine[0]}.hook_resid_mid", {
-        channel: twins[channel] for channel in twinned(network.transformer.layers[layer])
+        channel: twins[channel] for channel in twinned_channels(network.transformer.layers[layer])
     }
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import Unsupported
-from krohn.exporting.from_compiled import measured
-from krohn.exporting.lowering import lowered, outer_channels
+from krohn.exporting.from_compiled import measure
+from krohn.exporting.lowering import lower, outer_channels
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
@@ -61,7 +61,7 @@ def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3,
         blocks = with_decoy_units(blocks, letter, units, np.random.default_rng([seed, 1]))
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
-    plain = lowered(blocks, names, measured(blocks, network), normalized=True)
+    plain = lower(blocks, names, measure(blocks, network), normalized=True)
     if kind != ROTATED:
         return Disguised(plain, plain, np.eye(plain.dim))
     _, high, low, _ = outer_channels(blocks.dim)

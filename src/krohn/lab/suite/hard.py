@@ -18,9 +18,9 @@ from krohn.base.strict_json import parse_json
 from krohn.check.certificate import Certificate
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, stock_net
-from krohn.exporting.from_compiled import as_transformer, measured
+from krohn.exporting.from_compiled import as_transformer, measure
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
-from krohn.exporting.lowering import lowered
+from krohn.exporting.lowering import lower
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.lab.suite.disguise import BOTH, NOISY, Disguised
 from krohn.lab.suite.graph import Graph
@@ -51,7 +51,7 @@ def hardened(network: CompiledNetwork, kind: str, seed: int) -> Disguised:
         blocks = superposed(blocks, frame, readers)
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
-    decoder = lowered(blocks, names, measured(blocks, network), normalized=True, above=ABOVE)
+    decoder = lower(blocks, names, measure(blocks, network), normalized=True, above=ABOVE)
     places = Graph(decoder.layers, decoder.heads, decoder.dim).places
 
     def wide(rows: Matrix) -> Matrix:
