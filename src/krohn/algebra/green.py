@@ -63,6 +63,7 @@ class DClass:
     @property
     def num_l(self) -> int:
         """The number of L-classes."""
+        # An R-class has |component| · |group| elements, and meets every L-class in one H-class.
         return len(self.component.members) * self.component.group.order // self.h_size
 
     @property
@@ -73,6 +74,7 @@ class DClass:
     @cached_property
     def is_regular(self) -> bool:
         """Whether it holds an idempotent, that is, whether an image set is a transversal of a kernel."""
+        # One kernel is enough: in a D-class either every R-class has an idempotent or none has.
         rows, sets = self.component.orbit.rows, self.component.orbit.sets
         table = rows.table(self.classes.representatives[self.members[0]])
         return any(len(set(rows.send(sets[member], table))) == self.rank for member in self.component.members)

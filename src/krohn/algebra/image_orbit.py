@@ -165,6 +165,7 @@ class ImageComponent:
             for letter, target in enumerate(successors[index]):
                 if component_of[target] != own:
                     continue
+                # Edges of the tree give the identity; the others' loops generate all (Schreier's lemma).
                 end = send(start, tables[letter])
                 if end != sequence[target]:
                     result.setdefault(send(end, matching(sequence[target], base)), (index, letter))

@@ -137,6 +137,7 @@ def _prime_sections(upper: set[Permutation], lower: set[Permutation]) -> list[Se
     """Refines an abelian section, from the bottom: adds one element of prime order modulo what is there."""
     sections, current = [], lower
     while len(current) < len(upper):
+        # The quotient upper/lower is abelian, so every subgroup between the two is normal in upper.
         element = min(upper - current)
         order = next(k for k in range(1, len(upper) + 1) if power(element, k) in current)
         prime = next(p for p in range(2, order + 1) if order % p == 0)
@@ -204,6 +205,7 @@ def _merge_coprime(basis: list[tuple[Permutation, int]], degree: int) -> list[tu
         value, total = identity(degree), 1
         for part in by_prime.values():
             if rank < len(part):
+                # Commuting elements of coprime orders: the order of their product is the product.
                 value, total = compose(value, part[rank][0]), total * part[rank][1]
         merged.append((value, total))
     return merged

@@ -101,6 +101,7 @@ class StabilizerChain:
         self._bound = self._order_bound()
         residue, last = self.sift(packed)
         self._insert(residue, 0, last)
+        # What was drawn at random filled the chain of the smaller group.
         self._randomised = False
         self._verify()
 
@@ -164,6 +165,8 @@ class StabilizerChain:
 
     def _verify(self) -> None:
         """Sifts every Schreier generator, deepest level first; repairs the chain until all are members."""
+        # By Schreier's lemma the Schreier generators of an orbit generate the stabiliser of its point. So a
+        # level is right once all of them sift to one through the levels below, which are right already.
         index = len(self.levels) - 1
         while index >= 0:
             # The chain's order never exceeds the group's; once it reaches an upper bound it is complete.
@@ -237,6 +240,7 @@ def order_bound(generators: Sequence[Permutation], degree: int) -> int | None:
     """
     if degree > 2000:
         return None
+    # A group lies in the product of the symmetric groups of its orbits; if it is even, in half of that.
     bound = prod(factorial(len(orbit)) for orbit in orbits(generators, degree))
     even = all(is_even(generator) for generator in generators)
     return bound // 2 if even and bound > 1 else bound

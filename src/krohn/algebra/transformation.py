@@ -110,6 +110,7 @@ def orbits(generators: Iterable[Sequence[int]], degree: int) -> tuple[tuple[int,
     gens = list(generators)
     seen = bytearray(degree)
     result = []
+    # Generators alone, without inverses, reach the whole orbit: in a finite group an inverse is a power.
     for start in range(degree):
         if seen[start]:
             continue

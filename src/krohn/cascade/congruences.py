@@ -115,6 +115,7 @@ def subdirect_parts(
     codes: list[tuple[int, ...]] = [()] * size
     while len(set(codes)) < size:
         first: dict[tuple[int, ...], int] = {}
+        # Two states that all parts so far identify: the next part keeps them apart.
         apart = next(
             (first[code], state) for state, code in enumerate(codes) if first.setdefault(code, state) != state
         )

@@ -119,6 +119,7 @@ class PlanSearch:
         if key not in self._known:
             if isinstance(plain, HolonomyPlan) and plain.automaton is automaton:
                 self.cascades[key] = plain.cascade
+            # A split may lead back to the same automaton, whose plan must not rest on itself.
             self._known[key] = plain  # provisional while the search below runs
             self._depth += 1
             self._known[key] = self._search(automaton, plain)
@@ -233,6 +234,8 @@ class PlanSearch:
             # A merge that gains nothing by itself may enable one that does.
             if trial is None or trial.num_levels > current.num_levels - only_gains:
                 continue
+            # The merged group may hold elements that no word induces; if it is not solvable, the plan has
+            # no constant depth any more.
             if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
                 continue
             current, groups = trial, proposal

@@ -181,6 +181,7 @@ class TileSearch:
         size = whole.bit_count()
         if size == 2:  # its two states; {q} is set number 1 + q
             return ((whole & -whole).bit_length(), whole.bit_length())
+        # By decreasing size: the first is inside no other, so it is a tile, and those inside it are none.
         candidates = self._inside(whole, size)
         if not candidates and whole == self._full:
             return tuple(range(1, size + 1))
@@ -377,6 +378,8 @@ class _Draft:
 
     def find_depths(self) -> None:
         """Longest path from the class of Q; classes stand in topological order."""
+        # A letter that leads from one class to another need not carry tiles to tiles, even between sets of
+        # one size. So the second class lies below: what its coordinate becomes may depend on the first's.
         class_of = self.class_of
         depth = [0] * len(self.members)
         for index, members in enumerate(self.members):
@@ -433,6 +436,7 @@ class _Draft:
                 if move in result:
                     continue
                 result[move] = (source, letter)
+                # All permutations of the tiles: no further generator adds any.
                 tested = degree < len(members) and len(result) == _TESTED
                 if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
                     return result

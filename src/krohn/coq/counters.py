@@ -241,6 +241,7 @@ def _follow(
     hint: LayerHint, reached: Pairs, layer: Layer, before: Before, added: Added, *, last: bool
 ) -> tuple[LayerHint, Matrix, Places]:
     """The layer with the classes after it, their stream and the residues of their places."""
+    # Rows that agree to a sixteenth become one class: a proposal, which Coq's boxes must confirm.
     numbers: dict[tuple[int, ...], int] = {}
     kept: list[Matrix] = []
     where: list[int] = []

@@ -122,6 +122,7 @@ def _cut_at(
 
 def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
     """The stream for a sample of counts of a group and of classes, all other counts least, then greatest."""
+    # A sample is enough for a hint: Coq computes every count, and rejects a cut that is none.
     picked = rows[np.linspace(0, len(rows) - 1, min(len(rows), 16)).round().astype(int)]
     span = spans[group]
     counts = np.linspace(span.start, span.stop - 1, min(len(span), MOST_VIEWS)).round()

@@ -70,6 +70,7 @@ def matching(layer: Layer, before: Before) -> Matching:
     keys, key_rows = _classes([before.of_class @ head.key for head in layer.heads])
     asks, _ = _classes([before.of_class @ head.query for head in layer.heads])
     one_of_each = [asks.index(ask) for ask in range(max(asks) + 1)]
+    # Queries of one class find the same keys, so one query of each class is looked at.
     registers = Registers()
     hints: list[MatchHint] = []
     for head, rows in zip(layer.heads, key_rows, strict=True):

@@ -69,6 +69,7 @@ def scanning(network: Transformer, automaton: Semiautomaton) -> Scanning:
 
 def _copies(head: Head, start: Matrix) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """For each register, in the order of the points: its channel, the value that copies it, the copy."""
+    # At the start register i holds the code of point i, so sorting the codes numbers the registers.
     current = np.abs(head.value).argmax(axis=0)
     order = np.argsort(start[current], kind="stable")
     back = np.abs(head.output).argmax(axis=1)

@@ -133,6 +133,7 @@ class _BlockMaps:
 
 def _tells_apart(state: int, moves: list[tuple[Transformation, Transformation]], budget: Budget) -> bool:
     """A quick filter before the check: the same sets of pairs, fewer of them."""
+    # Until the two choices differ, (1, 0) is the mirror image of (0, 1).
     start = frozenset({(state, state)})
     ways = {
         (0, 0): [(f, f) for f, _ in moves],

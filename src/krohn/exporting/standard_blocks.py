@@ -201,6 +201,7 @@ class _Units:
 
     def settle(self, after_heads: Matrix, keep: Matrix, channels: _Channels) -> None:
         """Brings the plain channels to ``keep ⊙`` the mixed stream, and the twins to zero."""
+        # The residual keeps the old value x, so the units add keep ⊙ mixed − x.
         change = after_heads * keep
         change[np.arange(channels.plain), np.arange(channels.plain)] -= 1.0
         self.add_linear(change, slice(0, channels.plain))

@@ -42,6 +42,7 @@ def swaps_and_merges(images: Sequence[int]) -> list[Step]:
     Fewer do not suffice in the one-hot code: each step moves along one direction, and the map less the
     identity has that rank. Cycles come first, as swaps; then the trees that lead to them, from the root.
     """
+    # After n steps only states on cycles are left.
     recurring = set(range(len(images)))
     for _ in images:
         recurring = {images[state] for state in recurring}
@@ -150,6 +151,7 @@ def _track(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Pl
     Empty if a state does not determine the images, for instance where the group moves fewer states.
     """
     degree = len(next(iter(action.values())))
+    # Only the identity fixes a base, so the images of its points tell all elements of the group apart.
     base = PermutationGroup(list(action.values()), degree).chain.base or (0,)
     places = {automaton.start: tuple(base)}
     queue = [automaton.start]

@@ -224,6 +224,7 @@ def block_length(plain: Columns) -> int:
 def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
     """The least block length, a power of two, with at most one step per letter; its actions, idle first."""
     result = all_actions(plain.machine)
+    # On n points any product of moves is at most n − 1 swaps, and one with a reset is a reset: the loop ends.
     works, block = result, 1
     while any(len(elementary(action)) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block

@@ -215,6 +215,8 @@ def lstm(automaton: Semiautomaton) -> LstmCell:
     units = len(comes) + 1
     check_size(units * 4 * units)
     high = np.float64(np.float32(math.tanh(1.0)))
+    # Two conditions, "was in p" and "read a", each 0 or 1: their sum less 1.5 is 0.5 if both hold, else at
+    # most −0.5, and half of GAIN saturates the gate. The unit "started" ends the start's condition for good.
     recurrent = np.zeros((units, 4 * units))
     recurrent[:-1, : units - 1] = comes.T * GAIN / high
     recurrent[-1, : units - 1] = -starts * GAIN / high
@@ -236,6 +238,8 @@ def gru(automaton: Semiautomaton) -> GruCell:
     comes, starts, letters = _conditions(automaton)
     units = len(comes) + 1
     check_size(units * 3 * units)
+    # The same sum with (x + 1)/2 in place of x, for units of ±1. At the start all are 0, not −1: the halves
+    # come with the unit "started".
     first = slice(2 * units, 3 * units - 1)
     recurrent = np.zeros((units, 3 * units))
     recurrent[:-1, first] = comes.T * GAIN / 2

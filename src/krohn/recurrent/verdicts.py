@@ -354,6 +354,8 @@ def two_series(group: PermutationGroup) -> int:
     """Steps of the shortest series of a 2-group whose sections are powers of C2."""
     steps = 0
     while not group.is_trivial:
+        # Squares and commutators generate the least normal subgroup whose quotient is a power of C2 (for a
+        # 2-group the Frattini subgroup). So no series with such sections is shorter.
         squares = [tuple(g[g[i]] for i in range(group.degree)) for g in group.generators]
         group = group.normal_closure([*group.derived_subgroup().generators, *squares])
         steps += 1
