@@ -315,10 +315,13 @@ def _attempts(
             note_scan(record, scan, len(checked.layers), verdict.margin)
             record.witness = plain
         yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
+        # Refused beyond its first layer it is still a scan, whose maps are too many for a machine to hold.
         if verdict.layer > 1 and length > SHORT:
-            return  # a scan that this checker does not prove: no machine holds its maps
+            return
     rough, guessed = searched is not checked, True
     own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
+    # Choices make smaller machines but fail where two counters need them; without a clock, position codes
+    # stay numbers that heads may compare.
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
         if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
             continue

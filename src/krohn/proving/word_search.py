@@ -90,6 +90,7 @@ def search(
     Words are shorter than asked for if few of that length would use up the budget.
     """
     run, letters = runner(network, dtype), automaton.num_letters
+    # Shorter words of every kind are worth more than a few long ones of one kind.
     while length > 1 and GROUPS * _work_of_word(network, length) > SEARCH_WORK:
         length //= 2
     left = int(SEARCH_WORK // _work_of_word(network, length))

@@ -48,6 +48,7 @@ def groups(vectors: Array) -> Integers:
     """Labels for rows: those that agree to ``DIGITS`` digits have the same label."""
     if not vectors.shape[1]:
         return np.zeros(len(vectors), dtype=np.int64)
+    # Relative to the channel: weights of several sizes stand side by side in a stream.
     scale = np.maximum(np.abs(vectors).max(axis=0), 1e-300)
     return dense(rows_alike(np.rint(vectors / scale * 10.0**DIGITS).astype(np.int64)))
 
@@ -81,6 +82,7 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
             outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))
         result.append(frontier)
+    # States that only the last letter reaches read nothing: any row will do for them.
     if len(frontier):
         follows.append(np.zeros((len(frontier), follows[0].shape[1]), dtype=np.int64))
         outputs.append(np.repeat(outputs[0][:1], len(frontier), axis=0))
@@ -119,6 +121,7 @@ def merged(moment: Moment, live: Flags) -> Merge:
 
 def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
     """Moore's partition refinement; states that never read a letter join the start."""
+    # The checker asks nothing of states that read no letter, so these may join any other.
     labels = rows_alike(np.concatenate([live[:, None].astype(np.int64), seen * live[:, None]], axis=1))
     while True:
         finer = rows_alike(np.concatenate([labels[:, None], labels[follow] * live[:, None]], axis=1))
@@ -168,6 +171,7 @@ def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
 def _fold_of(moment: Moment, layer: Layer, wide: Array, k: int, budget: Budget, *, alone: bool) -> Fold:
     """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
     ends = np.stack([moment.low, moment.high], axis=1)
+    # A fold must fit whatever the other counters are; some of their values are tried, the checker tries all.
     few = [
         {low} if alone else {low, *np.clip([0, 1, (low + high) // 2], low, high), high} for low, high in ends
     ]
@@ -247,6 +251,7 @@ def _find_fold(table: Array, values: Integers, absent: Flags) -> Fold:
         return Fold(1, 0, 0)
     last = np.flatnonzero((np.abs(table - table[:, -1:]).max(axis=0) > close).any(axis=1))
     low, high = int(values[first[0] - 1]), int(values[min(last[-1] + 1, len(values) - 1)])
+    # A residue is tried first: clamping needs as many states as there are values between the ends.
     tries = min(len(values) // 2, high - low + 1, MAX_FOLD_WORK // table.size)
     for period in range(1, tries + 1):
         there = ~(absent[:, period:] | absent[:, :-period])
@@ -262,6 +267,8 @@ def _exact_ends(moment: Moment, fold: Fold, k: int, *, choices: bool) -> tuple[F
         return Fold(0, bottom, fold.high), 1
     if steps.max() <= 0:
         return Fold(0, fold.low, top), 1
+    # Clamped at an end, the machine no longer knows how far beyond it the counter is. When a step leads back,
+    # it may still be beyond or not: each possibility is a choice of the letter, and one of them is right.
     back = -int(steps.min()) if fold.high < top else 0
     forth = int(steps.max()) if fold.low > bottom else 0
     many = 1 + max(back, forth)

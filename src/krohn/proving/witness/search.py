@@ -47,6 +47,8 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
     """Searches a witness for the layer-by-layer proof; raises ``Refused`` where the checker would."""
     held, live = walk.network, live_channels(walk.network)
     with np.errstate(all="ignore"):
+        # Each step multiplies the states by what it remembers. Merging after each by what is read later
+        # keeps the machine near the size of the automaton's.
         walk.take(merged(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
             if 2 * number < walk.done:
@@ -54,6 +56,7 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
             with inside(f"layer {number + 1}", number + 1):
                 counters = _looked_at(walk.moment, layer)
                 if counters:
+                    # Scores are numbers of classes: a counter that a head looks at joins the state.
                     walk.take(resolve_step(walk.moment, counters))
                     walk.take(merged(walk.moment, live[2 * number]))
                 walk.take(attention_step(walk.moment, layer), moment=True)
@@ -84,6 +87,7 @@ class WitnessWalk:
         """Takes the checker's own step: its boxes guide the rest of the search."""
         assert_moderate([*self.steps, step], len(self.moment.wide))
         if self.rough and isinstance(step, Tabulate) and step.blocks:
+            # An export's LayerNorm widens every box; its middles still say which machine to propose.
             layer = self.network.layers[self.done // 2]
             self.moment, self.done = tabulate(Middles(self.setting, self.moment, step), layer), self.done + 1
         else:
@@ -144,6 +148,8 @@ def scans(network: Network) -> Iterator[Scan]:
         or any(head.query[~codes].any() or head.key[~codes].any() for head in heads)
     ):
         return
+    # Points are the channels that the first heads copy and that hold no position code; if the padding token
+    # has each of 0, 1, … once, it is the identity and says which point is which.
     first = [(head.value @ head.output).any(axis=1) for head in network.layers[0].heads]
     used = np.any(first, axis=0) if first else np.zeros(len(codes), dtype=bool)
     channels = np.flatnonzero(used & ~codes)
