@@ -26,7 +26,7 @@ def test_a_head_is_the_softmax_of_its_scores() -> None:
     rng = np.random.default_rng(1)
     head = Head(*(rng.normal(size=shape) for shape in ((4, 2), (4, 2), (4, 3), (3, 4))))
     stream = rng.normal(size=(2, 5, 4))
-    out = forward.attend(head, stream, "causal", caster("float64"))
+    out = forward.attend(head, stream, caster("float64"))
     for word in range(2):
         for t in range(5):
             scores = [stream[word, t] @ head.query @ head.key.T @ stream[word, i] for i in range(t + 1)]

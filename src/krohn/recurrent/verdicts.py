@@ -8,13 +8,13 @@ are upper bounds: one for each step of a series of each level's group, along the
 cascade. Every row says what it assumes, and whether fewer layers are known not to suffice.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from krohn.algebra.analysis import Analysis
+from krohn.algebra.group_names import group_family
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.quotients import coarsest_congruence, reachable
@@ -44,8 +44,8 @@ SHIFTED = f"{FINITE}; a layer also sees the letter before"
 FIXED = "fixed precision, soft attention to earlier letters alone, no positions, any depth and width"
 LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
 UNLESS = f"{LOGARITHMIC}; no unless TC⁰ = NC¹, which is not known"
-_ROTATIONS = re.compile(r"[CD]\d+|S3|A4|S4|A5")
-"""Names of finite groups of rotations of space: cyclic, dihedral, and those of the solids."""
+_OF_SOLIDS = (("S", 3), ("A", 4), ("S", 4), ("A", 5))
+"""Groups of rotations of space beside cyclic and dihedral ones: S3, which is D6, and those of solids."""
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,17 @@ class _Rows:
 
     def published_deltanet(self) -> tuple[int | None, str]:
         """Layers with one step per letter proved to suffice in the literature, for two families of groups."""
-        name = self.analysis.groups[0].name if self.analysis.is_group and self.analysis.groups else ""
-        if re.fullmatch(r"D\d+|S3", name):
+        if not (self.analysis.is_group and self.analysis.groups):
+            return None, ""
+        name, family = self.analysis.groups[0].name, group_family(self.analysis.groups[0].group)
+        if family[0] == "D" or family == ("S", 3):
             return 2, f"{name} is a dihedral group: two layers"
-        if re.fullmatch(r"S\d+", name):
-            return 4, f"{name} is a symmetric group: four layers"
-        return None, ""
+        return (4, f"{name} is a symmetric group: four layers") if family[0] == "S" else (None, "")
+
+    def _is_of_rotations(self) -> bool:
+        """Whether the group is one of rotations of space: cyclic, dihedral, or that of a solid."""
+        family = group_family(self.analysis.groups[0].group)
+        return family[0] in ("C", "D") or family in _OF_SOLIDS
 
     def counting_layers(self) -> int | None:
         """Layers of DeltaNet if counters modulo 2 and 3 suffice."""
@@ -246,8 +251,8 @@ class _Rows:
         name = "DeltaProduct"
         if self.analysis.is_group:
             swaps = max(1, self.swaps())
-            group = self.analysis.groups[0].name if swaps > 2 else ""  # the trivial group has no row there
-            if _ROTATIONS.fullmatch(group):
+            if swaps > 2 and self._is_of_rotations():  # the trivial group has no row there
+                group = self.analysis.groups[0].name
                 how = f"each letter as two reflections: {group} is a group of rotations of space"
                 return FamilyVerdict(name, True, 1, 2, True, how, SIEMS)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
