@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Queues side by side on a lent GPU, and other jobs on its processors, while short calls look after them.
-#   device_batch.sh start  FOLDER SECONDS QUEUE.txt ...   begins and returns; the work goes on between calls
+#   device_batch.sh start  FOLDER SECONDS QUEUE.txt ...   begins and returns; the work goes on between calls;
+#                                                         a queue named several times is shared by as many processes
 #   device_batch.sh jobs   FOLDER JOB.sh ...              begins jobs on the processors, each with a folder of its own
 #   device_batch.sh collect FOLDER OUT SECONDS            waits, then copies what is there into few files
 # Collect every few minutes: a lent machine may be taken back, and what was not copied is lost.
@@ -12,9 +13,11 @@ case $what in
 start)
   seconds=$1; shift
   nvidia-cuda-mps-control -d 2>/dev/null || echo "MPS was started before, or is not there and the queues take turns"
+  number=0
   for queue in "$@"; do
-    OMP_NUM_THREADS=2 setsid nohup python3 research/device_queue.py "$queue" --device "${DEVICE:-cuda}" \
-      --seconds "$seconds" --out "$folder" --known results/*-small.jsonl >> "$folder/$(basename "$queue" .txt).log" 2>&1 &
+    number=$((number + 1)) name=$(basename "$queue" .txt)-$number
+    OMP_NUM_THREADS=2 setsid nohup python3 research/device_queue.py "$queue" --device "${DEVICE:-cuda}" --name "$name" \
+      --seconds "$seconds" --out "$folder" --known results/*-small.jsonl >> "$folder/$name.log" 2>&1 &
   done ;;
 jobs)
   for job in "$@"; do

@@ -6,11 +6,13 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
 
     depth task=D8|A5; depth=8; sheet=Muon
 
-Cells that FOLDER/QUEUE.sqlite or the files after --known hold with test words are not run again. A cell of
-the map is skipped once two shallower ones of its row are solved by most survivors, though not by Muon with 7
-layers, as the taught have, or more than a depth known to pass; one of another length once a shallower one is
-solved. A cell that would not end before the deadline, by the pace of those before it, lets a cheaper one go
-first. What solves a cell is kept: the best replicate, and with --replicates 5 up to four others beside it.
+Processes with the same FOLDER and different --name share a queue: each cell is taken by one of them. Cells
+that FOLDER/NAME.sqlite or the files after --known hold with test words are not run again. A cell of the map
+is skipped once two shallower ones of its row are solved by most survivors, though not by Muon with 7 layers,
+as the taught have, or more than a depth known to pass; one of another length once a shallower one is solved.
+A cell that would not end before the deadline, by the pace of those before it and if it reads --share of its
+words, lets a cheaper one go first. What solves a cell is kept: the best replicate, and with --replicates 5
+up to four others beside it.
 """
 
 import argparse
@@ -43,9 +45,10 @@ class Pace:
     """Seconds for each layer and billion of letters, as measured so far; a guess before the first run."""
 
     seconds: float = 45.0
+    share: float = 1.0
 
     def of(self, run: PlannedRun) -> float:
-        return START_SECONDS + self.seconds * work_of(run)
+        return START_SECONDS + self.seconds * self.share * work_of(run)
 
     def learn(self, run: PlannedRun, letters: float, seconds: float) -> None:
         if letters > 0 and seconds > 2 * START_SECONDS:
@@ -125,6 +128,16 @@ def folder(name: str, run: PlannedRun) -> str:
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower())
 
 
+def take(run: PlannedRun, out: Path) -> bool:
+    """Whether this process is the first that wants the cell, of all that share the folder."""
+    (out / "taken").mkdir(exist_ok=True)
+    try:
+        (out / "taken" / run.config.run_id).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
     """Runs a cell, stores its records and prints a line; returns the billions of letters it read."""
     best = options.out / "networks" / folder(name, run) if name in KEPT else None
@@ -161,6 +174,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scale", type=parse_scale, default=Scale.SMALL)
     parser.add_argument("--device")
+    parser.add_argument("--name", help="of this process's store, instead of the queue's")
+    parser.add_argument("--share", type=float, default=1.0, help="of its words that a cell should take")
     parser.add_argument("--known", type=Path, nargs="*", default=[], help="text files with earlier results")
     parser.add_argument(
         "--replicates", type=int, default=1, help="how many replicates that solve a cell to keep"
@@ -175,8 +190,8 @@ def main() -> None:
     lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
     waiting = [result for line in lines for result in chosen(line, options.scale)]
     options.out.mkdir(parents=True, exist_ok=True)
-    pace = Pace()
-    with Store(options.out / f"{options.queue.stem}.sqlite") as store:
+    pace = Pace(share=options.share)
+    with Store(options.out / f"{options.name or options.queue.stem}.sqlite") as store:
         for file in filter(Path.is_file, options.known):
             import_text(store, file)
         while waiting:
@@ -191,6 +206,8 @@ def main() -> None:
                 break
             name, run = first = (fitting or waiting)[0]
             waiting.remove(first)
+            if not take(run, options.out):
+                continue
             began = time.time()
             try:
                 letters = make(name, run, options, store, deadline)

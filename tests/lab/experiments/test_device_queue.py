@@ -81,3 +81,16 @@ def test_what_is_there_is_not_run_again_and_networks_are_kept(
     assert (tmp_path / "out" / "networks" / "depth-c2-1-layers-muon" / "weights.safetensors").is_file()
     queue["main"]()
     assert capsys.readouterr().out.startswith("0 cells left")
+
+
+def test_processes_that_share_a_folder_take_each_cell_once(queue: dict[str, Any], tmp_path: Path) -> None:
+    first, second, *_ = EXPERIMENTS["depth"].plan(Scale.SMOKE)
+    assert queue["take"](first, tmp_path)
+    assert not queue["take"](first, tmp_path)
+    assert queue["take"](second, tmp_path)
+
+
+def test_a_share_of_the_words_takes_a_share_of_the_time(queue: dict[str, Any]) -> None:
+    run = EXPERIMENTS["depth"].plan(Scale.SMALL)[0]
+    whole, half = (queue["Pace"](share=share).of(run) - queue["START_SECONDS"] for share in (1.0, 0.5))
+    assert half == pytest.approx(whole / 2)
