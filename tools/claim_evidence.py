@@ -171,29 +171,30 @@ def least(rows: Iterable[Row], task: str) -> Least:
 
 
 def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
-    """Whether one task needs more layers than another by the same recipe; None if undecided."""
+    """Whether one task needs more layers than another by the same recipe; None if undecided.
+
+    It is undecided, too, if luck may explain the replicates: those of both tasks with the depths that only
+    the easier one passes, where both were run, by Fisher's exact test.
+    """
     here, there = least(rows, one), least(rows, other)
-    if here.deepest is not None and there.deepest is not None and here.shallowest > there.deepest:
-        return True
-    if here.deepest is not None and there.deepest is not None and here.deepest <= there.shallowest:
-        return False
-    return None
-
-
-def clearly_needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
-    """As ``needs_more``, but open where the replicates that pass at the depth that decides may be luck."""
-    answer = needs_more(rows, one, other)
-    if answer is None:
+    if here.deepest is None or there.deepest is None:
         return None
-    winner, loser = (other, one) if answer else (one, other)
-    depth = least(rows, winner).deepest
-    by_task = {row["task"]: row for row in rows if row["depth"] == depth}
-    if loser in by_task and by_task[loser]["solved"]:
-        return answer  # as many layers are enough for both
-    if loser not in by_task:
-        return answer  # it was not tried there, and fails with more layers, or with one fewer
-    counts = [(int(by_task[task]["reached"]), int(by_task[task]["replicates"])) for task in (winner, loser)]
-    return answer if fisher(*counts) <= LEVEL else None
+    if here.shallowest > there.deepest:
+        easier, harder, between = other, one, range(there.deepest, here.deepest)
+    elif here.deepest <= there.shallowest:
+        easier, harder, between = one, other, range(here.deepest, there.deepest)
+    else:
+        return None
+    runs = [
+        {row["depth"]: row for row in rows if row["task"] == task and row["depth"] in between}
+        for task in (easier, harder)
+    ]
+    common = runs[0].keys() & runs[1].keys()
+    passing, failing = (
+        tuple(sum(int(run[depth][key]) for depth in common) for key in ("reached", "replicates"))
+        for run in runs
+    )
+    return None if common and fisher(passing, failing) > LEVEL else easier == other
 
 
 def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:

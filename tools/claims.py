@@ -51,15 +51,22 @@ from krohn.lab.experiments.recipes.indirect import BY_MUON, COLUMNS, HARD
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED
 
+DIFFERENCE = 0.01  # of the letters, from which the best and the median replicate differ much
+
 
 def best_and_median_differ(records: Records) -> Verdict:
     rows = [row for row in records.maps if row["solved"] and not row["halved"] and not row["partial"]]
     if not rows:
         raise Missing("medians")
-    parts = [row["max_accuracy"] - row["median_accuracy"] >= 0.01 for row in rows]
-    pairs = [(row["task"], *(per_cent(row[f"{one}_accuracy"]) for one in ("max", "median"))) for row in rows]
-    text = "best and median of replicates that were all trained to the end, where the best passes 99%: "
-    return weigh(parts), text + ", ".join(f"{task} {best} and {middle}" for task, best, middle in pairs)
+    differ = [row for row in rows if row["max_accuracy"] - row["median_accuracy"] >= DIFFERENCE]
+    each = [
+        f"{row['task']} with {row['depth']} layers {per_cent(row['max_accuracy'])} and "
+        f"{per_cent(row['median_accuracy'])}"
+        for row in differ
+    ]
+    text = f"cells whose replicates were all trained to the end and whose best passes 99%: {len(rows)}. Best "
+    text += f"and median differ by a point or more in {len(differ)}: {', '.join(each) or 'none'}"
+    return weigh(row in differ for row in rows), text
 
 
 def training_is_unstable(records: Records) -> Verdict:
@@ -326,6 +333,9 @@ def judged(store: Store) -> dict[str, Verdict]:
 # Rules that were changed on 17 and 18 November with all results known; for the second a control was run.
 CHANGED = (
     everything_is_learned,
+    non_abelian_groups_need_more,
+    s5_needs_most,
+    memories_are_easiest,
     shifted_positions_help,
     labels_may_be_few,
     observations_suffice,
@@ -366,10 +376,14 @@ def claims_table(store: Store) -> str:
         "Every rule was written after the first runs of its experiment had been seen (those of 15 November; "
         "the rules are of the 16th), so no verdict is the test of a prediction. Rules with * were changed on "
         f"the 17th and 18th, with the outcome known: one measure for all models, {COMPARISONS} comparisons "
-        "corrected for (Bonferroni, Student's paired test), an exact test of replicates where two depths are "
-        "compared, a control with the same BOS token, heads weighed like the parts of other claims, and for "
-        "the first claim a way to fail: an automaton counts against it if no recipe learns it and each depth "
-        f"up to {max(DEPTHS[Scale.PAPER])} was run by `krohn reproduce depth --scale paper`.",
+        "corrected for (Bonferroni, Student's paired test), an exact test of replicates wherever least "
+        "depths are compared, a control with the same BOS token, heads weighed like the parts of other "
+        "claims, and for the first claim a way to fail: an automaton counts against it if no recipe learns "
+        f"it and each depth up to {max(DEPTHS[Scale.PAPER])} was run by `krohn reproduce depth --scale "
+        "paper`. The exact test came last to the claims about all non-abelian groups, S5 and semigroups "
+        "without groups. Without it S5 would be *reproduced*, since S4 passes with 7 layers in 2 of 6 "
+        "replicates and S5 in none of 6; semigroups without groups would be *partly*, since by AdamW 1 of 6 "
+        "passes on C2 and on C5 with one layer, and none on Grid9 and Dyck4,2.",
         "",
         "A claim of several parts is *reproduced* if all hold, *partly* if some do, *contradicted* if all "
         "were tested and none holds, and otherwise *not reached*. Two claims are decided by one automaton: "

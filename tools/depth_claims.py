@@ -11,7 +11,6 @@ from claim_evidence import (
     Verdict,
     among,
     by_recipe,
-    clearly_needs_more,
     depths_of,
     needs_more,
     per_cent,
@@ -67,7 +66,7 @@ def everything_is_learned(records: Records) -> Verdict:
     text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
     words = [row["word_accuracy"] for row in rows if row["solved"]]
     if words:
-        text += f". Networks that pass have {100 * min(words):.0f} to {100 * max(words):.0f}% word accuracy"
+        text += f". Networks that pass have {per_cent(min(words))} to {per_cent(max(words))} word accuracy"
     return weigh(True if task in fewest else False if task in failed else None for task in TASKS), text
 
 
@@ -129,10 +128,10 @@ def memories_are_easiest(records: Records) -> Verdict:
 
 
 def q8_is_harder_than_d8(records: Records) -> Verdict:
-    part = by_recipe(records, lambda rows: clearly_needs_more(rows, "Q8", "D8"))
+    part = by_recipe(records, lambda rows: needs_more(rows, "Q8", "D8"))
     return weigh([part]), depths_of(records, ("D8", "Q8"))
 
 
 def a4_needs_more_than_a5(records: Records) -> Verdict:
-    part = by_recipe(records, lambda rows: clearly_needs_more(rows, "A4", "A5"))
+    part = by_recipe(records, lambda rows: needs_more(rows, "A4", "A5"))
     return weigh([part]), depths_of(records, ("A4", "A5"))

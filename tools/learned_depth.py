@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 from size_table import LEAST
+from two_optimisers import published, words_to
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
@@ -259,6 +261,26 @@ def seven_layers() -> str:
     return markdown(["automaton", "taught, 256,000 words", "untaught, as few", "untaught, 1,024,000"], body)
 
 
+def words_by_depth() -> str:
+    """Thousands of words to 99%, the median of the replicates that pass, for each cell of the map by Muon."""
+    cells = {
+        (cell.label["task"], cell.label["depth"]): cell
+        for cell in published()
+        if cell.label.get("sheet") == MUON and not any(one.status == "partial" for one in cell.records)
+    }
+    depths = sorted({depth for _, depth in cells})
+    body = []
+    for task in TASKS:
+        line = [task]
+        for depth in depths:
+            records = cells[task, depth].records if (task, depth) in cells else ()
+            passed = [words for words in map(words_to, records) if words is not None]
+            few = "" if len(passed) == len(records) else f" ({len(passed)} of {len(records)})"
+            line.append(f"{median(passed) / 1000:.0f}{few}" if passed else "–" if records else "")
+        body.append(line)
+    return markdown(["automaton", *(f"L = {depth}" for depth in depths)], body)
+
+
 CYCLIC = re.compile("C[2-8]")
 ROUNDS = 4_000
 CONVERGED = 1e-7
@@ -376,6 +398,7 @@ def blocks() -> dict[str, str]:
         "learned-censored": censored(lines, list(known.values())),
         "growth": growth(),
         "seven": seven_layers(),
+        "words": words_by_depth(),
     }
     small, atlas = rows_of("sample"), atlas_depths()
     lines = [line_of(spec, small, *atlas[spec]) for spec in specs()[:FITTED]]

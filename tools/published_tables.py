@@ -226,14 +226,18 @@ def recipes() -> str:
     )
 
 
+def filled_cells() -> str:
+    """How many cells of each sheet are filled, for example ``100 of 152 whole words, by Muon; …``."""
+    filled = [row["sheet"] for row in depth_rows() if row["depth"] in DEPTHS[Scale.SMALL]]
+    total = len(TASKS) * len(DEPTHS[Scale.SMALL])
+    return "; ".join(f"{filled.count(sheet)} of {total} on {text}" for sheet, text in SHEETS.items())
+
+
 def cells() -> str:
     """How many cells of each sheet are filled, and why cells on whole words are blank."""
     rows = depth_rows()
-    filled = [row["sheet"] for row in rows if row["depth"] in DEPTHS[Scale.SMALL]]
-    total = len(TASKS) * len(DEPTHS[Scale.SMALL])
-    counts = "; ".join(f"{text}: {filled.count(sheet)}" for sheet, text in SHEETS.items())
     return (
-        f"Cells that are filled, of {total} each: {counts}. "
+        f"Cells that are filled: {filled_cells()}. "
         "The blank ones on whole words, by number of layers "
         "(with 7, as the taught networks have, by Muon alone):\n\n"
         + markdown(
@@ -376,7 +380,7 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "docs/index.md": lambda: {"s4": size_of_s4()},
     "docs/tour.md": lambda: {"s4": size_of_s4()},
     "docs/recipes.md": lambda: {"recipes": recipes()},
-    "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published())},
+    "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published()), "filled": filled_cells()},
     "results/findings.md": findings,
     "results/learned-depth.md": lambda: {**blocks(), **held_out()},
 }

@@ -205,6 +205,12 @@ def test_one_replicate_more_decides_nothing(verdict: Judge) -> None:
     hard = [cell("Q8", 4, 0.97), cell("Q8", 8, 0.995)]
     assert verdict("q8_is_harder_than_d8", depth=[*few, *hard]) == NOT_REACHED
     assert verdict("q8_is_harder_than_d8", depth=[{**few[0], "reached": 5}, few[1], *hard]) == REPRODUCED
+    more = [cell("D8", 6, 0.995, reached=4), cell("Q8", 6, 0.97)]
+    assert verdict("q8_is_harder_than_d8", depth=[*few, *hard, *more]) == REPRODUCED, "5 of 12 against none"
+    rest = at([task for task in TASKS if task not in ("S4", "S5")], 2)
+    near = [cell("S5", 7, 0.97), cell("S5", 8, 0.995), cell("S4", 6, 0.97)]
+    for reached, word in ((2, PARTLY), (4, REPRODUCED)):
+        assert verdict("s5_needs_most", depth=[*rest, *near, cell("S4", 7, 0.995, reached=reached)]) == word
 
 
 def test_the_tests_of_significance_have_known_values() -> None:

@@ -26,7 +26,6 @@ def cell(*curves: dict[int, float]) -> ResultCell:
             config={"optimizer": {"batch": 64}},
             metrics={
                 "accuracy": max(curve.values()),
-                "seconds": 10.0 + number,
                 "curve": {"step": list(curve), "accuracy": list(curve.values())},
             },
         )
@@ -39,14 +38,14 @@ def test_a_replicate_that_was_done_early_keeps_its_last_accuracy(script: dict[st
     result = script["way"](cell({2000: 0.5, 4000: 0.6, 6000: 0.995}, {2000: 0.999}, {2000: 0.3, 4000: 0.4}))
     assert result.at_common == (0.6, 0.999, 0.4)
     assert result.words == (6000 * 64, 2000 * 64, None)
-    assert result.seconds == 12.0
+    assert script["way"](cell({4000: 0.6}, {4000: 0.7}, {4000: 0.5}), 2).at_common == (0.6, 0.7)
 
 
 def test_a_median_stands_only_where_most_replicates_pass(script: dict[str, Any]) -> None:
     way, reached = script["Way"], script["reached"]
-    assert reached(way((0.5,) * 4, (None,) * 4, 1.0)) == "0 of 4"
-    assert reached(way((0.5,) * 4, (None, 64, None, 128), 1.0)) == "2 of 4, from 64"
-    assert reached(way((0.5,) * 3, (None, 64, 128), 1.0)) == "2 of 3, from 64, median 128"
+    assert reached(way((0.5,) * 4, (None,) * 4)) == "0 of 4"
+    assert reached(way((0.5,) * 4, (None, 64, None, 128))) == "2 of 4, from 64"
+    assert reached(way((0.5,) * 3, (None, 64, 128))) == "2 of 3, from 64, median 128"
 
 
 def test_the_quantiles_are_those_of_students_distribution(script: dict[str, Any]) -> None:
@@ -69,6 +68,7 @@ def test_every_cell_that_both_recipes_ran_is_there(script: dict[str, Any]) -> No
     """Of the published records: as many pairs as replicates, and no cell of one recipe alone."""
     pairs = script["both"]()
     assert ("D6", 8) in pairs
+    assert len(pairs["Grid9", 4][0].words) == 3  # by AdamW there are six
     assert ("C5", 16) not in pairs
     assert all(len(muon.words) == len(adamw.words) for muon, adamw in pairs.values())
 
@@ -77,7 +77,7 @@ def test_where_both_pass_the_least_common_depth_counts_once_for_each_task(script
     way, sentence = script["Way"], script["where_both_pass"]
 
     def one(*words: int | None) -> Any:
-        return way((0.5,) * len(words), words, 1.0)
+        return way((0.5,) * len(words), words)
 
     pairs = {
         ("C2", 4): (one(100, 900), one(9000, None)),  # deeper than the next: does not count

@@ -199,11 +199,11 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     if len(rows) < 2:
         return {}
     caption = f"{caption.rpartition(', T = ')[0] or caption}, T\u00a0=\u00a0{rows[0]['length']}"
-    note = note_on(caption, rows)
+    note = f"{note_on(caption, rows)}\n· not run"
     result = {"depth": heat_map(_map("best replicate, % of letters", rows, "max_accuracy", note))}
     whole = [row for row in rows if not row["halved"] and not row["partial"]]
     if whole:
-        note = f"{caption}\ncells whose replicates were all trained to the end, or until they were solved"
+        note = f"{caption}\ncells whose replicates were all trained to the end or until solved; · others"
         result["depth-median"] = heat_map(
             _map("median replicate, % of letters", whole, "median_accuracy", note), _share(whole)
         )
