@@ -61,7 +61,7 @@ def test_the_network_behaves_as_its_variables_say(folder: Path) -> None:
 def test_the_circuit_is_faithful_on_most_other_pairs_and_can_be_scored(folder: Path) -> None:
     known = Known(folder)
     said = json.loads((folder / "truth.json").read_text())
-    share = said["other pairs of words on which the circuit changes no answer"]
+    share = said["faithful"]
     pairs = word_pairs(known.automaton, LENGTH, 64, 12345)
     wrong = unfaithful(known.model, known.truth.kept, pairs)
     assert share["value"] > 0.8
@@ -72,6 +72,6 @@ def test_the_circuit_is_faithful_on_most_other_pairs_and_can_be_scored(folder: P
 
 def test_heads_look_where_a_scan_looks(folder: Path) -> None:
     said = json.loads((folder / "truth.json").read_text())
-    heads = said["attention of each head to the end of the half before, by block"]
+    heads = said["attention"]
     assert all(max(block) > 0.95 for block in heads[1:])
     assert all(min(block) < 0.5 for block in heads)

@@ -121,7 +121,7 @@ def files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
     files, facts = _known(entry, network, shown, truth, _proof(entry, proved=True))
     carried = max(len(each.writes) for layer in network.program.layers for each in layer.attention)  # type: ignore[union-attr]
     sizes = {"registers": len(shown.turn), "channels": int(shown.turn.any(axis=0).sum())}
-    facts |= {"noise": noise, **sizes, "in one head": carried}
+    facts |= {"noise": noise, **sizes, "in_one_head": carried}
     page = f"""# {entry.name}
 
 A stock GPT-2 that computes {entry.automaton}, {facts["proof"]}; each was run with a bound on rounding:
@@ -198,13 +198,7 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         "automaton.json": json_bytes(automaton_payload(automaton)),
         "export.json": json_bytes(about),
         CIRCUIT: json_bytes(circuit.to_json()),
-        TRUTH: json_bytes(
-            {
-                "interventions": rows,
-                "other pairs of words on which the circuit changes no answer": faithful,
-                "attention of each head to the end of the half before, by block": heads,
-            }
-        ),
+        TRUTH: json_bytes({"interventions": rows, "faithful": faithful, "attention": heads}),
         CAUSAL: json_bytes({"variables": variables, "mechanism": mechanism}),
         PAIRS: parquet_of(pairs),
         SUBSPACES: tensor_file(bases, {}),
@@ -259,16 +253,16 @@ def _proof(entry: Entry, proved: bool) -> str:
 
 
 def _truth(truth: Truth) -> dict[str, Any]:
-    """Evidence for the circuit: a pair of words for every edge, and the tests."""
+    """Evidence for the circuit: a pair of words for every edge, and the tests; docs/suite.md has the keys."""
     shared = {name for name, place in truth.graph.edges.items() if truth.shared[place]}
     kept = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
     return {
         "edges": {one.edge: {k: v for k, v in asdict(one).items() if k != "edge"} for one in truth.proofs},
         "constant": list(truth.constant),
-        "share a channel but change no answer": sorted(shared - kept - set(truth.constant)),
-        "no common channel": len(truth.graph.edges) - len(shared),
-        "pairs of words tried": truth.pairs,
-        "largest change of a logit when all edges outside are patched": _few_digits(truth.drift),
+        "shared": sorted(shared - kept - set(truth.constant)),
+        "apart": len(truth.graph.edges) - len(shared),
+        "pairs": truth.pairs,
+        "drift": _few_digits(truth.drift),
     }
 
 
