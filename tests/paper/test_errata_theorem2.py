@@ -82,8 +82,8 @@ def test_erratum_29_without_a_position_for_the_start_a_word_without_reset_never_
 def test_erratum_30_the_printed_mask_shows_the_future() -> None:
     printed = np.array([[not t > s for s in range(4)] for t in range(4)])
     assert printed[0, 3]
-    assert not visible(4, "causal")[0, 3]
-    assert visible(4, "causal").sum(axis=1).tolist() == [1, 2, 3, 4]
+    assert not visible(4)[0, 3]
+    assert visible(4).sum(axis=1).tolist() == [1, 2, 3, 4]
 
 
 def test_erratum_31_the_condition_of_the_wreath_lemma_never_holds() -> None:
