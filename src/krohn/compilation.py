@@ -79,7 +79,7 @@ def compile(
         out: a directory to write it to, refused before the work if it holds something else.
         options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid),
             ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
-            ``effort``, ``max_sets``, ``max_rows``; see ``krohn compile --help``.
+            ``effort``; see ``krohn compile --help``.
     """
     if architecture == "transformer":
         if length is None:

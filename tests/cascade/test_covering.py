@@ -172,7 +172,7 @@ def test_pairs_are_counted_against_limits_and_work() -> None:
     budget = Budget(PAIR_COST * pairs)
     assert check_covering(cascade, budget=budget, max_pairs=pairs).holds
     assert budget.left == 0
-    with pytest.raises(LimitExceeded, match="lower --max-sets") as refused:
+    with pytest.raises(LimitExceeded, match="lower --effort") as refused:
         check_covering(cascade, max_pairs=pairs - 1)
     assert not isinstance(refused.value, BudgetSpent)
     with pytest.raises(BudgetSpent, match="raise --effort"):

@@ -61,7 +61,7 @@ def test_the_picture_is_written(tmp_path: Path) -> None:
 
 
 def test_too_many_sets_end_with_one_line(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["decompose", "T3", "--plain", "--max-sets", "5"]) == 2
+    assert run(["decompose", "T3", "--plain", "--effort", "2.5e-5"]) == 2
     error = capfd.readouterr().err
     assert error.startswith("error: the family of image sets must have at most 5 members")
     assert error.count("\n") == 1

@@ -318,5 +318,5 @@ def test_coordinates_of_unreachable_states_and_of_no_state_are_refused() -> None
 
 
 def test_a_cascade_beyond_its_limit_is_refused() -> None:
-    with pytest.raises(LimitExceeded, match="--max-sets"):
+    with pytest.raises(LimitExceeded, match="--effort"):
         holonomy_cascade(golden("T4"), max_sets=6)

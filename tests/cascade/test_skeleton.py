@@ -106,7 +106,7 @@ def test_arrays_and_lists_find_the_same_tiles() -> None:
 
 
 def test_a_family_past_the_limit_is_refused_with_the_count_and_the_option() -> None:
-    with pytest.raises(LimitExceeded, match=r"at most 100 members; 101 were reached.*--max-sets"):
+    with pytest.raises(LimitExceeded, match=r"at most 100 members; 101 were reached.*--effort"):
         skeleton(cerny(10), max_sets=100)
 
 

@@ -96,7 +96,7 @@ def test_a_network_is_not_written_over_a_file(
     assert (place / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("option", ["--length 4", "--method scan", "--effort 2", "--max-rows 9"])
+@pytest.mark.parametrize("option", ["--length 4", "--method scan", "--effort 2", "--dtype float64"])
 def test_options_of_transformers_are_refused_for_recurrent_networks(
     option: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

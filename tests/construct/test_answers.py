@@ -115,14 +115,15 @@ def test_a_position_table_that_is_too_large_names_the_longest_length() -> None:
         krohn.compile(krohn.zoo("C2"), MAX_LENGTH)
 
 
-def test_a_plan_that_does_not_fit_gives_way_to_the_next() -> None:
+def test_a_plan_that_does_not_fit_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows allowed the tables of the cascade are refused, and the scan has none."""
     automaton = krohn.zoo("T3")
     assert krohn.compile(automaton, 100, method="cascade").transformer.depth == 5
-    network = krohn.compile(automaton, 100, max_rows=8)
+    monkeypatch.setattr("krohn.construct.request.MAX_ROWS", 8)
+    network = krohn.compile(automaton, 100)
     assert network.method == "scan"
-    with pytest.raises(Unsupported, match="raise --max-rows"):
-        krohn.compile(automaton, 100, method="cascade", max_rows=8)
+    with pytest.raises(Unsupported, match="raise --effort"):
+        krohn.compile(automaton, 100, method="cascade")
 
 
 @every("spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"])

@@ -176,9 +176,12 @@ def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds
     assert network.run(words, np.float32).tolist() == expected
 
 
-def test_too_many_table_rows_and_too_long_words_are_refused_together() -> None:
-    with pytest.raises(Unsupported, match=r"16 reachable rows, more than 5; raise --max-rows") as caught:
-        compile(krohn.zoo("Q8"), 10**7, method="cascade", dtype="float16", max_rows=5)
+def test_too_many_table_rows_and_too_long_words_are_refused_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("krohn.construct.request.MAX_ROWS", 5)
+    with pytest.raises(Unsupported, match=r"16 reachable rows, more than 5; raise --effort") as caught:
+        compile(krohn.zoo("Q8"), 10**7, method="cascade", dtype="float16")
     assert "is too long for float16" in str(caught.value)
 
 
@@ -186,13 +189,13 @@ def test_too_few_image_sets_are_a_reason_to_refuse() -> None:
     states = 11
     cerny = Semiautomaton.from_letters([[(q + 1) % states for q in range(states)], [1, *range(1, states)]])
     with pytest.raises(Unsupported, match=r"within 1 image sets .* use method scan"):
-        compile(cerny, 10, method="cascade", max_sets=1, effort=0.1)
+        compile(cerny, 10, method="cascade", effort=5e-5)
 
 
 def test_maps_of_too_many_points_are_refused_with_the_matrices_they_take() -> None:
     automaton = Semiautomaton(np.random.default_rng(0).integers(200, size=(200, 4)))
     with pytest.raises(Unsupported, match=r"40,000,000 .* maps of 194 points .*388 × 75,272.* 58,411,072"):
-        compile(automaton, 64, effort=0.1, max_sets=100)
+        compile(automaton, 64, effort=0.1)
 
 
 def test_hundreds_of_levels_are_refused_before_they_are_written_at_every_lag() -> None:

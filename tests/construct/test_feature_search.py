@@ -207,8 +207,8 @@ def test_indicators_say_which_value_a_form_has() -> None:
             ["target observation is", "sin is for"],
         ),
         (
-            {"effort": 0, "max_sets": -1},
-            ["max_sets must be positive; got -1", "effort must be positive; got 0"],
+            {"effort": 0, "target": "open"},
+            ["target must be one of", "effort must be positive; got 0"],
         ),
     ],
 )

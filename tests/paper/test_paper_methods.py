@@ -101,10 +101,11 @@ def test_too_many_states_for_a_format_are_refused_at_every_length() -> None:
         compile(parse_spec("S5"), 5, method="scan", dtype="float16")
 
 
-def test_theorem_two_names_rows_and_length_together() -> None:
+def test_theorem_two_names_rows_and_length_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krohn.construct.request.MAX_ROWS", 5)
     with pytest.raises(Unsupported, match="is too much for float16") as caught:
-        compile(parse_spec("T3"), 5000, method="paper", dtype="float16", max_rows=5)
-    assert "needs 108 table rows, more than 5; raise --max-rows" in str(caught.value)
+        compile(parse_spec("T3"), 5000, method="paper", dtype="float16")
+    assert "needs 108 table rows, more than 5; raise --effort" in str(caught.value)
     with pytest.raises(Unsupported, match="S5 of order 120"):
         compile(parse_spec("S5"), 10, method="paper")
 

@@ -177,7 +177,7 @@ def test_the_recipe_has_the_depths_of_the_recursion() -> None:
 def test_what_does_not_fit_is_refused_with_every_reason() -> None:
     with pytest.raises(Unsupported, match="A5 of order 60"):
         build_paper(parse_spec("A5"), 10)
-    with pytest.raises(Unsupported, match=r"needs 24 table rows, more than 10; raise --max-rows"):
+    with pytest.raises(Unsupported, match=r"needs 24 table rows, more than 10; raise --effort"):
         build_paper(parse_spec("S4"), 10, max_rows=10)
     with pytest.raises(Unsupported, match=r"component 0 .*; component 1 .*; the wiring into level 1 needs"):
         build_paper(parse_spec("T3"), 10, max_rows=5)

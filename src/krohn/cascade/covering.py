@@ -226,5 +226,5 @@ class _LetterWalk:
 def _too_many_pairs() -> LimitExceeded:
     return LimitExceeded(
         f"the covering check must examine at most {MAX_PAIRS} pairs of sets; more were reached; "
-        "lower --max-sets (max_sets= in Python) or reduce the automaton"
+        "lower --effort (effort= in Python) or reduce the automaton"
     )

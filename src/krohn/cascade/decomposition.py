@@ -39,7 +39,7 @@ class Decomposition:
     Attributes:
         automaton: the automaton that was decomposed.
         plan: the chosen plan; its nodes are proved, and it can simulate words in bulk.
-        cascade: the plain holonomy cascade; None if it exceeds ``max_sets`` or its share of the budget.
+        cascade: the plain holonomy cascade; None if it takes more than its share of the effort.
         passes: what each pass saved, with ``explain``.
         is_complete: whether the search finished within its budget.
         layers: layers of the plan's network; None if it has no network, or is plain.

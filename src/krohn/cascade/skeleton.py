@@ -106,7 +106,7 @@ def _family(letters: Sequence[Transformation], max_sets: int) -> ImageSets:
         return ImageSets(masks, images, number)
     raise LimitExceeded(
         f"the family of image sets must have at most {max_sets} members; {count} were reached and there "
-        "are more; raise the limit with --max-sets (max_sets= in Python) or reduce the automaton"
+        "are more; raise --effort (effort= in Python) or reduce the automaton"
     )
 
 

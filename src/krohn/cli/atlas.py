@@ -3,6 +3,7 @@
 import click
 
 import krohn
+from krohn.cli.options import effort
 from krohn.cli.output import emit, json_option, show_share
 
 
@@ -15,9 +16,7 @@ from krohn.cli.output import emit, json_option, show_share
     "--sample", type=click.IntRange(1), help="Draw this many at random instead, all with --states states."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the sample.")
-@click.option(
-    "--effort", type=float, default=1.0, help="How hard to search for plans; 10 allows ten times the work."
-)
+@effort("How hard to search for plans; 10 allows ten times the work.")
 @json_option
 def command(states: int, letters: int, sample: int | None, seed: int, effort: float, as_json: bool) -> None:
     """List all small automata up to isomorphism, with class, depth and lower bound for long words.

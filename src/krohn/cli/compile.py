@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import EFFORT, FOLDER, choice, limit, max_sets, typed_options
+from krohn.cli.options import EFFORT, FOLDER, choice, typed_options
 from krohn.cli.output import emit, json_option, note
 
 
@@ -45,8 +45,6 @@ from krohn.cli.output import emit, json_option, note
 )
 @choice("variant", "For method grid: heads and last MLP.  [default: mod]")
 @EFFORT
-@max_sets(20_000)
-@limit("max-rows", 20_000, "Give up beyond this many rows of a table.")
 @json_option
 def command(
     spec: str, length: int | None, architecture: str, out: Path | None, as_json: bool, **options: Any

@@ -7,7 +7,7 @@ import click
 
 import krohn
 from krohn.base.atomic import write_text
-from krohn.cli.options import EFFORT, OutputFile, default_of, max_sets
+from krohn.cli.options import EFFORT, OutputFile
 from krohn.cli.output import emit, json_option, note
 
 
@@ -16,7 +16,6 @@ from krohn.cli.output import emit, json_option, note
 @click.option("--plain", is_flag=True, help="The holonomy cascade, not shortened.")
 @click.option("--explain", is_flag=True, help="Report what each shortening pass saves.")
 @click.option("--svg", type=OutputFile(".svg"), help="Draw the cascade into this file.")
-@max_sets(default_of(krohn.decompose, "max_sets"))
 @EFFORT
 @json_option
 def command(spec: str, svg: Path | None, as_json: bool, **options: Any) -> None:

@@ -83,19 +83,6 @@ def choice(name: str, help: str, default: str | None = None) -> Option:
     return click.option(f"--{name}", type=values, default=default, help=help)
 
 
-def limit(name: str, default: float, help: str) -> Option:
-    """A number with a default that is shown."""
-    return click.option(f"--{name}", type=type(default), default=default, help=help)
-
-
-def max_sets(default: int) -> Option:
-    """The limit on the sets of a decomposition."""
-    return limit("max-sets", default, "Give up beyond this many image sets.")
-
-
-EFFORT = limit("effort", 1.0, "How hard to search; 10 allows ten times the work.")
-
-
 def typed_options(*without: str) -> list[str]:
     """The options typed on this command line, as they are written, but for those ``without``."""
     context = click.get_current_context()
@@ -120,6 +107,7 @@ def effort(help: str) -> Option:
     return click.option("--effort", type=above, default=1.0, help=help)
 
 
+EFFORT = effort("How hard to search; 10 allows ten times the work.")
 TOKENS = click.option(
     "--tokens",
     type=FILE,

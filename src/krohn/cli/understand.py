@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.cli.options import TOKENS, NetworkFolder, OutputFile
+from krohn.cli.options import TOKENS, NetworkFolder, OutputFile, effort
 from krohn.cli.output import emit, json_option, note
 
 
@@ -16,7 +16,7 @@ from krohn.cli.output import emit, json_option, note
 @TOKENS
 @click.option("--out", type=OutputFile(".html", ".svg"), help="Write the page, F.html or F.svg.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the words.")
-@click.option("--effort", type=float, default=1.0, help="How many words and swaps.")
+@effort("How many words and swaps.")
 @json_option
 def command(
     directory: Path,

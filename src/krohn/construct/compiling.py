@@ -225,8 +225,7 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
             if isinstance(change, Table) and len(change.rows) > request.max_rows:
                 yield (
                     f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
-                    f"more than {request.max_rows:,}; raise --max-rows (max_rows= in Python) or use "
-                    "method scan"
+                    f"more than {request.max_rows:,}; raise --effort or use method scan"
                 )
     dtype = request.dtype or "float64"
     faults = list(precision_faults(program, request.length, dtype))

@@ -10,7 +10,7 @@ from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_c
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS
 from krohn.construct.request import DEFAULT_EFFORT, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
-from krohn.errors import InvalidInput, Unsupported, plainly
+from krohn.errors import Unsupported, plainly
 
 
 @plainly
@@ -20,7 +20,6 @@ def decompose(
     plain: bool = False,
     explain: bool = False,
     effort: float = DEFAULT_EFFORT,
-    max_sets: int = DEFAULT_MAX_SETS,
 ) -> Decomposition:
     """A Krohn–Rhodes decomposition, proved: the plan of fewest layers, as method ``cascade`` compiles it.
 
@@ -30,7 +29,6 @@ def decompose(
         explain: also report what each pass saves (one search per pass).
         effort: how hard to search; 10 allows ten times the work. The same effort gives the same plan
             on every machine.
-        max_sets: largest family of image sets.
 
     Example:
         >>> cascade = krohn.decompose("Dyck4,2")
@@ -39,9 +37,8 @@ def decompose(
         (1, 3)
     """
     automaton = as_automaton(automaton)
-    if max_sets < 1:
-        raise InvalidInput(f"the limit on image sets must be at least 1; got {max_sets}")
-    request = Request(automaton, 1, method="cascade", effort=effort, max_sets=max_sets)
+    request = Request(automaton, 1, method="cascade", effort=effort)
+    max_sets = max(1, round(DEFAULT_MAX_SETS * effort))  # plain holonomy is quick, and no other plan needs it
     if plain:
         cascade = holonomy_cascade(automaton, max_sets=max_sets)
         return Decomposition(automaton, HolonomyPlan(automaton, cascade), cascade, is_plain=True)

@@ -7,6 +7,7 @@ sources; the driver calls them all and chooses by the objective.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
@@ -24,8 +25,8 @@ Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
 Objective = Literal["depth", "blocks", "parameters", "width"]
 Activation = Literal["relu", "sin"]
 DEFAULT_EFFORT = 1.0
-DEFAULT_MAX_SETS = 20_000
-DEFAULT_MAX_ROWS = 20_000
+MAX_SETS = MAX_ROWS = 20_000
+"""Image sets of a decomposition, and reachable rows of a table, at effort 1."""
 MAX_LENGTH = 1 << 24
 """Every position has an encoding of its own, so words cannot be arbitrarily long."""
 
@@ -67,8 +68,6 @@ class TransformerOptions(TypedDict, total=False):
             long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.paper.theorem3.build_grid``.
         effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
-        max_sets: largest family of image sets in a decomposition.
-        max_rows: most reachable rows of a table.
     """
 
     method: Method
@@ -80,8 +79,6 @@ class TransformerOptions(TypedDict, total=False):
     positions: Positions | None
     variant: Variant | None
     effort: float
-    max_sets: int
-    max_rows: int
 
 
 @dataclass(frozen=True)
@@ -99,8 +96,6 @@ class Request:
     positions: Positions | None = None
     variant: Variant | None = None
     effort: float = DEFAULT_EFFORT
-    max_sets: int = DEFAULT_MAX_SETS
-    max_rows: int = DEFAULT_MAX_ROWS
 
     def __post_init__(self) -> None:
         given: Any = self.length
@@ -116,6 +111,16 @@ class Request:
     def scan_depth(self) -> int:
         """⌈log₂ T⌉, the layers of a scan: it works for every automaton, and each plan is compared with it."""
         return (self.length - 1).bit_length()
+
+    @property
+    def max_sets(self) -> int:
+        """The largest family of image sets that is searched."""
+        return max(1, round(MAX_SETS * self.effort))
+
+    @property
+    def max_rows(self) -> int:
+        """The most reachable rows of a table."""
+        return max(1, round(MAX_ROWS * self.effort))
 
     def budget(self) -> Budget:
         """The budget of the searches."""
@@ -137,9 +142,8 @@ def _faults(request: Request) -> Iterator[str]:
         yield from _tight_only(request)
     if request.activation != "relu" and request.method not in ("paper", "grid"):
         yield f"activation {request.activation} is for methods paper and grid; got method {request.method}"
-    for name in ("max_sets", "max_rows", "effort"):
-        if not getattr(request, name) > 0:
-            yield f"{name} must be positive; got {getattr(request, name)!r}"
+    if not 0 < request.effort < inf:
+        yield f"effort must be positive; got {request.effort!r}"
 
 
 def _tight_only(request: Request) -> Iterator[str]:

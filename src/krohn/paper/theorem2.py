@@ -207,7 +207,7 @@ def _refuse(whole: ComponentCascade, max_rows: int, length: int, activation: str
 
 def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
     """Every reason why the theorem cannot be built, each with what to do about it."""
-    raised = f"more than {max_rows:,}; raise --max-rows (max_rows= in Python) or use method cascade or scan"
+    raised = f"more than {max_rows:,}; raise --effort or use method cascade or scan"
     for number, part in enumerate(whole.components):
         group = part.group
         if not group.is_solvable:

@@ -220,9 +220,8 @@ def built_plans(
         result = True
         yield from ((plan, program) for program in programs)
     if not result:
-        few = f"no plan within {request.max_sets:,} image sets (--max-sets) and "
-        few += f"{budget.units:,.0f} units of work"
-        listed = "; ".join(reasons) or f"{few} (--effort)"
+        limits = f"{request.max_sets:,} image sets and {budget.units:,.0f} units of work (--effort)"
+        listed = "; ".join(reasons) or f"no plan within {limits}"
         raise Unsupported(f"no cascade: {listed}; use method scan")
 
 
