@@ -13,6 +13,7 @@ from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTI
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED, mean_and_error
+from krohn.lab.figures.charts import percent
 
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
 ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
@@ -135,7 +136,7 @@ def fisher(passed: tuple[int, int], failed: tuple[int, int]) -> float:
 
 
 def per_cent(share: float) -> str:
-    return f"{100 * share:.{2 if share > 0.99 else 1}f}%"
+    return f"{percent(share, 2 if share > 0.99 else 1)}%"
 
 
 def among(names: list[str]) -> str:

@@ -163,11 +163,12 @@ def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() 
     ]
     rows.append({**rows[0], "sheet": "curriculum"})
     common = {"partial": 0, "halved": 0}
-    header, cells = depth_table([common | row for row in rows])
+    header, cells = depth_table([common | row for row in rows], bold=True)
     assert header == ["task", "L = 1", "L = 4"]
     assert [row[0] for row in cells] == ["C2", "S5", "C2, curriculum"]
     assert cells[0][1:] == ["50.0 (1/3)", "**100** / 100 (1/3)"]
     assert cells[1][1:] == ["", "98.9 / 25.0 (1/3)"]
+    assert depth_table([common | row for row in rows], bold=False)[1][0][2] == "100 / 100 (1/3)"
     names, shown = columns_of([{"task": "C2", "max_accuracy": 0.5, "standard_error": 0.1}])
     assert (names, shown) == (["task", "max accuracy"], [["C2", "50.00%"]])
 

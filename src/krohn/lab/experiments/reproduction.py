@@ -14,7 +14,7 @@ from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
-from krohn.lab.experiments.summary import columns_of, markdown, remarks_on
+from krohn.lab.experiments.summary import markdown, shown
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
 from krohn.lab.figures.style import save
 
@@ -80,7 +80,8 @@ class Reproduction:
         lines = [f"{self.title} ({self.caption})", f"the paper: {self.claim}"]
         lines += [f"departures: {self.departures}", ""]
         if self.table:
-            lines += [table(*columns_of(self.table)), *remarks_on(self.table)]
+            header, cells, remarks = shown(self.table, bold=False)
+            lines += [table(header, cells), *remarks]
         lines += [f"figure: {path}" for path in self.figures]
         return "\n".join(lines)
 

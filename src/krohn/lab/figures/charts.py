@@ -191,9 +191,10 @@ def _width(shown: HeatMap) -> float:
     return max(0.5 + rows + columns, 0.085 * len(shown.title) + rows)
 
 
-def percent(value: float) -> str:
-    """One decimal; no value is rounded up to 100, nor to 99, from where a task counts as learned."""
-    return "100" if value == 1 else f"{min(value * 100, 99.9 if value >= 0.99 else 98.9):.1f}"
+def percent(value: float, digits: int = 1) -> str:
+    """No value is rounded up to 100, nor to 99, from where a task counts as learned."""
+    most = (100 if value >= 0.99 else 99) - 10**-digits
+    return "100" if value == 1 else f"{min(value * 100, most):.{digits}f}"
 
 
 def shade(value: float) -> float:
