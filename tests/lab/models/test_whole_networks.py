@@ -98,10 +98,10 @@ def test_a_gpt_is_what_its_definition_says(options: dict[str, object]) -> None:
 def test_memories_are_wide_where_weights_are_not(kind: str, options: dict[str, object]) -> None:
     network = model_config(kind, **options).build(VOCABULARY, CLASSES)
     narrow = {name: value.to(torch.bfloat16) for name, value in moved(network).items()}
-    (carry, *_) = network.carried(narrow, 3)  # type: ignore[attr-defined]
-    assert carry.memory.dtype in (torch.float32, torch.complex64)
-    assert carry.before_mixer.dtype == torch.bfloat16
-    assert not carry.memory.any()
+    memory = network.start(narrow["wte"], 3)  # type: ignore[attr-defined]
+    assert memory.dtype in (torch.float32, torch.complex64)
+    assert not memory.any()
+    assert network.logits(narrow, tokens()).dtype == torch.bfloat16
 
 
 SIZES: dict[str, dict[str, object]] = {

@@ -111,7 +111,7 @@ class ParameterLayout:
             piece = flat[:, offset : offset + parameter.size]
             yield parameter.name, piece.view(len(flat), *parameter.shape)
 
-    def padded(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def pad(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Weights of one replicate, without their padding, as stacked ones."""
         whole = {}
         for parameter in self.parameters:
@@ -220,7 +220,7 @@ class Network(ABC):
 
 
 class _Rereading(StackedDecoder):
-    """Fallback decoder: keeps the tokens and rereads all of them at each step."""
+    """Keeps the tokens and rereads all at each step; a GPT, which scratchpads are for, keeps a cache."""
 
     def __init__(self, network: Network, weights: Weights) -> None:
         self._network, self._weights = network, weights

@@ -7,7 +7,7 @@ positions: a short convolution, or a token shift if there are two. An architectu
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -21,7 +21,6 @@ from krohn.lab.models.network import (
     Noise,
     Parameter,
     ParameterLayout,
-    StackedDecoder,
     Weights,
     padded,
 )
@@ -58,14 +57,6 @@ class StackConfig(ModelConfig):
         """Sizes of the mixer that must be at least 1."""
 
 
-class Carry(NamedTuple):
-    """The recurrent state of a block, all [R, B, ...]."""
-
-    memory: Tensor
-    before_mixer: Tensor
-    before_mlp: Tensor
-
-
 class Stack(Network):
     """The network around the mixers; the recurrent state starts at zero.
 
@@ -93,40 +84,23 @@ class Stack(Network):
         """The initial memory [R, B, ...] of a mixer, zero."""
 
     @abstractmethod
-    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The mixer's output [R, B, T, dim] for windows [R, B, T, inputs], and the memory afterwards."""
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
+        """The mixer's output [R, B, T, dim] for windows [R, B, T, inputs], from the initial memory."""
 
     def logits(self, weights: Weights, tokens: Tensor, noise: Noise | None = None) -> Tensor:
         """See ``Network.logits``."""
-        return self.read(weights, tokens, self.carried(weights, tokens.shape[1]))[0]
-
-    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
-        """See ``Network.decoder``."""
-        return _StackDecoder(self, weights, self.carried(weights, batch))
-
-    def carried(self, weights: Weights, batch: int) -> list[Carry]:
-        """The state of the blocks before the first letter."""
-        like, config = weights["wte"], self.config
-        near = like.new_zeros(len(like), batch, config.conv - 1, config.dim)
-        return [Carry(self.start(like, batch), near, near) for _ in range(config.layers)]
-
-    def read(self, weights: Weights, tokens: Tensor, carried: list[Carry]) -> tuple[Tensor, list[Carry]]:
-        """Logits of further tokens [R, B, T], and the state after them."""
-        table = weights["wte"]
+        table, conv, memory = weights["wte"], self.config.conv, self.start(weights["wte"], tokens.shape[1])
         x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table).view(*tokens.shape, -1)
-        after = []
-        for layer, carry in enumerate(carried):
+        for layer in range(self.config.layers):
             prefix = f"h.{layer}."
-            window, near = last_positions(self._normed(weights, f"{prefix}mix.norm", x), carry.before_mixer)
-            mixed, memory = self.mix(weights, prefix, window, carry.memory)
-            x, near_mlp = x + mixed, carry.before_mlp
+            window = last_positions(self._normed(weights, f"{prefix}mix.norm", x), conv)
+            x = x + self.mix(weights, prefix, window, memory)
             if self.config.mlp:
-                window, near_mlp = last_positions(self._normed(weights, f"{prefix}mlp.norm", x), near_mlp)
+                window = last_positions(self._normed(weights, f"{prefix}mlp.norm", x), conv)
                 hidden = rows(window, weights[f"{prefix}mlp.in"], weights[f"{prefix}mlp.in_bias"])
                 x = x + rows(_BENT[self.config.activation](hidden), weights[f"{prefix}mlp.out"])
-            after.append(Carry(memory, near, near_mlp))
         scores = rows(self._normed(weights, "norm", x), weights["head.weight"], weights["head.bias"])
-        return scores[..., : self.classes], after
+        return scores[..., : self.classes]
 
     def _normed(self, weights: Weights, name: str, x: Tensor) -> Tensor:
         if self.config.norm == "none":
@@ -154,29 +128,16 @@ class Stack(Network):
         ]
 
 
-class _StackDecoder(StackedDecoder):
-    def __init__(self, network: Stack, weights: Weights, carried: list[Carry]) -> None:
-        self._network, self._weights, self._carried = network, weights, carried
-
-    def step(self, tokens: Tensor) -> Tensor:
-        scores, self._carried = self._network.read(self._weights, tokens, self._carried)
-        return scores[:, :, -1]
-
-
 def rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x [R, B, T, in] times weight [R, in, out], plus bias [R, out]."""
     product = plain.linear(x.flatten(1, 2), weight)
     return (product if bias is None else product + bias[:, None]).view(*x.shape[:-1], -1)
 
 
-def last_positions(x: Tensor, near: Tensor) -> tuple[Tensor, Tensor]:
-    """The last positions side by side, the current one first; and those kept for the next call."""
-    width, length = near.shape[2], x.shape[2]
-    if not width:
-        return x, near
-    whole = torch.cat([near, x], 2)
-    shifted = [whole[:, :, width - back : width - back + length] for back in range(width + 1)]
-    return torch.cat(shifted, -1), whole[:, :, length:]
+def last_positions(x: Tensor, count: int) -> Tensor:
+    """The last ``count`` positions side by side, the current one first; zeros before the first letter."""
+    shifted = [functional.pad(x, (0, 0, back, 0))[:, :, : x.shape[2]] for back in range(count)]
+    return torch.cat(shifted, -1) if count > 1 else x
 
 
 _BENT: dict[str, Callable[[Tensor], Tensor]] = {"gelu": functional.gelu, "relu": functional.relu}
@@ -208,6 +169,7 @@ class MatrixStack(Stack):
 
     def start(self, like: Tensor, batch: int) -> Tensor:
         """See ``Stack``; memories and their updates are at least float32."""
+        # In bfloat16 a swap would be rounded at every letter, and errors add up over the word.
         config, wide = self.config, torch.promote_types(like.dtype, torch.float32)
         shape = (len(like), batch, config.heads, config.key_dim, config.value_dim)
         return torch.zeros(shape, dtype=wide, device=like.device)
@@ -230,9 +192,9 @@ class MatrixStack(Stack):
         memory: Tensor,
         scan: Callable[..., tuple[Tensor, Tensor]],
         parts: tuple[Tensor, ...],
-    ) -> tuple[Tensor, Tensor]:
-        """What the scan of ``parts`` [R, B, T, heads, ...] adds to the stream, and the memory after it."""
+    ) -> Tensor:
+        """What the scan of ``parts`` [R, B, T, heads, ...] adds to the stream."""
         flat = (part.to(memory.dtype).movedim(3, 2).flatten(0, 2) for part in parts)
-        read, after = scan(*flat, memory.flatten(0, 2))
+        read, _ = scan(*flat, memory.flatten(0, 2))
         whole = read.view(*memory.shape[:3], *read.shape[1:]).movedim(2, 3).flatten(-2)
-        return rows(whole.to(window.dtype), weights[f"{prefix}mix.out"]), after.view_as(memory)
+        return rows(whole.to(window.dtype), weights[f"{prefix}mix.out"])

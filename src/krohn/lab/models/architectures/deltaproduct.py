@@ -74,7 +74,7 @@ class DeltaProduct(MatrixStack):
             Parameter(f"{prefix}mix.out", (width, config.dim), "normal", width**-0.5),
         ]
 
-    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """See ``Stack``; the memory and its updates are at least float32."""
         config = self.config
         query, key, value = self.by_head(weights, prefix, window, config.householders)

@@ -66,14 +66,14 @@ class Diagonal(Stack):
             wide = torch.complex128 if wide == torch.float64 else torch.complex64
         return torch.zeros(len(like), batch, self.config.channels, dtype=wide, device=like.device)
 
-    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """See ``Stack``; the memory and its updates are at least float32."""
         gate = rows(window, weights[f"{prefix}mix.gate.weight"], weights[f"{prefix}mix.gate.bias"])
         write = rows(window, weights[f"{prefix}mix.write"])
         scan = states_in_order if self.letters_in_order else linear_scan
         states = scan(gates_of(gate, self.config.gate), _numbers(write, self.config.gate), memory)
         seen = torch.cat([states.real, states.imag], -1) if states.is_complex() else states
-        return rows(seen.to(window.dtype), weights[f"{prefix}mix.out"]), states[:, :, -1]
+        return rows(seen.to(window.dtype), weights[f"{prefix}mix.out"])
 
 
 def _numbers(parts: Tensor, kind: str) -> Tensor:

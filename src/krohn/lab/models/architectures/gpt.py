@@ -146,6 +146,8 @@ class Gpt(Network):
         bias: Tensor | None = None
         for layer in range(config.layers):
             w = {name: weights[f"h.{layer}.{name}"] for name in _BLOCK}
+            # The norm adds what the block before wrote, so that a residual costs no pass of its own; there is
+            # nothing to add, and to drop, before the first.
             drop = self._dropout(noise, 2 * layer) if layer else None
             x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], drop)
             if after is not None and layer:  # the norm has added the block before

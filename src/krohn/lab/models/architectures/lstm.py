@@ -15,7 +15,6 @@ from krohn.lab.models.network import (
     Noise,
     Parameter,
     ParameterLayout,
-    StackedDecoder,
     Weights,
     padded,
 )
@@ -82,15 +81,12 @@ class CellNetwork(Network):
 
     def scores(self, weights: Weights, tokens: Tensor) -> Tensor:
         """The logits [R, B·T, padded classes] without their bias."""
-        carried, states = self.start(weights, tokens.shape[1]), []
+        like, states = weights["weight_hh"], []
+        carried = (like.new_zeros(len(like), tokens.shape[1], like.shape[1]),) * self.parts
         for gate in self.input_gates(weights, tokens):
             carried = self.cell(weights, gate, carried)
             states.append(carried[0])
         return plain.linear(torch.stack(states, 2).flatten(1, 2), weights["head.weight"])
-
-    def decoder(self, weights: Weights, batch: int, length: int) -> StackedDecoder:
-        """See ``Network.decoder``."""
-        return _CellDecoder(self, weights, batch)
 
     def input_gates(self, weights: Weights, tokens: Tensor) -> tuple[Tensor, ...]:
         """The part of the gates that depends on the input alone, for all positions in one product."""
@@ -98,22 +94,6 @@ class CellNetwork(Network):
         embedded = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table)
         gates = plain.linear(embedded, weights["weight_ih"]) + weights[self.biases[0]][:, None]
         return gates.view(*tokens.shape, -1).unbind(2)
-
-    def start(self, weights: Weights, batch: int) -> Carried:
-        """Zeros, before the first letter."""
-        like = weights["weight_hh"]
-        return (like.new_zeros(len(like), batch, like.shape[1]),) * self.parts
-
-
-class _CellDecoder(StackedDecoder):
-    def __init__(self, network: CellNetwork, weights: Weights, batch: int) -> None:
-        self._network, self._weights, self._carried = network, weights, network.start(weights, batch)
-
-    def step(self, tokens: Tensor) -> Tensor:
-        for gate in self._network.input_gates(self._weights, tokens):
-            self._carried = self._network.cell(self._weights, gate, self._carried)
-        scores = plain.linear(self._carried[0], self._weights["head.weight"])
-        return (scores + self._weights["head.bias"][:, None])[..., : self._network.classes]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ class RankOne(MatrixStack):
             Parameter(f"{prefix}mix.out", (values, config.dim), "normal", values**-0.5),
         ]
 
-    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+    def mix(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """See ``Stack``; the memory and its updates are at least float32."""
         query, key, value = self.by_head(weights, prefix, window, self.config.steps)
         key = functional.normalize(key.to(memory.dtype), dim=-1)
