@@ -1,7 +1,7 @@
 """The paper's settings (Appendix B.3), and their reductions for the smaller scales."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from krohn.lab.experiments.experiment import PlannedRun
@@ -9,16 +9,8 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.interpret.evaluation import Evaluation
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.models.network import ModelConfig
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import (
-    CurriculumConfig,
-    EvaluationConfig,
-    HalvingConfig,
-    OptimizerConfig,
-    RunConfig,
-    TeachConfig,
-)
+from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian
 # groups, then the rest by size, the non-solvable ones last.
@@ -28,9 +20,6 @@ TASKS = (
     *("D6", "D8", "Q8", "A4", "S4", "A5", "S5"),
 )
 GPT, LSTM = "GPT", "LSTM"
-GPT_RATES = (3e-5, 1e-4, 3e-4)
-LSTM_RATES = (1e-3, 3e-3)
-GPT_BATCH, LSTM_BATCH = 16, 64
 
 # Where each scale departs from the paper, or where the paper gives no value and one had to be chosen.
 DEPARTURES = {
@@ -56,107 +45,78 @@ def by_scale(smoke: T, small: T, paper: T) -> dict[Scale, T]:
     return {Scale.SMOKE: smoke, Scale.SMALL: small, Scale.PAPER: paper}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScaleEffort:
-    """Compute budget of a scale: sizes of the networks and of the test sets."""
-
-    dim: int
-    heads: int
-    deepest: int
-    lstm: LstmConfig
-    judged: int
-    evaluations: int
-
-
-EFFORT = {
-    Scale.SMOKE: ScaleEffort(
-        dim=16, heads=2, deepest=2, lstm=LstmConfig(embedding=8, hidden=16), judged=32, evaluations=2
-    ),
-    Scale.SMALL: ScaleEffort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=50),
-    Scale.PAPER: ScaleEffort(dim=512, heads=8, deepest=16, lstm=LstmConfig(), judged=2048, evaluations=200),
+# Sizes, optimiser and evaluations where a recipe says nothing: as in the paper, narrow networks and few steps
+# at scale smoke. The paper names learning rates, weight decay, batch, EMA and a scheduler with a patience.
+# Where it gives no value, or at scale small, settings were measured to learn in few steps: a constant rate,
+# that of GPT after a warm-up of 300 steps with betas (.9, .98).
+ALIKE: dict[str, Any] = {
+    "ema": 0.9,
+    "schedule": by_scale("constant", "constant", "plateau"),
+    "patience": by_scale(10, 10, 20),
+    "clip": by_scale(1.0, 1.0, None),
+    "judged": by_scale(32, 2048, 2048),
+    "evaluations": by_scale(2, 50, 200),
+    "stop_at": None,
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    GPT: ALIKE
+    | {
+        "dim": by_scale(16, 512, 512),
+        "heads": by_scale(2, 8, 8),
+        "mlp": by_scale(16, 512, 512),
+        "lr": by_scale((3e-3, 1e-3), (3e-5, 1e-4, 3e-4), (3e-5, 1e-4, 3e-4)),
+        "weight_decay": 1e-4,
+        "betas": by_scale((0.9, 0.98), (0.9, 0.98), (0.9, 0.999)),
+        "warmup": by_scale(5, 300, 300),
+        "batch": by_scale(8, 16, 16),
+    },
+    LSTM: ALIKE
+    | {
+        "embedding": by_scale(8, 64, 64),
+        "hidden": by_scale(16, 128, 128),
+        "lr": by_scale((3e-3, 1e-3), (1e-3, 3e-3), (1e-3, 3e-3)),
+        "weight_decay": 1e-9,
+        "betas": (0.9, 0.999),
+        "warmup": by_scale(5, 0, 0),
+        "batch": by_scale(8, 64, 64),
+    },
 }
 
 
-def planned(
-    scale: Scale, label: Mapping[str, Any], measured: tuple[Evaluation, ...] = (), **settings: Any
+def plan_run(
+    scale: Scale,
+    label: Mapping[str, Any],
+    measured: tuple[Evaluation, ...] = (),
+    *,
+    model: str = GPT,
+    **settings: Any,
 ) -> PlannedRun:
     """One cell of an experiment, from settings of task, model, training and optimiser in one table.
 
-    Values that ``by_scale`` gave are looked up. ``model`` is GPT, to which the sizes and options of its
-    configuration belong, or LSTM, which has none to choose. ``measured``: evaluations at the end.
+    Values that ``by_scale`` gave are looked up. ``sequences`` are those that each replicate reads,
+    ``evaluations`` how many there are, on ``judged`` words. ``measured``: evaluations at the end.
     """
-    given = {name: value[scale] if isinstance(value, dict) else value for name, value in settings.items()}
+    table = DEFAULTS[model] | settings
+    given = {name: value[scale] if isinstance(value, dict) else value for name, value in table.items()}
+    if model == LSTM:  # what a recipe says of layers and positions is about GPT
+        given = {name: value for name, value in given.items() if name not in _names(GptConfig)}
 
-    def take(config: type[TaskConfig] | type[GptConfig]) -> dict[str, Any]:
-        return {field.name: given.pop(field.name) for field in fields(config) if field.name in given}
+    def take(config: type[T]) -> T:
+        return config(**{name: given.pop(name) for name in _names(config) & set(given)})
 
-    task, options, lstm = TaskConfig(**take(TaskConfig)), take(GptConfig), given.pop("model", GPT) == LSTM
-    model = EFFORT[scale].lstm if lstm else gpt(scale, **options)
-    return PlannedRun(config=run(scale, task, model, **given), label=label, evaluations=measured)
-
-
-def gpt(scale: Scale, layers: int, **options: Any) -> GptConfig:
-    """The paper's Transformer with that many layers; narrower, and no deeper than two layers, at smoke."""
-    effort = EFFORT[scale]
-    sizes = {
-        "layers": min(layers, effort.deepest),
-        "dim": effort.dim,
-        "heads": effort.heads,
-        "mlp": effort.dim,
-    }
-    return GptConfig(**sizes | options)
-
-
-def run(
-    scale: Scale,
-    task: TaskConfig,
-    model: ModelConfig,
-    *,
-    sequences: int,
-    replicates: int,
-    stop_at: float | None = None,
-    evaluations: int | None = None,
-    curriculum: CurriculumConfig | None = None,
-    halving: HalvingConfig | None = None,
-    teach: TeachConfig | None = None,
-    judged: int | None = None,
-    **optimizer: Any,
-) -> RunConfig:
-    """A complete config: the paper's optimiser for the architecture, ``sequences`` for each replicate."""
-    settings = _optimizer(scale, model) | optimizer
-    steps = max(1, sequences // settings["batch"])
-    effort = EFFORT[scale]
-    return RunConfig(
-        task=task,
-        model=model,
-        optimizer=OptimizerConfig(**settings),
-        evaluation=EvaluationConfig(
-            every=max(1, steps // (evaluations or effort.evaluations)),
-            sequences=judged or effort.judged,
-            stop_at=stop_at,
-        ),
-        replicates=replicates,
-        steps=steps,
-        curriculum=curriculum,
-        halving=halving,
-        teach=teach,
+    task, network = take(TaskConfig), take(LstmConfig) if model == LSTM else take(GptConfig)
+    optimizer = take(OptimizerConfig)
+    steps = max(1, given.pop("sequences") // optimizer.batch)
+    evaluation = EvaluationConfig(
+        every=max(1, steps // given.pop("evaluations")),
+        sequences=given.pop("judged"),
+        stop_at=given.pop("stop_at"),
     )
+    config = RunConfig(
+        task=task, model=network, optimizer=optimizer, evaluation=evaluation, steps=steps, **given
+    )
+    return PlannedRun(config=config, label=label, evaluations=measured)
 
 
-def _optimizer(scale: Scale, model: ModelConfig) -> dict[str, Any]:
-    """AdamW as in the paper; where it gives no value, settings measured to learn in few steps.
-
-    The paper names learning rates, weight decay, batch, EMA and a scheduler with a patience. Smaller scales
-    keep the rate constant, that of GPT after a warm-up of 300 steps with betas (.9, .98), a named departure.
-    """
-    settings: dict[str, Any] = {"ema": 0.9}
-    if isinstance(model, LstmConfig):
-        settings |= {"lr": LSTM_RATES, "weight_decay": 1e-9, "batch": LSTM_BATCH, "warmup": 0}
-        settings |= {"betas": (0.9, 0.999)}
-    else:
-        settings |= {"lr": GPT_RATES, "weight_decay": 1e-4, "batch": GPT_BATCH}
-    if scale is Scale.PAPER:
-        settings |= {"schedule": "plateau", "patience": 20, "betas": (0.9, 0.999), "clip": None}
-    if scale is Scale.SMOKE:
-        settings |= {"warmup": 5, "lr": (3e-3, 1e-3), "batch": 8}
-    return settings
+def _names(config: type[Any]) -> set[str]:
+    return {field.name for field in fields(config)}

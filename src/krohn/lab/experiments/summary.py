@@ -122,7 +122,7 @@ Order = Mapping[str, Sequence[Any] | None]
 """Parts of a label by which cells are sorted, each with its values in order; ``None``: as they are."""
 
 
-def in_order(cells: Sequence[ResultCell], order: Order) -> list[ResultCell]:
+def sort_cells(cells: Sequence[ResultCell], order: Order) -> list[ResultCell]:
     """The cells sorted by their labels."""
 
     def place(cell: ResultCell) -> list[Any]:
@@ -143,7 +143,7 @@ def table_by(
     def table(cells: Sequence[ResultCell]) -> list[Row]:
         return [
             {**cell.label, **summary(cell), **columns(cell), "paper": paper(cell.label)}
-            for cell in in_order(cells, order)
+            for cell in sort_cells(cells, order)
         ]
 
     return table

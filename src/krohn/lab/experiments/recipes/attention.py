@@ -8,7 +8,7 @@ import numpy as np
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import by_scale, planned
+from krohn.lab.experiments.settings import by_scale, plan_run
 from krohn.lab.figures.charts import AttentionMap, attention_maps
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.attention import (
@@ -23,7 +23,7 @@ from krohn.lab.interpret.attention import (
 SETTINGS: dict[str, Any] = {
     "spec": "Grid9",
     "length": by_scale(16, 128, 128),
-    "layers": 4,
+    "layers": by_scale(2, 4, 4),
     "sequences": by_scale(8 * 40, 240_000, 600_000),
     "replicates": by_scale(2, 8, 20),
     "lr": by_scale((3e-3,), (3e-4, 1e-4), (3e-4, 1e-4)),
@@ -33,7 +33,7 @@ HEADS = by_scale(AttentionHeads(length=16, words=8), AttentionHeads(), Attention
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """Four layers, words of 128 letters."""
-    return [planned(scale, {"task": "Grid9"}, (HEADS[scale],), **SETTINGS)]
+    return [plan_run(scale, {"task": "Grid9"}, (HEADS[scale],), **SETTINGS)]
 
 
 def scores_of(record: Record) -> list[HeadScore]:

@@ -7,8 +7,8 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, planned
-from krohn.lab.experiments.summary import in_order, marks_of, note_on, summary, table_by
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.summary import marks_of, note_on, sort_cells, summary, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.tasks.task_config import TaskConfig
@@ -34,14 +34,14 @@ def plan(scale: Scale) -> list[PlannedRun]:
     tasks = ("C2",) if scale is Scale.SMALL else tuple(LAYERS)
     sizes = {task: LAYERS[task][scale] for task in tasks}
     runs = [
-        planned(scale, {"task": task, "depth": layers}, spec=task, layers=layers, **SETTINGS)
+        plan_run(scale, {"task": task, "depth": layers}, spec=task, layers=layers, **SETTINGS)
         for task, layers in sizes.items()
     ]
     if scale is not Scale.SMALL:
         return runs
     for task, sheet in FROM_THE_MAP:  # runs with AdamW have no sheet in their label
         label = {"task": task, "depth": 8} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
-        runs.append(replace(depth.planned(scale, task, 8, sheet), label=label))
+        runs.append(replace(depth.plan_cell(scale, task, 8, sheet), label=label))
     config = depth.by_muon(scale, TaskConfig(spec="S5", length=100), 8, **CONSTANT_RATE)
     return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": 8, "sheet": CONSTANT})]
 
@@ -68,7 +68,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """One panel for each task, one line for each replicate."""
     panels = []
     rows = [summary(cell) for cell in cells]
-    for cell in in_order(cells, ORDER):
+    for cell in sort_cells(cells, ORDER):
         batch = cell.records[0].config["optimizer"]["batch"]
         curves = [record.metrics["curve"] for record in cell.records]
         lines = [

@@ -7,11 +7,13 @@ with the solved prefix (curriculum).
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+from krohn.lab.experiments import settings
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, gpt, run
+from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
 from krohn.lab.experiments.summary import SOLVED, marks_of, note_on, summary
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
@@ -20,9 +22,8 @@ from krohn.lab.training.config import CurriculumConfig, HalvingConfig, RunConfig
 
 MEMORIES = ("Grid4", "Grid9", "Dyck4,2")
 NON_ABELIAN = ("D6", "D8", "Q8", "A4", "S4", "A5", "S5")
-DEPTHS = {Scale.SMOKE: (1, 2), Scale.SMALL: (1, 2, 3, 4, 6, 8, 12, 16), Scale.PAPER: tuple(range(1, 17))}
-LENGTH = {Scale.SMOKE: 8, Scale.SMALL: 100, Scale.PAPER: 100}
-BATCH = {Scale.SMOKE: 8, Scale.SMALL: 64, Scale.PAPER: 64}
+DEPTHS = by_scale((1, 2), (1, 2, 3, 4, 6, 8, 12, 16), tuple(range(1, 17)))
+LENGTH = by_scale(8, 100, 100)
 
 MUON, WHOLE, CURRICULUM = "Muon", "whole words", "curriculum"
 SHEETS = {
@@ -36,85 +37,101 @@ COLUMN = {MUON: "Muon", WHOLE: "AdamW", CURRICULUM: "AdamW,\ncurriculum"}
 # With Muon. Chosen at 8 layers on seeds 901 to 906, which are in no result, after 1,000 to 3,500 steps: of
 # the initial embedding deviations .02, .1, .3 and 1, .3 was best or tied for D6, S4, S5, Q8 and A4; batch 32
 # had lower token accuracy after as many steps. No halving; a replicate stops at 99.9% token accuracy.
-MUON_STEPS = {Scale.SMOKE: 12, Scale.SMALL: 16_000}
-MUON_REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6}
-MUON_RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (8e-4, 1.2e-3)}
-MUON_BETAS, MUON_EMBEDDING_STD, MUON_DONE = (0.95, 0.98), 0.3, 0.999
-
-# With AdamW.
-STEPS = {Scale.SMOKE: 12, Scale.SMALL: 24_000}
-REPLICATES = {Scale.SMOKE: 2, Scale.SMALL: 6, Scale.PAPER: 20}
-RATES = {Scale.SMOKE: (3e-3, 1e-3), Scale.SMALL: (2e-4, 3e-4, 4e-4)}
-STOP_AT = {Scale.SMOKE: 0.999, Scale.SMALL: 0.995, Scale.PAPER: 0.999}
-# Steps between halvings; two replicates train to the end.
-HALVING = {Scale.SMOKE: 6, Scale.SMALL: 4000}
-SURVIVORS = 2
+BY_MUON: dict[str, Any] = {
+    "sequences": by_scale(12 * 8, 16_000 * 64, None),
+    "replicates": by_scale(2, 6, None),
+    "stop_at": 0.999,
+    "evaluations": by_scale(2, 32, None),
+    "method": "muon",
+    "lr": by_scale((3e-3, 1e-3), (8e-4, 1.2e-3), None),
+    "betas": (0.95, 0.98),
+    "batch": by_scale(8, 64, None),
+    "schedule": "cosine",
+    "embedding_std": 0.3,
+}
+# With AdamW; two replicates train to the end.
+BY_ADAMW: dict[str, Any] = {
+    "sequences": by_scale(12 * 8, 24_000 * 64, None),
+    "replicates": by_scale(2, 6, None),
+    "stop_at": by_scale(0.999, 0.995, None),
+    "evaluations": by_scale(2, 48, None),
+    "lr": by_scale((3e-3, 1e-3), (2e-4, 3e-4, 4e-4), None),
+    "batch": by_scale(8, 64, None),
+    "schedule": "cosine",
+    "halving": by_scale(HalvingConfig(every=6, least=2), HalvingConfig(every=4000, least=2), None),
+}
 # The same recipe at other lengths: one memory, one stack and one group.
 OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
-OTHER_TASKS, OTHER_DEPTH = ("Grid9", "Dyck4,2", "C2"), 2
+OTHER_TASKS = ("Grid9", "Dyck4,2", "C2")
 # Does the depth that training needs grow with the length, for groups that a constant depth can track too?
 # The headline's recipe; the map has the cells at T = 100 but for 5 and 7 layers. With 7, the depth of the
 # doubling, every automaton is trained, to stand beside the taught ones.
 GROWTH = {"25 letters, Muon": 25, "50 letters, Muon": 50}
 GROWTH_TASKS, GROWTH_DEPTHS, DOUBLING_DEPTH = ("D8", "A4", "S4", "S5"), tuple(range(2, 9)), 7
 # Twice as long for groups still improving when the learning rate had decayed to zero.
-TWICE, TWICE_TASKS, TWICE_DEPTH = "twice the steps", ("Q8", "A4"), 8
+TWICE, TWICE_TASKS = "twice the steps", ("Q8", "A4")
 # Is it the optimiser or the rest of its recipe? Muon's recipe with AdamW in its place: replicates 0, 1, 4
 # and 5 differ from the map's in nothing else, 2 and 3 have rates of the AdamW sheets. One cell where AdamW's
 # own recipe passes and Muon's does not (C5), the others the other way round.
 SWAPPED, SWAPPED_RATES = "Muon's recipe with AdamW", (8e-4, 1.2e-3, 3e-4, 4e-4)
-SWAPPED_CELLS = (("C5", 1), ("C2xC2xC2", 2), ("A4", 8), ("D8", 8))
 # Is D6 hard as a group or by its letters? Muon's recipe on the same group with the paper's letters for S3,
 # which are all elements but the neutral one, and with two reflections, not a rotation and a reflection.
-LETTERS, LETTERS_TASKS, LETTERS_DEPTH = "D6 by other letters", ("S3", "S3:adjacent"), 8
+LETTERS, LETTERS_TASKS = "D6 by other letters", ("S3", "S3:adjacent")
+QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
 DEEPER_REPLICATES = 3  # in cells of the map deeper than one that passes
-QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 # Older results, each with its own settings.
 OWN = "settings of its own"
 ORDER = (*SHEETS, *GROWTH, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 
+# The recipe of each sheet, and beside the map the cells of the others at scale small: depths and tasks.
+RECIPES: dict[str, dict[str, Any]] = {
+    MUON: BY_MUON,
+    WHOLE: BY_ADAMW,
+    CURRICULUM: BY_ADAMW | {"curriculum": CurriculumConfig()},
+    **{sheet: BY_MUON | {"length": length} for sheet, length in GROWTH.items()},
+    **{sheet: BY_ADAMW | {"length": length} for sheet, length in OTHER_LENGTHS.items()},
+    TWICE: BY_ADAMW | {"sequences": 2 * 24_000 * 64, "evaluations": 2 * 48},
+    SWAPPED: BY_MUON | {"method": "adamw", "lr": SWAPPED_RATES},
+    LETTERS: BY_MUON,
+}
+BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
+    (MUON, (DOUBLING_DEPTH,), TASKS),
+    (MUON, (5,), GROWTH_TASKS),
+    *((sheet, GROWTH_DEPTHS, GROWTH_TASKS) for sheet in GROWTH),
+    *((sheet, (2,), OTHER_TASKS) for sheet in OTHER_LENGTHS),
+    (TWICE, (8,), TWICE_TASKS),
+    (SWAPPED, (1,), ("C5",)),
+    (SWAPPED, (2,), ("C2xC2xC2",)),
+    (SWAPPED, (8,), ("A4", "D8")),
+    (LETTERS, (8,), LETTERS_TASKS),
+)
+
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """The headline first, shallow networks first: cheap runs come early."""
+    few = ("Grid4", "S5") if scale is Scale.SMOKE else TASKS
     sheets = (WHOLE,) if scale is Scale.PAPER else tuple(SHEETS)
-    cells = [
-        planned(scale, task, layers, sheet)
-        for sheet in sheets
-        for layers in DEPTHS[scale]
-        for task in (("Grid4", "S5") if scale is Scale.SMOKE and sheet != MUON else TASKS)
+    cells = [(sheet, DEPTHS[scale], TASKS if sheet == MUON else few) for sheet in sheets]
+    return [
+        plan_cell(scale, task, layers, sheet)
+        for sheet, depths, tasks in (*cells, *(BESIDE if scale is Scale.SMALL else ()))
+        for layers in depths
+        for task in tasks
     ]
-    if scale is Scale.SMALL:
-        cells += [planned(scale, task, DOUBLING_DEPTH, MUON) for task in TASKS]
-        cells += [planned(scale, task, 5, MUON) for task in GROWTH_TASKS]
-        cells += [
-            planned(scale, task, layers, name)
-            for name in GROWTH
-            for layers in GROWTH_DEPTHS
-            for task in GROWTH_TASKS
-        ]
-        cells += [planned(scale, task, OTHER_DEPTH, name) for name in OTHER_LENGTHS for task in OTHER_TASKS]
-        cells += [planned(scale, task, TWICE_DEPTH, TWICE) for task in TWICE_TASKS]
-        cells += [planned(scale, task, layers, SWAPPED) for task, layers in SWAPPED_CELLS]
-        cells += [planned(scale, task, LETTERS_DEPTH, LETTERS) for task in LETTERS_TASKS]
-    return cells
 
 
-def planned(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
-    """One cell; only the task, the depth and the sheet differ between cells."""
-    if sheet in (MUON, *GROWTH, *QUESTIONS):
-        changes: dict[str, Any] = {}
-        if sheet in QUESTIONS and layers == LETTERS_DEPTH:
-            changes |= {"replicates": FEWER_REPLICATES}
-        if scale is Scale.SMALL and sheet == MUON and passing_depth(task) < layers != DOUBLING_DEPTH:
-            changes |= {"replicates": DEEPER_REPLICATES}
-        if sheet == SWAPPED:
-            changes |= {"method": "adamw", "lr": SWAPPED_RATES}
-        words = TaskConfig(spec=task, length=GROWTH.get(sheet, LENGTH[scale]))
-        config = by_muon(scale, words, layers, **changes)
-    else:
-        config = by_adamw(scale, task, layers, sheet)
-    return PlannedRun(config=config, label={"task": task, "depth": layers, "sheet": sheet})
+def plan_cell(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
+    """One cell; only the task, the depth and the sheet differ between cells. At scale paper: the paper's."""
+    recipe = RECIPES[sheet]
+    if scale is Scale.PAPER:
+        recipe = {"sequences": paper_sequences(task), "replicates": 20, "stop_at": 0.999}
+    if sheet in QUESTIONS and layers == 8:
+        recipe = recipe | {"replicates": FEWER_REPLICATES}
+    if scale is Scale.SMALL and sheet == MUON and passing_depth(task) < layers != DOUBLING_DEPTH:
+        recipe = recipe | {"replicates": DEEPER_REPLICATES}
+    label = {"task": task, "depth": layers, "sheet": sheet}
+    return settings.plan_run(scale, label, spec=task, layers=layers, **{"length": LENGTH} | recipe)
 
 
 def passing_depth(task: str) -> int:
@@ -124,40 +141,7 @@ def passing_depth(task: str) -> int:
 
 def by_muon(scale: Scale, task: TaskConfig, layers: int, **changes: Any) -> RunConfig:
     """The recipe of the headline, here and in other experiments; ``changes`` are departures from it."""
-    settings: dict[str, Any] = {
-        "sequences": MUON_STEPS[scale] * BATCH[scale],
-        "replicates": MUON_REPLICATES[scale],
-        "stop_at": MUON_DONE,
-        "evaluations": 32 if scale is not Scale.SMOKE else None,
-        "method": "muon",
-        "lr": MUON_RATES[scale],
-        "betas": MUON_BETAS,
-        "batch": BATCH[scale],
-        "schedule": "cosine",
-    }
-    return run(scale, task, gpt(scale, layers, embedding_std=MUON_EMBEDDING_STD), **settings | changes)
-
-
-def by_adamw(scale: Scale, task: str, layers: int, sheet: str) -> RunConfig:
-    """The variants; at scale paper the paper's own settings."""
-    words = TaskConfig(spec=task, length=OTHER_LENGTHS.get(sheet, LENGTH[scale]))
-    settings: dict[str, Any] = {"replicates": REPLICATES[scale], "stop_at": STOP_AT[scale]}
-    if scale is Scale.PAPER:
-        return run(scale, words, gpt(scale, layers), sequences=paper_sequences(task), **settings)
-    times = 2 if sheet == TWICE else 1
-    return run(
-        scale,
-        words,
-        gpt(scale, layers),
-        sequences=times * STEPS[scale] * BATCH[scale],
-        evaluations=48 * times if scale is not Scale.SMOKE else None,
-        lr=RATES[scale],
-        batch=BATCH[scale],
-        schedule="cosine",
-        curriculum=CurriculumConfig() if sheet == CURRICULUM else None,
-        halving=HalvingConfig(every=HALVING[scale], least=min(SURVIVORS, REPLICATES[scale])),
-        **settings,
-    )
+    return settings.plan_run(scale, {}, layers=layers, **asdict(task) | BY_MUON | changes).config
 
 
 def paper_sequences(task: str) -> int:
@@ -200,46 +184,44 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         return {}
     caption = f"{caption.rpartition(', T = ')[0] or caption}, T\u00a0=\u00a0{rows[0]['length']}"
     note = f"{note_on(caption, rows)}\n· not run"
-    result = {"depth": heat_map(_map("best replicate, % of letters", rows, "max_accuracy", note))}
+    best = _map("best replicate, % of letters", rows, "max_accuracy", note)
     whole = [row for row in rows if not row["halved"] and not row["partial"]]
-    if whole:
-        note = f"{caption}\ncells whose replicates were all trained to the end or until solved; · others"
-        result["depth-median"] = heat_map(
-            _map("median replicate, % of letters", whole, "median_accuracy", note), _share(whole)
-        )
-    return result
-
-
-def _share(rows: Sequence[Row]) -> HeatMap:
-    places = [((row["task"], column(row)), row) for row in rows]
-    return HeatMap(
+    if not whole:
+        return {"depth": heat_map(best)}
+    note = f"{caption}\ncells whose replicates were all trained to the end or until solved; · others"
+    median = _map("median replicate, % of letters", whole, "median_accuracy", note)
+    shares = {place: (row["reached"], row["replicates"]) for place, row in _places(whole)}
+    reach = replace(
+        median,
         title="replicates that reach 99%",
-        rows=[task for task in TASKS if any(row["task"] == task for row in rows)],
-        columns=list(dict.fromkeys(column(row) for row in sorted(rows, key=_of_column))),
-        values={place: row["reached"] / row["replicates"] for place, row in places},
-        texts={place: f"{row['reached']}/{row['replicates']}" for place, row in places},
-        column_axis="layers",
+        values={place: reached / count for place, (reached, count) in shares.items()},
+        texts={place: f"{reached}/{count}" for place, (reached, count) in shares.items()},
+        marks={},
+        by_mistakes=False,
+        row_axis="",
+        note="",
         strong_from=0.5,
     )
-
-
-def _of_column(row: Row) -> tuple[int, int]:
-    return ORDER.index(row["sheet"]), int(row["depth"])
+    return {"depth": heat_map(best), "depth-median": heat_map(median, reach)}
 
 
 def _map(title: str, rows: Sequence[Row], value: str, note: str) -> HeatMap:
-    places = [((row["task"], column(row)), row) for row in rows]
+    in_columns = sorted(rows, key=lambda row: (ORDER.index(row["sheet"]), int(row["depth"])))
     return HeatMap(
         title=title,
         rows=[task for task in TASKS if any(row["task"] == task for row in rows)],
-        columns=list(dict.fromkeys(column(row) for row in sorted(rows, key=_of_column))),
-        values={place: row[value] for place, row in places},
-        marks={place: marks_of(row) for place, row in places},
+        columns=list(dict.fromkeys(map(column, in_columns))),
+        values={place: row[value] for place, row in _places(rows)},
+        marks={place: marks_of(row) for place, row in _places(rows)},
         row_axis="task",
         column_axis="layers",
         note=note,
         by_mistakes=True,
     )
+
+
+def _places(rows: Sequence[Row]) -> list[tuple[tuple[str, str], Row]]:
+    return [((row["task"], column(row)), row) for row in rows]
 
 
 def column(row: Row) -> str:

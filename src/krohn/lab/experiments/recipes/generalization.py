@@ -10,8 +10,8 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, planned
-from krohn.lab.experiments.summary import SOLVED, in_order, mean_series, series_at, table_by
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.summary import SOLVED, mean_series, series_at, sort_cells, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
@@ -89,7 +89,7 @@ def _at(scale: Scale, names: Sequence[str]) -> list[str]:
 def variant(scale: Scale, spec: str, name: str) -> PlannedRun:
     """One network on one task."""
     measured = MEASURED[scale] if spec == "C2" else MEASURED[scale][:1]
-    return planned(scale, {"task": spec, "model": name}, measured, spec=spec, **SETTINGS | VARIANTS[name])
+    return plan_run(scale, {"task": spec, "model": name}, measured, spec=spec, **SETTINGS | VARIANTS[name])
 
 
 def by_length(cell: ResultCell) -> Row:
@@ -157,7 +157,7 @@ def _panel(
     cells: Sequence[ResultCell], evaluation: str, title: str, axis: str, guides: list[tuple[float, str]]
 ) -> list[Panel]:
     """The mean of each network along an axis; no panel where nothing was evaluated."""
-    series = [(cell.label["model"], *mean_series(cell, evaluation)) for cell in in_order(cells, ORDER)]
+    series = [(cell.label["model"], *mean_series(cell, evaluation)) for cell in sort_cells(cells, ORDER)]
     lines = [Line(name=name, x=x, y=y, error=error) for name, x, y, error in series if x]
     if not lines:
         return []

@@ -7,7 +7,7 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
@@ -27,19 +27,11 @@ SETTINGS: dict[str, Any] = {
 }
 # At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
 # S5 by curriculum.
-COSINE: dict[str, Any] = {"batch": 64, "schedule": "cosine", "stop_at": 0.995}
 SMALL: dict[str, dict[str, Any]] = {
-    "C2": COSINE
+    "C2": depth.BY_ADAMW,
+    "S5": depth.BY_ADAMW
     | {
-        "sequences": 64 * depth.STEPS[Scale.SMALL],
-        "replicates": depth.REPLICATES[Scale.SMALL],
-        "lr": depth.RATES[Scale.SMALL],
-        "evaluations": 48,
-        "halving": HalvingConfig(every=depth.HALVING[Scale.SMALL], least=depth.SURVIVORS),
-    },
-    "S5": COSINE
-    | {
-        "sequences": 64 * 40_000,
+        "sequences": 40_000 * 64,
         "replicates": 4,
         "lr": (2e-4, 3e-4),
         "evaluations": 80,
@@ -54,7 +46,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     """C2 before S5, LSTM before GPT, full supervision first."""
     small = SMALL if scale is Scale.SMALL else {}
     runs = [
-        planned(
+        plan_run(
             scale,
             {"task": task, "model": model, "reveal": share},
             spec=task,

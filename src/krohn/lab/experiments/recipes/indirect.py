@@ -8,7 +8,7 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
@@ -65,13 +65,13 @@ def plan(scale: Scale) -> list[PlannedRun]:
     for model, column in product((LSTM, GPT), COLUMNS):
         small = scale is Scale.SMALL and model == GPT
         changes = HARD.get(column.name, {}) if small else {}
-        run = planned(
+        run = plan_run(
             scale,
             {"task": column.name, "model": model},
             spec=column.spec,
             distribution=column.distribution,
             model=model,
-            layers=column.layers,
+            layers=by_scale(2, column.layers, column.layers),
             **SETTINGS | {"replicates": REPLICATES[model]} | changes,
         )
         if small and column.name in BY_MUON:

@@ -5,7 +5,7 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, planned
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
 from krohn.lab.experiments.summary import mean_series, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
@@ -34,7 +34,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     """Grid9 by its states, (abab)* by its accepting state."""
     labels = [{"task": task, "positions": encoding} for task in TASKS for encoding in ENCODINGS]
     return [
-        planned(
+        plan_run(
             scale,
             label,
             (AT_TWICE[scale],),

@@ -6,7 +6,7 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import by_scale, planned
+from krohn.lab.experiments.settings import by_scale, plan_run
 from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
@@ -47,7 +47,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     long = LONG_SETTINGS | (SMALL_AND_LONG if scale is Scale.SMALL else {})
     short = product(TASKS, FACTORS.items(), [SETTINGS])
     return [
-        planned(scale, {"task": task, "factor": factor, "value": value}, spec=task, **settings | changes)
+        plan_run(scale, {"task": task, "factor": factor, "value": value}, spec=task, **settings | changes)
         for task, (factor, values), settings in (*short, *product(LONG_TASKS, [(LONG, LONG_VALUES)], [long]))
         for value, changes in values.items()
     ]
@@ -68,7 +68,7 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
 
     def gain(cell: ResultCell) -> Row:
         task, factor, _ = cell.label.values()
-        return paired(cell, by_label.get((task, factor, OFF[factor])))
+        return pair_gains(cell, by_label.get((task, factor, OFF[factor])))
 
     return table_by(ORDER, columns=gain, paper=lambda label: CLAIMS[label["factor"]])(cells)
 
@@ -83,7 +83,7 @@ def gains(cell: ResultCell, without: ResultCell) -> list[float]:
     return [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
 
 
-def paired(cell: ResultCell, without: ResultCell | None) -> Row:
+def pair_gains(cell: ResultCell, without: ResultCell | None) -> Row:
     """Mean gain with its error, and how many replicates gain."""
     if without is None or without is cell:
         return {}

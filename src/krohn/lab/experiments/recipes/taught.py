@@ -27,7 +27,7 @@ LENGTH = by_scale(4, 100, 100)
 SEQUENCES = by_scale(12 * 8, 4_000 * 64, 16_000 * 64)
 REPLICATES = by_scale(2, 6, 20)
 JUDGED = by_scale(16, 512, 512)
-MAP_WORDS = depth.MUON_STEPS[Scale.SMALL] * depth.BATCH[Scale.SMALL]
+MAP_WORDS = depth.BY_MUON["sequences"][Scale.SMALL]
 BEYOND = (1.0, 1.2, 1.5, 2.0)  # lengths of test words, in trained lengths
 
 # Longer words, with one layer more for each doubling of the length: settings by layers and length.
