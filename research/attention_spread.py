@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from krohn.automata.sampling import sample
-from krohn.lab.interpret.attention import classified, nearness
+from krohn.lab.interpret.attention import classify_heads, nearness
 from krohn.lab.interpret.readings import Readings
 from krohn.lab.interpret.subject import subject_of_run
 from krohn.lab.training.directory import read_config
@@ -59,7 +59,7 @@ def spreads(folder: Path) -> list[Spread]:
     subject = subject_of_run(folder, length)
     letters = sample(subject.automaton, length=length, count=WORDS, seed=SEED).letters.astype(np.int64)
     passed = subject.stages.run(letters, attention=True)
-    reports = classified(subject.stages, passed, Readings(subject.automaton, letters))
+    reports = classify_heads(subject.stages, passed, Readings(subject.automaton, letters))
     prompt, result = len(subject.stages.prompt), []
     for layer, weights in enumerate(passed.attention, start=1):
         own = weights[:, :, prompt:, prompt:].to(torch.float64)

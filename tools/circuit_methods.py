@@ -16,7 +16,7 @@ from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, Scores
 from krohn.lab.suite.patching import EdgeModel, PatchedRun
-from krohn.lab.suite.swaps import interchanged, swapped_in
+from krohn.lab.suite.swaps import interchange, swapped_in
 from krohn.lab.suite.truth import PruningTrial
 
 STEPS = 5
@@ -104,7 +104,7 @@ def aligned(
     sources = swapped_in(model, place, asked)
 
     def loss(basis: Tensor) -> Tensor:
-        logits = interchanged(model, place, basis.T, asked, sources)
+        logits = interchange(model, place, basis.T, asked, sources)
         return torch.nn.functional.cross_entropy(logits[later], wanted[later])
 
     return descend(torch.tensor(start, dtype=model.dtype), loss, steps=steps, rate=rate).T

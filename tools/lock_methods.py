@@ -23,7 +23,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.simulation import right_outputs
-from krohn.lab.interpret.extraction import machine_learned, separating_word
+from krohn.lab.interpret.extraction import read_machine, separating_word
 from krohn.lab.interpret.stages import Stages
 from krohn.lab.suite.disguise import DISGUISES
 from krohn.lab.suite.lock_methods import BEHIND, USUAL, Found, Target, by_states, by_units, extended
@@ -91,7 +91,7 @@ def lstar(target: Target, seed: int) -> Found:
 
 
 def _machine(learned: Any) -> Semiautomaton:
-    return with_target(replace(machine_learned(learned), letter_names=NAMES), "observation")
+    return with_target(replace(read_machine(learned), letter_names=NAMES), "observation")
 
 
 def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20, points: int = 1) -> Found:

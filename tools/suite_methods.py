@@ -25,7 +25,7 @@ from krohn.lab.suite.building import READS
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.disguise import DISGUISES, HARD
-from krohn.lab.suite.scoring import Known, scored
+from krohn.lab.suite.scoring import Known, score_ranking
 from krohn.lab.suite.swaps import interchange_accuracy
 
 PAIRS = 48
@@ -72,7 +72,7 @@ def ranking(known: Known, method: str) -> dict[str, object]:
     trial, started = known.trial(PAIRS), time.process_time()
     circuit = CIRCUIT_METHODS[method](trial)
     seconds = time.process_time() - started
-    score = scored(known, circuit)
+    score = score_ranking(known, circuit)
     return {
         "kind": "circuit",
         "method": method,

@@ -26,7 +26,7 @@ from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.scoring import SCORING_SEED, auroc
 from krohn.lab.suite.swaps import interchange_accuracy
-from krohn.lab.suite.taught import BLOCKS, CIRCUITS, established, looks, names, seed_of, stored
+from krohn.lab.suite.taught import BLOCKS, CIRCUITS, establish, load, looks, names, seed_of
 from krohn.lab.suite.truth import MORE_PAIRS, PruningTrial, search, word_pairs
 
 PAIRS, RANKED, STEPS = 128, 48, 150
@@ -35,9 +35,9 @@ Row = dict[str, object]
 
 def blocks(name: str) -> list[Row]:
     """What each block holds."""
-    decoder, automaton = stored(name)
+    decoder, automaton = load(name)
     model, seed = EdgeModel(decoder), seed_of(name)
-    rows, pairs, _ = established(decoder, automaton, seed)
+    rows, pairs, _ = establish(decoder, automaton, seed)
     lines = []
     for block, (row, shares) in enumerate(zip(rows, looks(decoder, automaton, seed), strict=True), 1):
         own, asked = (
@@ -57,7 +57,7 @@ def blocks(name: str) -> list[Row]:
 
 def circuit(name: str) -> list[Row]:
     """The circuit, and what rankings of edges say about it."""
-    decoder, automaton = stored(name)
+    decoder, automaton = load(name)
     model, seed, started = EdgeModel(decoder), seed_of(name), time.process_time()
     found = search(decoder, automaton, seed=seed, pairs=PAIRS, rounds=1)
     kept = np.array([edge in found.names for edge in model.graph.edges])

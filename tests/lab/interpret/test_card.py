@@ -19,7 +19,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
 from krohn.lab.cards import card_files
 from krohn.lab.cards.card import conflict, estimate, theorem
-from krohn.lab.cards.harness import Effort, Trained, made, trained
+from krohn.lab.cards.harness import Effort, Trained, make_module, train_module
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.models.network import kinds
 from krohn.recurrent.verdicts import verdicts
@@ -247,10 +247,10 @@ def test_muon_moves_a_matrix_equally_in_all_directions(optimizer: str, even: boo
     """After one step the change of a matrix has nearly equal singular values, with Muon alone."""
     effort, automaton = Effort(length=8, steps=1, width=8, optimizer=optimizer), parse_spec("S3")
     factory = find_layer("gru", 8).factory
-    after = trained(factory, automaton, effort, 0, "cpu").module
+    after = train_module(factory, automaton, effort, 0, "cpu").module
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        before = made(factory, automaton, effort)
+        before = make_module(factory, automaton, effort)
     change = (after.weight_hh - before.weight_hh).detach()
     sizes = torch.linalg.svdvals(change)
     assert bool(change.any())
@@ -325,7 +325,7 @@ def test_a_layer_in_a_file_and_the_known_layers_beside_it(tmp_path, monkeypatch,
     )
     monkeypatch.chdir(tmp_path)
     nothing = Trained(nn.Identity(), 0.5, 0.5, None, None, 1.0, 10)
-    monkeypatch.setattr(card_module, "trained", lambda *given: nothing)
+    monkeypatch.setattr(card_module, "train_module", lambda *given: nothing)
     monkeypatch.setattr(card_module, "estimate", lambda *given: 1.0)
     assert run(["card", "my_rnn.py:X", "--tasks", "C2,S3", "--seeds", "1", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -18,7 +18,7 @@ from krohn.lab.interpret.extraction import (
     answers_of,
     extract,
     first_difference,
-    named_after,
+    name_states,
     separating_word,
 )
 from krohn.lab.provable.code_training import code_boxes, embedding_of, quotients, shortfall
@@ -31,7 +31,7 @@ from krohn.lab.provable.exact import (
     examine_run,
     habitual,
     legal,
-    sampled,
+    run_sample,
     uniform,
 )
 from krohn.lab.provable.provable_run import provable_reasons
@@ -155,12 +155,12 @@ def test_a_sample_counts_words_and_keeps_the_earliest_error() -> None:
     spoiled[7, 4] ^= 1
     spoiled[9, 2] ^= 1
     spoiled[9, 5] ^= 1
-    result = sampled(lambda _: spoiled, automaton, words)
+    result = run_sample(lambda _: spoiled, automaton, words)
     assert (result.words, result.right) == (50, 48)
     assert result.wrong is not None
     assert result.wrong.word == tuple(words[9, :3].tolist())
     assert result.to_json()["low"] < 48 / 50 < result.to_json()["high"]
-    assert sampled(lambda _: right, automaton, words).wrong is None
+    assert run_sample(lambda _: right, automaton, words).wrong is None
 
 
 def test_habits_hold_every_letter_for_ever_and_every_alternation() -> None:
@@ -231,11 +231,11 @@ def test_the_first_difference_and_the_mistake_are_shortest_words(seed: int) -> N
 def test_states_of_one_answer_are_numbered_and_names_stay_distinct() -> None:
     task = Semiautomaton(np.array([[1], [0], [0]]), state_names=("x", "x#2", "y"), letter_names=("a",))
     moves = [[1], [2], [3], [0]]
-    result = named_after(machine_of(moves, (0, 0, 1, 2)), task)
+    result = name_states(machine_of(moves, (0, 0, 1, 2)), task)
     assert result.state_names[0] == "x"
     assert len(set(result.state_names)) == 4
     assert result.observe == (0, 0, 1, 2)
-    plain = named_after(machine_of([[1], [0]], (2, 2)), task)
+    plain = name_states(machine_of([[1], [0]], (2, 2)), task)
     assert plain.state_names == ("y", "y#2")
 
 

@@ -17,7 +17,7 @@ from krohn.lab.interpret.readings import Pairs, Readings, draw_pairs
 from krohn.lab.interpret.stages import Stages
 from krohn.lab.interpret.subject import drawing, subject_of, subject_of_compiled
 from krohn.lab.interpret.subspace import RIDGES, Chosen, Spread, Trial, choose, directions, random_directions
-from krohn.lab.interpret.swaps import Bench, Telling, untrained, whole_positions
+from krohn.lab.interpret.swaps import Bench, Telling, shuffle_weights, whole_positions
 from krohn.lab.interpret.understand import CONTROLS, Study, all_findings, changed_as_predicted
 
 SMALL = Amount.of(0.05)
@@ -139,7 +139,7 @@ def test_nothing_is_chosen_where_nothing_differs() -> None:
 def test_an_untrained_network_keeps_no_matrix_in_order() -> None:
     """Under one of two seeds: a small matrix of zeros and two equal numbers may stay the same by chance."""
     stages = subject_of_compiled(krohn.compile("C3", length=4, method="scan")).stages
-    mixed, again = untrained(stages, seed=0), untrained(stages, seed=1)
+    mixed, again = shuffle_weights(stages, seed=0), shuffle_weights(stages, seed=1)
 
     def parts(one: Stages) -> list[torch.Tensor]:
         return [one.embedding, one.readout, *(matrix for block in one.blocks for matrix in block.matrices)]
@@ -149,8 +149,8 @@ def test_an_untrained_network_keeps_no_matrix_in_order() -> None:
         assert not all(torch.equal(before, other) for other in after)
     for one, other in zip(stages.blocks, mixed.blocks, strict=True):
         assert all(torch.equal(a.b, b.b) for a, b in zip(one.mlp, other.mlp, strict=True))
-    assert torch.equal(untrained(stages, seed=0).readout, mixed.readout)
-    assert not torch.equal(untrained(stages, seed=1).readout, mixed.readout)
+    assert torch.equal(shuffle_weights(stages, seed=0).readout, mixed.readout)
+    assert not torch.equal(shuffle_weights(stages, seed=1).readout, mixed.readout)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from krohn.lab.interpret.readings import Pairs, Readings, draw_pairs
 from krohn.lab.interpret.report import status
 from krohn.lab.interpret.stages import Stages, stages_of_transformer
 from krohn.lab.interpret.subspace import DIMENSIONS, Spread, Trial, choose, complement, random_directions
-from krohn.lab.interpret.swaps import Bench, dealt, telling_pairs, untrained
+from krohn.lab.interpret.swaps import Bench, deal, shuffle_weights, telling_pairs
 from krohn.lab.interpret.variables import candidates
 
 
@@ -72,7 +72,7 @@ def test_the_rest_and_the_subspace_are_the_whole() -> None:
 
 def test_an_untrained_network_has_the_same_entries_in_other_places() -> None:
     stages = scan("C3")
-    mixed = untrained(stages, seed=0)
+    mixed = shuffle_weights(stages, seed=0)
     for one, other in zip(stages.blocks, mixed.blocks, strict=True):
         before, after = one.matrices[0], other.matrices[0]
         assert torch.equal(before.flatten().sort()[0], after.flatten().sort()[0])
@@ -83,8 +83,8 @@ def test_an_untrained_network_has_the_same_entries_in_other_places() -> None:
 
 def test_answers_dealt_out_score_by_chance() -> None:
     answers, before = np.array([1, 1, 2, 2]), np.zeros(4, dtype=np.int64)
-    assert dealt(answers, answers, before) == 0.5
-    assert dealt(answers, answers, np.array([0, 0, 1, 1])) == 1.0
+    assert deal(answers, answers, before) == 0.5
+    assert deal(answers, answers, np.array([0, 0, 1, 1])) == 1.0
 
 
 def test_the_chosen_subspace_is_the_channel_that_is_used() -> None:

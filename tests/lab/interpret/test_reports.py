@@ -12,7 +12,7 @@ import torch
 import krohn
 from every import every
 from krohn.errors import InvalidInput
-from krohn.lab.interpret.attention import HeadReport, classified, nearness, patterns, report_of
+from krohn.lab.interpret.attention import HeadReport, classify_heads, nearness, patterns, report_of
 from krohn.lab.interpret.findings import Amount, Finding, Share
 from krohn.lab.interpret.readings import Readings
 from krohn.lab.interpret.report import Report, html, picture, status, verdict, write_page
@@ -356,6 +356,6 @@ def test_heads_that_write_nothing_are_left_out_and_the_others_keep_their_numbers
     readings = Readings(krohn.zoo("C3"), np.random.default_rng(0).integers(3, size=(10, 5)))
     stages = stages_of_transformer(idle)
     passed = stages.run(readings.letters, attention=True)
-    result = classified(stages, passed, readings)
+    result = classify_heads(stages, passed, readings)
     assert [(head.layer, head.head) for head in result] == [(1, 2), (2, 1)]
     assert result[0] == report_of(1, 2, passed.attention[0][:, 1], 1, list(patterns(readings)))

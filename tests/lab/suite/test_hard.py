@@ -12,7 +12,7 @@ from krohn.automata.simulation import right_outputs
 from krohn.construct import compiling
 from krohn.lab.suite.building import READS, files_of
 from krohn.lab.suite.catalogue import Entry
-from krohn.lab.suite.hard import hardened, noisy, proved
+from krohn.lab.suite.hard import harden, noisy, prove_every_word
 from krohn.network.gpt2.decoder import write_files
 from krohn.network.gpt2.reference import logits
 from krohn.proving.word_search import all_words
@@ -71,9 +71,9 @@ def test_the_true_circuit_scores_one(folder: Path) -> None:
 
 def test_much_noise_is_not_proved() -> None:
     network = compiling.build(compiling.requested("Q8", 2, method="cascade"))
-    plain = hardened(network, "superposed", 1).decoder
+    plain = harden(network, "superposed", 1).decoder
     words = all_words(4, 2)
     right = np.array(plain.vocabulary.states)[right_outputs(network.automaton, words)]
     assert (logits(plain, words).argmax(-1) == right).all()
-    assert proved(plain, network.automaton) is not None
-    assert proved(noisy(plain, 0.3, 1), network.automaton) is None
+    assert prove_every_word(plain, network.automaton) is not None
+    assert prove_every_word(noisy(plain, 0.3, 1), network.automaton) is None

@@ -11,7 +11,7 @@ import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidFile
 from krohn.lab.suite.graph import Circuit, Graph, circuit_of
-from krohn.lab.suite.scoring import SHARES, Known, auroc, scored, top
+from krohn.lab.suite.scoring import SHARES, Known, auroc, score_ranking, top
 
 METHODS = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "circuit_methods.py"))
 attribution, exact_patching = METHODS["attribution"], METHODS["exact_patching"]
@@ -194,7 +194,7 @@ def test_attribution_is_the_derivative_of_patching(suite_folder: Path) -> None:
 
 def test_exact_patching_finds_the_edges_that_matter_alone(suite_folder: Path) -> None:
     known = Known(suite_folder / "flipflop-cascade-rotated")
-    score = scored(known, exact_patching(known.trial(32)))
+    score = score_ranking(known, exact_patching(known.trial(32)))
     assert score.auroc > 0.9
 
 

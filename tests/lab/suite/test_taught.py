@@ -10,7 +10,7 @@ import krohn
 from krohn.automata.zoo import zoo
 from krohn.lab.suite.building import build
 from krohn.lab.suite.scoring import Known
-from krohn.lab.suite.taught import LENGTH, draw, names, predicted, products, stored
+from krohn.lab.suite.taught import LENGTH, draw, load, names, predict, products
 from krohn.lab.suite.truth import unfaithful, word_pairs
 
 NAME = "s4-taught-0"
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_there_are_eight_automata_with_two_seeds_each() -> None:
     assert len(set(names().values())) == 8
     assert sorted(names().values()) == sorted([*set(names().values())] * 2)
-    assert all(stored(name)[0].length == LENGTH for name in ("c3-taught-0", "grid4-taught-1"))
+    assert all(load(name)[0].length == LENGTH for name in ("c3-taught-0", "grid4-taught-1"))
 
 
 @pytest.mark.parametrize("window", [2, 4, 16])
@@ -46,7 +46,7 @@ def test_predictions_are_those_of_a_scan_that_is_run(window: int) -> None:
             size *= 2
         states = [int(one[automaton.start]) for one in maps]
         if window < LENGTH:
-            assert states == predicted(automaton, base, source, letter, window)[row].tolist()
+            assert states == predict(automaton, base, source, letter, window)[row].tolist()
 
 
 def test_the_network_behaves_as_its_variables_say(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import krohn
-from krohn.lab.suite.causal import TEST, TRAIN, counterfactuals, joined, swapped, variables_of
+from krohn.lab.suite.causal import TEST, TRAIN, counterfactuals, join, swap_variable, variables_of
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.patching import EdgeModel
@@ -65,18 +65,18 @@ def test_one_point_of_a_permutation_has_no_meaning_alone() -> None:
     assert network.program is not None
     (point, *_) = variables_of(network, np.eye(64))
     bases, sources = np.zeros((1, 8), dtype=np.int64), np.full((1, 8), 2)
-    _, meant = swapped(network.program, bases, sources, point, np.array([3]))
+    _, meant = swap_variable(network.program, bases, sources, point, np.array([3]))
     assert not meant.any()
-    (whole, *_) = joined(variables_of(network, np.eye(64)))
-    answers, meant = swapped(network.program, bases, sources, whole, np.array([3]))
+    (whole, *_) = join(variables_of(network, np.eye(64)))
+    answers, meant = swap_variable(network.program, bases, sources, whole, np.array([3]))
     assert meant.all()
     assert answers[0].tolist() == list(network.automaton.run([0, 0, 0, 2, 0, 0, 0, 0]))
 
 
 def test_only_variables_of_one_moment_are_joined() -> None:
     variables = variables_of(a5(), np.eye(64))
-    assert [len(each.registers) for each in joined(variables)] == [5] * 7
-    assert joined([variables[0], variables[-1]]) == []
+    assert [len(each.registers) for each in join(variables)] == [5] * 7
+    assert join([variables[0], variables[-1]]) == []
 
 
 @pytest.mark.parametrize("spec", ["D6", "A5"])

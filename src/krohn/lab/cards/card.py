@@ -27,7 +27,7 @@ from krohn.lab.cards.harness import (
     TrainingOutOfTime,
     first_wrong,
     logits_of,
-    trained,
+    train_module,
 )
 from krohn.lab.cards.layers import CardLayer, find_layer
 from krohn.recurrent.capability import capability
@@ -207,11 +207,12 @@ def _row(
     try:
         for seed in range(effort.first_seed, effort.first_seed + effort.seeds):
             clock.start(f"{name}, seed {seed}", effort.steps)
-            one = trained(layer.factory, automaton, effort, seed, device, clock.check)
+            one = train_module(layer.factory, automaton, effort, seed, device, clock.check)
             held = None
             if one.right >= PASSES:
                 far = first_wrong(one.module, automaton, layer.longest, device, clock.check)
                 held = _held(far)
+            # Only its numbers are kept: the modules of all seeds together need not fit into memory.
             done.append((one._replace(module=torch.nn.Identity()), held))
             clock.say(f"{name}, seed {seed}: {_in_words(one, held)}")
     except TrainingOutOfTime:
@@ -290,7 +291,7 @@ def _pace(layer: CardLayer, automaton: Semiautomaton, effort: Effort, device: st
     """Estimated seconds for one automaton, from the median of a few steps and timed passes of two lengths."""
     starts: list[float] = []
     few = replace(effort, steps=5, seeds=1, tested=1)
-    tried = trained(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))
+    tried = train_module(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))
     step = median([after - before for before, after in pairwise(starts)] or [0.0])
     read = min(1024, layer.longest)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
 from krohn.lab.cards.beside import stored_protocol
+from krohn.lab.interpret.report import page
 
 Data = Mapping[str, Any]
 FILES = ("card.json", "card.html", "badge.svg")
@@ -118,20 +118,13 @@ def _listed(names: Sequence[str]) -> str:
 
 def html(data: Data) -> str:
     """A self-contained page in the explorer's style: the verdict, pictures, tables; settings folded away."""
-    name, below = escape(data["layer"]), "".join(f"<li>{escape(note)}</li>\n" for note in notes(data))
+    below = "".join(f"<li>{escape(note)}</li>\n" for note in notes(data))
     own = "".join(_table_row(cells(row)) for row in data["rows"])
     settings = "".join(
         f"<tr><th>{escape(str(key))}</th><td>{escape(str(value))}</td></tr>"
         for key, value in data["settings"].items()
     )
-    style = files("krohn.explorer").joinpath("assets/page.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
-<meta name="viewport" content="width=device-width"><title>{name}: state tracking</title>
-<style>{style}
-td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow-x:auto}}
-.panel svg{{max-width:100%;height:auto}}</style>
-<main><h1>{name}</h1><p class="lead">{escape(verdict(data))}</p><p>{badge(data)}</p>
+    parts = f"""<p>{badge(data)}</p>
 <section class="panel"><h2>Learning</h2><p class="note">Share of letters right on fresh words of T letters,
 a line for each seed.</p>{curves(data)}</section>
 <section class="panel"><h2>How far it holds</h2><p class="note">Letters right before the first wrong one, on a
@@ -140,8 +133,8 @@ logarithmic scale; an open circle where none was wrong; a line at T and at 4T.</
 {own}</table><p class="note">{escape(LEGEND)}</p><ul>
 {below}</ul></section>
 <section class="panel"><h2>Beside known layers</h2>{_beside(data)}</section>
-<details class="panel"><summary>Settings</summary><table>{settings}</table></details></main></html>
-"""
+<details class="panel"><summary>Settings</summary><table>{settings}</table></details>"""
+    return page(f"{data['layer']}: state tracking", data["layer"], verdict(data), parts)
 
 
 def _table_row(texts: Sequence[str]) -> str:

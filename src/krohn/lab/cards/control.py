@@ -292,7 +292,7 @@ def stock_layer(weights: StockWeights) -> torch.nn.Module:
 
 
 @torch.no_grad()
-def measured_by_kernel(weights: StockWeights, longest: int, device: str) -> int | None:
+def measure_by_kernel(weights: StockWeights, longest: int, device: str) -> int | None:
     """The first wrong letter by the stock layer's own kernel; needs fla and a GPU."""
     layer = stock_layer(weights).to(device=device, dtype=weights.dtype)
     rng, width = np.random.default_rng(0), layer.hidden_size
@@ -326,7 +326,7 @@ def control(
                 ends = [one for one in first_wrong(weights, longest) if one is not None]
                 measured, by = min(ends, default=None), "reference on a CPU"
             else:
-                measured, by = measured_by_kernel(weights, longest, device), "the layer's kernel"
+                measured, by = measure_by_kernel(weights, longest, device), "the layer's kernel"
             estimated = None if middle > longest else middle
             row = (name, dtype, kernel, weights.steps, guaranteed(weights), estimated, measured, longest, by)
             result.append(Control(*row))

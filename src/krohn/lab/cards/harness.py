@@ -127,7 +127,7 @@ class _Around(nn.Module):
         return logits
 
 
-def made(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Module:
+def make_module(factory: Factory, automaton: Semiautomaton, effort: Effort) -> nn.Module:
     """The factory's module; a layer is put between an embedding and a read-out."""
     try:
         count = len(
@@ -231,7 +231,7 @@ def _time_first(module: nn.Module) -> str:
     return "put the batch first, as in nn.GRU(d, d, batch_first=True), and norm nothing over the batch"
 
 
-def trained(
+def train_module(
     factory: Factory,
     automaton: Semiautomaton,
     effort: Effort,
@@ -241,9 +241,10 @@ def trained(
 ) -> Trained:
     """Trains one network; ``tick`` is called before each step and may raise ``TrainingOutOfTime``."""
     begin = time.monotonic()
+    # A stranger's layer draws its weights from torch's global stream: seeded here, and put back afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = made(factory, automaton, effort).to(device)
+        module = make_module(factory, automaton, effort).to(device)
         check_causal(module, automaton, effort.length, device)
         first, diverged, curve = _fit(module, automaton, effort, seed, device, tick)
     seconds = time.monotonic() - begin

@@ -56,21 +56,21 @@ class CardLayer:
 def find_layer(layer: str | Factory, width: int) -> CardLayer:
     """The layer of that name, or made by that factory: ``lstm``, ``gpt,positions=none``, ``PKG:FACTORY``."""
     if not isinstance(layer, str):
-        return described(getattr(layer, "__name__", type(layer).__name__), layer)
+        return describe_layer(getattr(layer, "__name__", type(layer).__name__), layer)
     kind, *options = layer.split(",")
     if kind in kinds():
         return _own(layer, kind, options, width)
     if kind.startswith("fla:"):
         return _of_fla(layer, kind.removeprefix("fla:"), options)
     if ":" in layer:
-        return described(layer, _imported(layer))
+        return describe_layer(layer, _import_layer(layer))
     raise UnknownName(
         f"a layer must be one of {', '.join(kinds())}, with options as in gpt,positions=none, "
         f"fla:CLASS, or PKG:FACTORY of your own; got {layer[:60]!r}"
     )
 
 
-def described(name: str, factory: Factory) -> CardLayer:
+def describe_layer(name: str, factory: Factory) -> CardLayer:
     """The layer with its factory's metadata."""
     card = getattr(factory, "card", {})
     known = {field.name: field.type for field in fields(CardLayer)[2:]}
@@ -87,7 +87,7 @@ def described(name: str, factory: Factory) -> CardLayer:
     return CardLayer(name, factory, **card)
 
 
-def _imported(name: str) -> Factory:
+def _import_layer(name: str) -> Factory:
     package, _, attribute = name.rpartition(":")
     if not package or not attribute:
         raise InvalidInput(f"a layer of your own must be PKG:FACTORY or FILE.py:FACTORY; got {name[:60]!r}")

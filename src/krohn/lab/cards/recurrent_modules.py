@@ -26,7 +26,7 @@ def in_training(cell: Cell, *, chunks: bool = False) -> tuple[Network, dict[str,
     if isinstance(network, Stack):
         network.letters_in_order = not chunks
     given = {name: torch.from_numpy(tensor.copy()) for name, tensor in cell.tensors.items()}
-    return network, network.layout.padded(given)
+    return network, network.layout.pad(given)
 
 
 def states_in_training(

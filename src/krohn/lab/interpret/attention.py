@@ -121,7 +121,7 @@ def _score(
     return HeadScore(
         layer=layer,
         head=head,
-        uniform=_uniform(attention),
+        uniform=nearness(torch.from_numpy(attention), None),
         left=_excess(attention, _visits_of(states, nearest, 0)),
         right=_excess(attention, _visits_of(states, nearest, last_state)),
         before=_before(attention, nearest),
@@ -147,14 +147,6 @@ def _excess(attention: NDArray[np.float64], visits: NDArray[np.int64]) -> float:
     own = np.take_along_axis(attention, index, axis=2)[:, :, 0][counted].mean()
     chance = np.take_along_axis(others, index, axis=2)[:, :, 0][counted].mean()
     return float(own - chance)
-
-
-def _uniform(attention: NDArray[np.float64]) -> float:
-    length = attention.shape[-1]
-    average = np.tril(np.ones((length, length))) / np.arange(1, length + 1)[:, None]
-    distance = np.abs(attention - average).sum(axis=-1) / 2
-    # The first position has only one choice: no information.
-    return float(1 - distance[:, 1:].mean())
 
 
 def _before(attention: NDArray[np.float64], nearest: NDArray[np.int64]) -> float:
@@ -302,7 +294,7 @@ def _classes(letters: int) -> Iterator[tuple[int, ...]]:
         yield from combinations(range(letters), size)
 
 
-def classified(stages: Stages, passed: Passed, readings: Readings) -> list[HeadReport]:
+def classify_heads(stages: Stages, passed: Passed, readings: Readings) -> list[HeadReport]:
     """Every head that writes something, layer by layer; numbers count from 1."""
     ideals = list(patterns(readings))
     out = []
@@ -337,6 +329,7 @@ def nearness(attention: Tensor, where: Numbers | None) -> float:
         average = torch.ones(length, length, dtype=attention.dtype).tril()
         average = average / average.sum(dim=-1, keepdim=True)
         distance = (attention - average).abs().sum(dim=-1) / 2
+        # The first position has only one choice: no information.
         return float(1 - distance[:, 1:].mean()) if length > 1 else 1.0
     index = torch.from_numpy(np.maximum(where, 0))
     hit = attention.gather(-1, index[..., None])[..., 0]

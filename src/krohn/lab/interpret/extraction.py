@@ -20,7 +20,7 @@ from krohn.base.extras import to_install
 from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
-from krohn.lab.interpret.stream_states import in_order, machine_by_states
+from krohn.lab.interpret.stream_states import machine_by_states, renumber
 from krohn.lab.provable.exact import longest
 from krohn.lab.training.trained_network import read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
@@ -198,8 +198,8 @@ def extract(answers: Answers, length: int, max_states: int = MAX_STATES, by: str
             answers.stages, levels, letters, start, max_states, lambda one: agreement(one, levels)
         )
     elif machine is None or machine.num_states > max_states or first_difference(machine, levels):
-        machine = _learned(answers, levels, max_states)
-    named = named_after(machine, answers.automaton)
+        machine = _learn(answers, levels, max_states)
+    named = name_states(machine, answers.automaton)
     mistake = separating_word(with_target(named, "observation"), answers.automaton)
     return Extracted(named, agreement(machine, levels), first_difference(machine, levels), mistake)
 
@@ -243,7 +243,7 @@ def agreement(machine: Semiautomaton, levels: Levels) -> int:
     return len(levels) if difference is None else len(difference) - 1
 
 
-def named_after(machine: Semiautomaton, task: Semiautomaton) -> Semiautomaton:
+def name_states(machine: Semiautomaton, task: Semiautomaton) -> Semiautomaton:
     """States are named after their answers; if several share an answer, a number is added."""
     outputs, names = (*task.output_names, "another token"), list[str]()
     for answer in machine.observe or ():
@@ -273,7 +273,7 @@ def separating_word(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...]
     return None
 
 
-def _learned(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
+def _learn(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
     try:
         from aalpy import SUL, Oracle, run_Lstar
     except ImportError as error:
@@ -297,7 +297,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton
         """Equivalence oracle on every word up to the length; none if the hypothesis is too large."""
 
         def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            machine = machine_learned(hypothesis)
+            machine = read_machine(hypothesis)
             return None if machine.num_states > max_states else first_difference(machine, levels)
 
     letters, network = list(range(answers.automaton.num_letters)), Network()
@@ -305,7 +305,7 @@ def _learned(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton
     learned = run_Lstar(
         letters, network, oracle, automaton_type="moore", cache_and_non_det_check=False, print_level=0
     )
-    return machine_learned(learned)
+    return read_machine(learned)
 
 
 def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
@@ -326,10 +326,10 @@ def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list
     return result
 
 
-def machine_learned(hypothesis: Any) -> Semiautomaton:
+def read_machine(hypothesis: Any) -> Semiautomaton:
     """A Moore machine of AALpy's, its states in the order of their first words."""
     number = {id(state): place for place, state in enumerate(hypothesis.states)}
     letters = sorted(hypothesis.initial_state.transitions)
     table = [[number[id(state.transitions[letter])] for letter in letters] for state in hypothesis.states]
     shown = tuple(int(state.output) for state in hypothesis.states)
-    return in_order(Semiautomaton(np.array(table), number[id(hypothesis.initial_state)], observe=shown))
+    return renumber(Semiautomaton(np.array(table), number[id(hypothesis.initial_state)], observe=shown))

@@ -18,7 +18,7 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
 from krohn.lab.interpret.readings import Numbers, Pairs, Readings
-from krohn.lab.tasks.lessons import explored
+from krohn.lab.tasks.lessons import explore_tuples
 
 MAX_TUPLES = 4_096
 PLAN_WORK = 300_000
@@ -133,7 +133,7 @@ def holonomy_lift(automaton: Semiautomaton) -> CoordinateLift:
     """The levels of the plain holonomy decomposition, and the stage sets that the first of them leave."""
     cascade = holonomy_cascade(automaton, budget=Budget(PLAN_WORK))
     names = tuple(f"holonomy level {level}" for level in range(1, cascade.num_levels + 1))
-    lift = _explored("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
+    lift = _lift("holonomy", names, automaton, cascade.initial, cascade.step, cascade.state)
     stages = np.array([cascade.stages(tuple(row)) for row in lift.coordinates.tolist()], dtype=np.int64)
     sets = tuple(
         LiftPart(f"holonomy set {count}", tuple(range(count)), stages[:, count])
@@ -150,7 +150,7 @@ def plan_lift(automaton: Semiautomaton) -> CoordinateLift:
     plan = min(plans, key=lambda plan: plan.measure)
     first = plan.coordinates(automaton.start)
     names = tuple(f"plan coordinate {part}" for part in range(1, plan.num_coordinates + 1))
-    return _explored("plan", names, automaton, first, plan.step, plan.state)
+    return _lift("plan", names, automaton, first, plan.step, plan.state)
 
 
 def series_lift(automaton: Semiautomaton) -> CoordinateLift:
@@ -174,7 +174,7 @@ def series_lift(automaton: Semiautomaton) -> CoordinateLift:
     def state(values: Tuple) -> int:
         return _element(tower, codes, values)[automaton.start]
 
-    return _explored("series", names, automaton, (0,) * len(names), step, state)
+    return _lift("series", names, automaton, (0,) * len(names), step, state)
 
 
 def _code(moduli: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -186,7 +186,7 @@ def _element(tower: CounterTower, codes: list[list[tuple[int, ...]]], values: Tu
     return tower.element(tuple(r for code, value in zip(codes, values, strict=True) for r in code[value]))
 
 
-def _explored(
+def _lift(
     name: str,
     parts: tuple[str, ...],
     automaton: Semiautomaton,
@@ -195,7 +195,7 @@ def _explored(
     state: Callable[[Tuple], int],
 ) -> CoordinateLift:
     """All tuples that words lead to, breadth first."""
-    reached = explored(first, step, automaton.num_letters, MAX_TUPLES)
+    reached = explore_tuples(first, step, automaton.num_letters, MAX_TUPLES)
     if reached is None:
         raise LimitExceeded(f"words lead to more than {MAX_TUPLES:,} tuples")
     order, rows = reached

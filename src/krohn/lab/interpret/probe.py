@@ -35,7 +35,7 @@ class LinearProbe:
                 f"got {tuple(activations.shape)}"
             )
         self.shape, half = activations.shape[:2], len(activations) // 2
-        features = _standardised(activations, half)
+        features = _standardise(activations, half)
         self._fit, self._judge = features[:half].flatten(0, 1), features[half:].flatten(0, 1)
         eye = torch.eye(self._fit.shape[1], dtype=torch.float64, device=features.device)
         self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + ridge * len(self._fit) * eye)
@@ -54,7 +54,7 @@ class LinearProbe:
         return ProbeResult(accuracy, (judge == commonest).double().mean().item())
 
 
-def _standardised(activations: Tensor, fitted: int) -> Tensor:
+def _standardise(activations: Tensor, fitted: int) -> Tensor:
     """Standardised by the fitted half, with a constant column for the intercept."""
     values = activations.to(torch.float64)
     known = values[:fitted].flatten(0, 1)

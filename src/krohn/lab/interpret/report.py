@@ -362,20 +362,25 @@ def html(report: Report) -> str:
     columns = "".join(f'<th>{name}<br><span class="note">{text}</span></th>' for name, text in HEADER.items())
     notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
     first, _, more = verdict(report).partition(". ")
-    style = files("krohn.explorer").joinpath("assets/page.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
-<meta name="viewport" content="width=device-width"><title>{escape(report.network)}</title>
-<style>{style}
-td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow-x:auto}}
-.panel svg{{max-width:100%;height:auto}}th{{max-width:11rem}}</style>
-<main><h1>{escape(report.network)}</h1><p class="lead">{escape(first)}.</p>
-<section class="panel"><h2>Variables</h2><p class="note">{LEGEND}</p>{picture(report)}
+    parts = f"""<section class="panel"><h2>Variables</h2><p class="note">{LEGEND}</p>{picture(report)}
 <p>{escape(more)}</p></section>
 <section class="panel"><h2>Heads</h2><table><tr>{columns}</tr>{heads}</table></section>
 <section class="panel"><h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
 <p class="note">Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></section>
-</main></html>
+"""
+    return page(report.network, report.network, f"{first}.", parts, "th{max-width:11rem}")
+
+
+def page(title: str, name: str, lead: str, parts: str, style: str = "") -> str:
+    """A self-contained page in the explorer's style: the lead in a sentence, then parts as HTML."""
+    own = files("krohn.explorer").joinpath("assets/page.css").read_text(encoding="utf-8")
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="generator" content="krohn">
+<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>
+<style>{own}
+td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow-x:auto}}
+.panel svg{{max-width:100%;height:auto}}{style}</style>
+<main><h1>{escape(name)}</h1><p class="lead">{escape(lead)}</p>{parts}</main></html>
 """
 
 

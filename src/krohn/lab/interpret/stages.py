@@ -77,6 +77,7 @@ class Stages(Walk):
             mixed = []
             for (query, key, value), (keys, values) in zip(block.offers(x), offered, strict=True):
                 scores = _small_product(query, keys).masked_fill(past.hidden, float("-inf"))
+                # The position's own key and value come from the changed stream, not from the pass.
                 own = (query * key).sum(-1, keepdim=True)
                 weights = torch.cat([scores, own], dim=-1).softmax(-1)
                 mixed.append(_small_product(weights[..., :-1], values) + weights[..., -1:] * value)

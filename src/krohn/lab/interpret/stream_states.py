@@ -40,11 +40,11 @@ def machine_by_states(
     best: Semiautomaton | None = None
     reached = -1
     for streams in streams_of(stages, letters, length):
-        for number in clustered(streams, answers, most):
+        for number in cluster(streams, answers, most):
             machine = machine_of(number, answers, letters, length, start)
             now = agrees(machine)
             if now >= reached:
-                machine = in_order(minimize(machine))
+                machine = renumber(minimize(machine))
                 if best is None or now > reached or machine.num_states < best.num_states:
                     best, reached = machine, now
     if best is None:
@@ -53,7 +53,7 @@ def machine_by_states(
     return best
 
 
-def in_order(machine: Semiautomaton) -> Semiautomaton:
+def renumber(machine: Semiautomaton) -> Semiautomaton:
     """The states that words reach, in the order of their first words."""
     order, shown = reachable_states(machine), machine.observe
     place = np.zeros(machine.num_states, dtype=np.int32)
@@ -75,7 +75,7 @@ def streams_of(stages: Stages, letters: int, length: int) -> list[npt.NDArray[np
     return [torch.cat(held).numpy() for held in blocks]
 
 
-def clustered(streams: npt.NDArray[np.float64], answers: Numbers, most: int) -> list[Numbers]:
+def cluster(streams: npt.NDArray[np.float64], answers: Numbers, most: int) -> list[Numbers]:
     """Numbers of clusters of every word, for ever more clusters, from one for each answer on."""
     first = [int(np.flatnonzero(answers == answer)[0]) for answer in np.unique(answers)]
     number, gap = np.zeros(len(answers), dtype=np.int64), np.full(len(answers), np.inf)

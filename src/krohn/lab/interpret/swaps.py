@@ -117,7 +117,7 @@ class Swapping:
         return out
 
 
-def untrained(stages: Stages, seed: int) -> Stages:
+def shuffle_weights(stages: Stages, seed: int) -> Stages:
     """An untrained network of the same shape: the entries of every matrix in random order."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -130,7 +130,7 @@ def untrained(stages: Stages, seed: int) -> Stages:
     return replace(stages, embedding=embedding, readout=readout, blocks=blocks)
 
 
-def dealt(answers: Numbers, predicted: Numbers, before: Numbers) -> float:
+def deal(answers: Numbers, predicted: Numbers, before: Numbers) -> float:
     """The expected share of right answers after a random permutation within swaps from one state."""
     total = 0.0
     for state in np.unique(before):

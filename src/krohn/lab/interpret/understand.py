@@ -18,7 +18,7 @@ from torch import Tensor
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
-from krohn.lab.interpret.attention import classified
+from krohn.lab.interpret.attention import classify_heads
 from krohn.lab.interpret.findings import Amount, Finding, Share, wilson
 from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.interpret.readings import Numbers, Readings
@@ -38,9 +38,9 @@ from krohn.lab.interpret.swaps import (
     Bench,
     Swapping,
     Telling,
-    dealt,
+    deal,
+    shuffle_weights,
     telling_pairs,
-    untrained,
     whole_positions,
 )
 from krohn.lab.interpret.variables import Variable, candidates, distinct
@@ -82,7 +82,8 @@ class Study:
         self._probes: dict[tuple[int, int], LinearProbe] = {}
         self.stages = subject.stages
         self.fitted = self.stages.run(self.fit.letters)
-        nothing = untrained(self.stages, seed)
+        # Weights in random order have the same sizes: what is found there comes with the architecture.
+        nothing = shuffle_weights(self.stages, seed)
         blank = nothing.run(self.fit.letters)
         self._spreads = [
             (Spread(self._letters(self.fitted, layer)), Spread(self._letters(blank, layer)))
@@ -120,6 +121,7 @@ class Study:
                 tried = telling_pairs(variable, predict, self.tune, rng, tuned, against)
                 asked[role], trials[role] = self._question(telling), Trial.of(self.tuning, tried)
         values = variable.values(self.fit)
+        # The same labels on other words: what a subspace finds in them is chance, at every position alike.
         mixed = rng.permuted(values, axis=0)  # permutes words within each position
         return [
             self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
@@ -140,7 +142,7 @@ class Study:
         trials: dict[str, Trial],
     ) -> Finding:
         spread, blank = self._spreads[layer]
-        read = self._probed(layer, values, mixed)
+        read = self._probe(layer, values, mixed)
         chosen = choose(layer, spread.scatters(values), trials) if trials else None
         if chosen is None:
             return read
@@ -160,7 +162,7 @@ class Study:
             stays=shares.get("stays"),
             controls={name: shares[name] for name in CONTROLS},
             rest=shares["rest"],
-            chance=dealt(moved, telling.predicted, before),
+            chance=deal(moved, telling.predicted, before),
             role=chosen.role,
             dimension=count,
             ridge=chosen.ridge,
@@ -186,7 +188,7 @@ class Study:
         )
         return moved, {**hits, "stays": still}
 
-    def _probed(self, layer: int, values: Numbers, mixed: Numbers) -> Finding:
+    def _probe(self, layer: int, values: Numbers, mixed: Numbers) -> Finding:
         """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
         first = int((values >= 0).any(axis=0).argmax())
         shift = int(values[:, first:].min() < 0)
@@ -250,7 +252,7 @@ def understand(
         )
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
-    heads = classified(subject.stages, passed, study.heard(HEAD_WORDS))
+    heads = classify_heads(subject.stages, passed, study.heard(HEAD_WORDS))
     result = all_findings(study)
     return Report(
         network=subject.title,

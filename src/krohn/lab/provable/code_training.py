@@ -136,6 +136,7 @@ def learn_code(
     best: FineTuned | None = None
     for step in range(1, steps + 1):
         for group in optimiser.param_groups:
+            # Warm-up, the full rate up to three eighths of the steps, then linear to a twentieth of it.
             group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
         loss = loss_of(tuned)
         optimiser.zero_grad()
@@ -145,6 +146,7 @@ def learn_code(
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
             result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.contexts))
+            # A later network is better unless it lost a proof that an earlier one had.
             if best is None or result.verdict.certified or not best.verdict.certified:
                 best = result
             if result.verdict.certified and result.verdict.margin >= ENOUGH:
@@ -198,6 +200,8 @@ class CodeLoss:
 
 def code_boxes(kind: str, on: Tensor) -> tuple[Tensor, Tensor]:
     """Centres and radii of h for saturated gates; the empty word is all zeros."""
+    # With every gate at least DECIDED from 0, h = σ(o)·tanh(c) lies between σ(3)·tanh(σ(3)·tanh 3) = 0.70
+    # and tanh 1 = 0.76 where a unit is on; a GRU holds tanh(n), from tanh 3 = 0.995 on.
     if kind == "lstm":
         middle, half = torch.where(on, 0.72, 0.0), torch.where(on, 0.06, 0.01)
     else:

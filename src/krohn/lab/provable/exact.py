@@ -81,6 +81,8 @@ def count(
 def longest(trained: TrainedNetwork, most: int, effort: float) -> int:
     """The largest length, at most ``most``, whose words cost at most the effort; at least 1."""
     weights = sum(part.size for part in trained.network.layout.parameters if part.name != "wte")
+    # A letter costs a product with every weight but the embedding, which is looked up; a scratchpad reads two
+    # tokens for it.
     each = weights * trained.task.config.tokens_of(most) / most + PER_PREFIX
     letters, total, length = trained.automaton.num_letters, 0.0, 0
     while length < most:
@@ -119,7 +121,7 @@ class SampledWords:
         }
 
 
-def sampled(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
+def run_sample(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
     """Runs the words; keeps the one with the earliest error."""
     result, wrong = first_wrong(forward, automaton, words)
     return SampledWords(words.shape[1], len(words), len(words) - wrong, result)
@@ -216,8 +218,8 @@ def examine_run(
     return Examined(
         count(trained, automaton, reach),
         None if may is None else count(trained, automaton, reach, may),
-        sampled(trained.forward, automaton, random),
-        sampled(trained.forward, automaton, repeating),
+        run_sample(trained.forward, automaton, random),
+        run_sample(trained.forward, automaton, repeating),
     )
 
 

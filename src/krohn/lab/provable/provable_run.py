@@ -120,7 +120,7 @@ def _used(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
 def _write(
     folder: Path, trained: TrainedNetwork, config: RunConfig, tuned: FineTuned, seconds: float
 ) -> ProvableRun:
-    weights = trained.network.layout.padded(tuned.weights)
+    weights = trained.network.layout.pad(tuned.weights)
     proved = TrainedNetwork(trained.network, weights, trained.task, 0)
     scores = _accuracy(proved)
     why = proof_summary(tuned.boxes, tuned.verdict, trained.automaton)

@@ -228,6 +228,7 @@ def _proofs(
     if not provable(trained):
         return []
     proofs = []
+    # A search costs seconds, and a wrong word already refutes what it would prove.
     if report.counterexample is None:
         proofs.append(prove(trained, automaton, "all", directory))
     if report.legal is not None and report.right_in_training and not any(p.verdict.certified for p in proofs):

@@ -25,7 +25,7 @@ from krohn.lab.suite.graph import Graph, circuit_of
 from krohn.lab.suite.hard import within_margin
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.taught import VERSION as TAUGHT
-from krohn.lab.suite.taught import circuit_in, established, judged, looks, names, seed_of, stored
+from krohn.lab.suite.taught import circuit_in, establish, judge, load, looks, names, seed_of
 from krohn.lab.suite.truth import CircuitSearch, Truth, search, truth_of
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Files, tensor_file, write_files
@@ -164,9 +164,9 @@ def _known(
 
 def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a taught network holds, and the facts about it."""
-    decoder, automaton = stored(name)
+    decoder, automaton = load(name)
     seed = seed_of(name)
-    rows, pairs, bases = established(decoder, automaton, seed)
+    rows, pairs, bases = establish(decoder, automaton, seed)
     variables = [{key: row[key] for key in ("name", "place", "dimension")} for row in rows]
     circuit, faithful = circuit_in(name, Graph(decoder.layers, decoder.heads, decoder.dim))
     heads = [[round(share, 4) for share in block] for block in looks(decoder, automaton, seed)]
@@ -181,7 +181,7 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         "dim": decoder.dim,
         "edges": len(circuit.graph.edges),
         "in_graph": int(circuit.kept.sum()),
-        **judged(decoder, automaton, seed),
+        **judge(decoder, automaton, seed),
         "variables": variables,
         "counterfactuals": len(pairs),
         "seed": seed,

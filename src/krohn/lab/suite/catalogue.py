@@ -116,7 +116,7 @@ TAUGHT = {
 TAUGHT_LENGTH = 16
 
 
-def listed() -> Rows[dict[str, Any]]:
+def list_networks() -> Rows[dict[str, Any]]:
     """All networks by name and tier; locks are made by a command of their own, as many as are asked for."""
     taught = [
         {

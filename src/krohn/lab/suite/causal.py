@@ -91,7 +91,7 @@ def variables_of(
     return list(result.values())
 
 
-def joined(variables: list[CausalVariable]) -> list[CausalVariable]:
+def join(variables: list[CausalVariable]) -> list[CausalVariable]:
     """One variable for each moment that has several: all of them together."""
     by_moment = dict[int, list[CausalVariable]]()
     for each in variables:
@@ -164,7 +164,7 @@ def _together(variable: CausalVariable) -> dict[str, Any]:
     return {"name": variable.name, "variables": list(variable.registers), "place": variable.place}
 
 
-def swapped(
+def swap_variable(
     program: Program, bases: Words, sources: Words, variable: CausalVariable, letters: Words
 ) -> tuple[Words, Flags]:
     """The program's answers [pair, letter] after a variable at one letter was taken from another word.
@@ -201,11 +201,11 @@ def counterfactuals(
     Registers without any telling pair are swapped together, moment by moment, after the others.
     """
     single = variables_of(network, turn, reads)
-    alone = _drawn(network, single, 0, seed, count)
+    alone = _draw(network, single, 0, seed, count)
     telling = {one.variable for drawn in alone for one in drawn if one.telling}
-    together = joined([each for each in single if each.name not in telling])
-    every = [*alone, *_drawn(network, together, len(single), seed, count)]
-    chosen = [_chosen(drawn, count) for drawn in every]
+    together = join([each for each in single if each.name not in telling])
+    every = [*alone, *_draw(network, together, len(single), seed, count)]
+    chosen = [_choose(drawn, count) for drawn in every]
     asked, pairs = list[CausalVariable](), list[Counterfactual]()
     for variable, train, test in zip((*single, *together), chosen[::2], chosen[1::2], strict=True):
         if train and test:
@@ -214,7 +214,7 @@ def counterfactuals(
     return asked, pairs
 
 
-def _drawn(
+def _draw(
     network: CompiledNetwork, variables: list[CausalVariable], first: int, seed: int, count: int
 ) -> list[list[Counterfactual]]:
     """The counterfactuals drawn for each variable and each split."""
@@ -225,7 +225,7 @@ def _drawn(
     ]
 
 
-def _chosen(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
+def _choose(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
     """A quarter are quiet pairs if available: there nothing may change."""
     telling, quiet = [one for one in drawn if one.telling], [one for one in drawn if not one.telling]
     if len(telling) < LEAST:
@@ -264,7 +264,7 @@ def _with_meaning(
     if not len(rows):
         return
     try:
-        answers, meant = swapped(program, bases[rows], sources[rows], variable, letters[rows])
+        answers, meant = swap_variable(program, bases[rows], sources[rows], variable, letters[rows])
         yield rows[meant], answers[meant]
     except InvalidInput:
         if len(rows) > 1:

@@ -66,7 +66,7 @@ def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3,
         return Disguised(plain, plain, np.eye(plain.dim))
     _, high, low, _ = outer_channels(blocks.dim)
     turn = Rotation.draw([channel for channel in range(plain.dim) if channel not in (high, low)], rng)
-    return Disguised(rotated(plain, turn), plain, turn.after(np.eye(plain.dim)))
+    return Disguised(rotate(plain, turn), plain, turn.after(np.eye(plain.dim)))
 
 
 def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) -> StandardBlocks:
@@ -87,7 +87,7 @@ def with_decoys(blocks: StandardBlocks, count: int, rng: np.random.Generator) ->
         positions=wider(blocks.positions, 1),
         readout=wider(blocks.readout, 0),
         blocks=tuple(
-            _decoyed(block, old, [_decoy(old, letter, letter + 1 + n, n, rng, new) for n in range(count)])
+            _add_decoys(block, old, [_decoy(old, letter, letter + 1 + n, n, rng, new) for n in range(count)])
             for block in blocks.blocks
         ),
     )
@@ -122,7 +122,7 @@ def _decoy(old: int, letter: int, target: int, kind: int, rng: np.random.Generat
     return Head(query, key, value, output)
 
 
-def _decoyed(block: StandardBlock, old: int, decoys: list[Head]) -> StandardBlock:
+def _add_decoys(block: StandardBlock, old: int, decoys: list[Head]) -> StandardBlock:
     dim = len(decoys[0].query) if decoys else old
 
     def head(given: Head) -> Head:
@@ -171,16 +171,16 @@ class Rotation:
         return self.after(matrix.T).T
 
 
-def rotated(decoder: Decoder, turn: Rotation) -> Decoder:
+def rotate(decoder: Decoder, turn: Rotation) -> Decoder:
     """The same function with the stream rotated; gains of LayerNorms are folded into the next matrices."""
     tensors = {name: tensor.astype(np.float64) for name, tensor in decoder.tensors.items()}
     readers = {
         f"transformer.h.{i}.{r}": f"transformer.h.{i}.{n}" for i in range(decoder.layers) for r, n in _READ
     }
     for name, norm in readers.items():
-        gain = _taken(tensors, norm, decoder.normalized)
+        gain = _take(tensors, norm, decoder.normalized)
         tensors[f"{name}.weight"] = turn.before(gain[:, None] * tensors[f"{name}.weight"])
-    gain = _taken(tensors, "transformer.ln_f", decoder.normalized)
+    gain = _take(tensors, "transformer.ln_f", decoder.normalized)
     tensors["lm_head.weight"] = turn.after(tensors["lm_head.weight"] * gain)
     for name in ("transformer.wte.weight", "transformer.wpe.weight"):
         tensors[name] = turn.after(tensors[name])
@@ -198,7 +198,7 @@ def rotated(decoder: Decoder, turn: Rotation) -> Decoder:
 _READ = (("attn.c_attn", "ln_1"), ("mlp.c_fc", "ln_2"))
 
 
-def _taken(tensors: dict[str, Matrix], norm: str, normalized: bool) -> Matrix:
+def _take(tensors: dict[str, Matrix], norm: str, normalized: bool) -> Matrix:
     """Removes and returns the gain of a LayerNorm."""
     if not normalized:
         return np.ones(tensors["transformer.wpe.weight"].shape[1])

@@ -40,7 +40,7 @@ SHARES = (0.01, 0.003, 0.001, 0.0003, 0.0001, 0.00003, 0.00001, 0.000003, 0.0000
 WORDS, NOTHING, BITS, DRAWS = 1024, 1e-9, 20, 8
 
 
-def hardened(network: CompiledNetwork, kind: str, seed: int) -> Disguised:
+def harden(network: CompiledNetwork, kind: str, seed: int) -> Disguised:
     """The network as a GPT-2, without noise; every register has a direction, and each moment its readers."""
     blocks = standard_blocks(network.transformer)
     frame, readers = np.eye(blocks.dim), [np.eye(blocks.dim)] * (2 * len(blocks.blocks) + 1)
@@ -48,7 +48,7 @@ def hardened(network: CompiledNetwork, kind: str, seed: int) -> Disguised:
         held = held_channels(blocks, network)
         frame = frame_for(held, blocks.dim, np.random.default_rng([seed, 3]))
         readers = [reader(frame, some) for some in held]
-        blocks = superposed(blocks, frame, readers)
+        blocks = superpose(blocks, frame, readers)
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
     decoder = lower(blocks, names, measure(blocks, network), normalized=True, above=ABOVE)
@@ -94,11 +94,12 @@ def reader(frame: Matrix, held: npt.NDArray[np.int64]) -> Matrix:
     """[fewer channels, channel]: gives the held channels back, and zeros for the others; in few bits."""
     rows = frame[held]
     out: Matrix = np.zeros(frame.T.shape)
+    # An inverse differs in its last bits between machines; rounded to few bits it is the same on all.
     out[:, held] = np.rint(rows.T @ np.linalg.inv(rows @ rows.T) * 2**BITS) / 2**BITS
     return out
 
 
-def superposed(blocks: StandardBlocks, frame: Matrix, readers: list[Matrix]) -> StandardBlocks:
+def superpose(blocks: StandardBlocks, frame: Matrix, readers: list[Matrix]) -> StandardBlocks:
     """The same function, with the stream times ``frame``; the readers are in the order of moments."""
 
     def changed(block: StandardBlock, heads: Matrix, units: Matrix) -> StandardBlock:
@@ -137,16 +138,16 @@ def within_margin(network: CompiledNetwork, kind: str, seed: int) -> tuple[Disgu
     Some directions make larger rounding errors than others: others are drawn if nothing is proved.
     """
     for drawn in range(DRAWS):
-        shown = hardened(network, kind, seed + drawn)
+        shown = harden(network, kind, seed + drawn)
         for share in SHARES if kind in (NOISY, BOTH) else (0.0,):
             decoder = noisy(shown.decoder, share, seed) if share else shown.decoder
-            certificate = proved(decoder, network.automaton)
+            certificate = prove_every_word(decoder, network.automaton)
             if certificate is not None:
                 return replace(shown, decoder=decoder, plain=decoder), share, certificate
     raise AssertionError("a network of the suite must be proved on all its words")
 
 
-def proved(decoder: Decoder, automaton: Semiautomaton) -> Certificate | None:
+def prove_every_word(decoder: Decoder, automaton: Semiautomaton) -> Certificate | None:
     """The certificate that it is right on every word of its length, if the checker accepts it."""
     net = stock_net(
         parse_json(hugging_face_files(decoder, None)["config.json"]), decoder.tensors, tokens_of(decoder)

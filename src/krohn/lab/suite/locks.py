@@ -141,7 +141,7 @@ def build_locks(
         if each.exists() and (not each.is_dir() or any(each.iterdir())):
             raise InvalidInput(f"locks need a new folder; {each} is there already: choose another name")
     try:
-        return _built(
+        return _build(
             folder, kept, [Lock.draw(number, seed) for number in range(count)], seed, progress, jobs
         )
     except BaseException:
@@ -150,7 +150,7 @@ def build_locks(
         raise
 
 
-def _built(
+def _build(
     folder: Path,
     kept: Path,
     locks: list[Lock],
@@ -159,7 +159,7 @@ def _built(
     jobs: int,
 ) -> list[LockTask]:
     answers, parts = dict[str, Any](), list[dict[str, list[int]]]()
-    made = _made(partial(_write, folder, kept), locks, jobs)
+    made = _make(partial(_write, folder, kept), locks, jobs)
     for number, lock in enumerate(locks):
         if progress is not None:
             progress(lock.name, number, len(locks))
@@ -180,7 +180,7 @@ Written = tuple[dict[str, list[int]], str]
 """What a lock's tokens stand for, and what is proved of it."""
 
 
-def _made(write: Callable[[Lock], Written], locks: list[Lock], jobs: int) -> Iterator[Written]:
+def _make(write: Callable[[Lock], Written], locks: list[Lock], jobs: int) -> Iterator[Written]:
     if jobs == 1:
         yield from map(write, locks)
         return
@@ -286,7 +286,7 @@ def score_locks(folder: str | Path, answers: str | Path, key: str | Path | None 
     rows = []
     for name in sorted(names):
         truth = known["locks"][name]
-        exact, word = _judged(given.get(name), truth, Path(answers).parent)
+        exact, word = _judge(given.get(name), truth, Path(answers).parent)
         rows.append({"name": name, "exact": exact, "word": word})
     return LockScore(
         float(np.mean([row["exact"] for row in rows])),
@@ -306,7 +306,7 @@ def tasks_of(folder: Path) -> list[dict[str, Any]]:
     return tasks
 
 
-def _judged(answer: Any, truth: dict[str, Any], near: Path) -> tuple[bool, bool]:
+def _judge(answer: Any, truth: dict[str, Any], near: Path) -> tuple[bool, bool]:
     """Whether the automaton is the true one, and whether the planted word is found."""
     right = with_target(automaton_from_payload(truth["automaton"]), "observation")
     if answer is None:

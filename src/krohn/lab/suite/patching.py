@@ -97,6 +97,7 @@ class EdgeModel:
         """The output of each head: [head, word, position, d]."""
         heads = self.graph.heads
         own = _heads(block)
+        # One product for all heads where they read the same; patched readers each read their own stream.
         if readers.alike:
             query, key, value = (part.transpose(0, 1) for part in block.offers(readers.read(3 * heads))[0])
         else:

@@ -167,11 +167,11 @@ def score_circuit(folder: str | Path, circuit: str | Path | Circuit) -> CircuitS
     """
     known = Known(folder)
     if isinstance(circuit, Circuit):
-        return scored(known, circuit)
+        return score_ranking(known, circuit)
     path = Path(circuit)
     if path.is_dir():
-        return scored_by_size(known, _circuits(path, known.graph))
-    return scored(known, read_circuit(path, known.graph))
+        return score_by_size(known, _circuits(path, known.graph))
+    return score_ranking(known, read_circuit(path, known.graph))
 
 
 def _circuits(directory: Path, graph: Graph) -> list[Circuit]:
@@ -187,13 +187,13 @@ def _circuits(directory: Path, graph: Graph) -> list[Circuit]:
     return circuits
 
 
-def scored(known: Known, given: Circuit) -> CircuitScore:
+def score_ranking(known: Known, given: Circuit) -> CircuitScore:
     """Ranking and faithfulness; a file with only ``in_graph`` is a ranking with two values."""
     graph, ranking = known.graph, given.ranking
     return _score(known, ranking, given.kept, lambda count: top(graph, ranking, count))
 
 
-def scored_by_size(known: Known, given: Sequence[Circuit]) -> CircuitScore:
+def score_by_size(known: Known, given: Sequence[Circuit]) -> CircuitScore:
     """Circuits of several sizes, of which each share of the edges gets the largest that fits.
 
     An edge ranks by the number of circuits that have it; precision and recall are those of the largest.

@@ -26,7 +26,7 @@ def swapped_in(model: EdgeModel, place: str, asked: Sequence[Counterfactual]) ->
     return seen[0]
 
 
-def interchanged(
+def interchange(
     model: EdgeModel,
     place: str,
     basis: Tensor,
@@ -64,7 +64,7 @@ def interchange_accuracy(
 ) -> float:
     """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
     with torch.no_grad():
-        answers = interchanged(model, place, basis, asked, reads=reads).argmax(-1).numpy()
+        answers = interchange(model, place, basis, asked, reads=reads).argmax(-1).numpy()
     wanted = np.array([one.answers for one in asked])
     letters = np.array([one.letter for one in asked])
     later = np.arange(wanted.shape[1]) >= letters[:, None]

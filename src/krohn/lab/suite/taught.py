@@ -52,7 +52,7 @@ def seed_of(name: str) -> int:
     return sum((place + 1) * code for place, code in enumerate(name.encode()))
 
 
-def packed(decoder: Decoder) -> bytes:
+def pack(decoder: Decoder) -> bytes:
     """The weights as they are stored: matrices of blocks in eight bits a number."""
     parts: dict[str, npt.NDArray[Any]] = {}
     for name, tensor in decoder.tensors.items():
@@ -65,7 +65,7 @@ def packed(decoder: Decoder) -> bytes:
     return save(parts)
 
 
-def stored(name: str) -> tuple[Decoder, Semiautomaton]:
+def load(name: str) -> tuple[Decoder, Semiautomaton]:
     """A network of the tier."""
     if name not in names():
         raise UnknownName(f"the suite must have a taught network {name!r:.60}; krohn suite list shows all")
@@ -89,7 +89,7 @@ def products(automaton: Semiautomaton, words: Words, window: int) -> npt.NDArray
     return window_maps(automaton.table.astype(np.int64), words, window)
 
 
-def predicted(automaton: Semiautomaton, base: Words, source: Words, letter: Words, window: int) -> Words:
+def predict(automaton: Semiautomaton, base: Words, source: Words, letter: Words, window: int) -> Words:
     """The states of a scan whose product at ``letter`` comes from the source: every ``window`` letters later
     it is used, elsewhere it is not.
     """
@@ -112,7 +112,7 @@ def counterfactuals(automaton: Semiautomaton, block: int, seed: int, split: str)
     letter = rng.integers(LENGTH, size=many)
     rows, own = np.arange(many), products(automaton, base, LENGTH)[:, :, automaton.start]
     values = [products(automaton, side, window)[rows, letter] for side in (base, source)]
-    after = predicted(automaton, base, source, letter, window)
+    after = predict(automaton, base, source, letter, window)
     differ, telling = (values[0] != values[1]).any(axis=1), (after != own).any(axis=1)
     kinds = ((differ & telling, PAIRS * 3 // 4), (differ & ~telling, PAIRS // 4))
     chosen = [row for flags, most in kinds for row in np.flatnonzero(flags)[:most]]
@@ -165,7 +165,7 @@ def classes(automaton: Semiautomaton, streams: torch.Tensor, words: Words, windo
     return out
 
 
-def established(
+def establish(
     decoder: Decoder, automaton: Semiautomaton, seed: int
 ) -> tuple[list[dict[str, Any]], list[Counterfactual], dict[str, npt.NDArray[np.float32]]]:
     """For each block what its variable does, with intervals; the pairs; and the bases."""
@@ -177,6 +177,7 @@ def established(
         asked, place = split[TEST], place_of(block)
         basis = classes(automaton, passed.streams[block], words, 2**block)
         dice = torch.Generator().manual_seed(seed)
+        # As many random directions: a control for the size of the subspace alone.
         other = torch.linalg.qr(torch.randn(decoder.dim, len(basis), generator=dice, dtype=torch.double))[0].T
         shares = {
             "whole position": torch.eye(decoder.dim, dtype=torch.double),
@@ -210,7 +211,7 @@ def circuit_in(name: str, graph: Graph) -> tuple[Circuit, dict[str, Any]]:
     return circuit_of(graph, kept), {key: round(number, 4) for key, number in vars(share).items()}
 
 
-def judged(decoder: Decoder, automaton: Semiautomaton, seed: int) -> dict[str, Any]:
+def judge(decoder: Decoder, automaton: Semiautomaton, seed: int) -> dict[str, Any]:
     """Letters and words right, of words that were never trained on."""
     words = draw(automaton, JUDGED, seed + 2)
     right = products(automaton, words, LENGTH)[:, :, automaton.start]

@@ -187,6 +187,7 @@ def search(
     shared = model.graph.connected(model.graph.possible if every else shared_channels(plain))
     words, others = word_pairs(automaton, plain.length, pairs, seed)
     held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
+    # Pruned anew each time: an edge that few pairs need is easily cut before a pair that needs it is known.
     for tried in count(1):
         kept = _cut_down(model.graph, shared, PruningTrial(model, words, others))
         wrong = unfaithful(model, kept, held)

@@ -225,7 +225,7 @@ def cascade_levels(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
 def _coordinates(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
     """The coordinates of the holonomy cascade that words reach."""
     covering = holonomy_cascade(automaton)
-    reached = explored(covering.initial, covering.step, automaton.num_letters, MOST_COORDINATES)
+    reached = explore_tuples(covering.initial, covering.step, automaton.num_letters, MOST_COORDINATES)
     if reached is None:
         raise Unsupported(
             f"cascade hints need at most {MOST_COORDINATES:,} coordinates; "
@@ -234,7 +234,7 @@ def _coordinates(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
     return np.array(reached[1]), list(np.array(reached[0]).T)
 
 
-def explored(
+def explore_tuples(
     first: Row, step: Callable[[Row, int], Row], letters: int, most: int
 ) -> tuple[list[Row], list[list[int]]] | None:
     """All tuples that words lead to, breadth first, and where letters lead; ``None`` beyond ``most``."""
