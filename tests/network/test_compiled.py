@@ -45,6 +45,18 @@ def test_explain_reads_the_registers_off_a_real_forward_pass() -> None:
         explanation.value("depth")
 
 
+@pytest.mark.parametrize("variant", ["mod_sum", "count"])
+def test_a_network_without_a_program_keeps_the_meanings_of_its_registers(
+    variant: str, tmp_path: Path
+) -> None:
+    network = krohn.compile("Grid4", 4, method="grid", variant=variant, unproved=True)
+    network.save(tmp_path)
+    assert network.meanings == load(tmp_path).meanings
+    named = {channel.register for moment in network.layout.moments for channel in moment if channel.register}
+    assert set(network.meanings) == named
+    assert "the place on axis 0" in network.view("L R R").text()
+
+
 def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
     text = parity_network().explain((1, 0, 1))._repr_svg_()
     root = ElementTree.fromstring(text)

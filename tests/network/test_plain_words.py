@@ -93,17 +93,19 @@ METHODS: list[tuple[str, Method]] = [
 EVERY = [*((spec, "auto") for spec in ZOO), *METHODS]
 
 
-@pytest.mark.parametrize(("spec", "method"), EVERY)
+@pytest.mark.parametrize(
+    ("spec", "method"), [*EVERY, *((spec, "paper") for spec in ("FlipFlop", "D6", "T3"))]
+)
 def test_every_register_has_a_meaning_and_its_name_back_from_json(spec: str, method: Method) -> None:
-    program = compiled(spec, method).program
-    assert program is not None
-    meanings = [register.meaning for register in program.registers]
-    assert "named" not in {meaning.kind for meaning in meanings}
-    assert len(set(meanings)) == len(set(program.register)) == len(meanings)
-    for register in program.registers:
-        stored = json.loads(json.dumps(register.meaning.to_json()))
-        assert meaning_from_json(stored) == register.meaning
-        assert meaning_from_json(stored).name == register.name
+    network = compiled(spec, method)
+    named = {channel.register for moment in network.layout.moments for channel in moment if channel.register}
+    assert named <= set(network.meanings)
+    assert len(set(network.meanings.values())) == len(network.meanings)
+    for name, meaning in network.meanings.items():
+        assert meaning.kind != "named"
+        stored = json.loads(json.dumps(meaning.to_json()))
+        assert meaning_from_json(stored) == meaning
+        assert meaning_from_json(stored).name == name
 
 
 def test_what_the_fields_of_a_meaning_say_is_what_the_register_holds() -> None:

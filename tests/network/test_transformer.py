@@ -106,7 +106,7 @@ def test_a_layout_finds_positions_and_reads_registers_in_their_scale() -> None:
     assert layout.find_position(2, "recency") == 1
     assert layout.find_position(2, "one") is None
     stream = np.arange(10.0).reshape(2, 5)
-    read = layout.registers(0, stream)
+    read = layout.read(0, stream)
     assert {name: values.tolist() for name, values in read.items()} == {
         "count": [0.0, 10.0],
         "key cos": [2.0, 7.0],

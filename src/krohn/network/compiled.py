@@ -18,6 +18,7 @@ from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Layout, Transformer
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
@@ -52,6 +53,13 @@ class CompiledNetwork(Reader):
         wrong = list(_mismatches(self))
         if wrong:
             raise InvalidInput(f"a compiled network must fit together: {'; '.join(wrong)}")
+
+    @property
+    def meanings(self) -> dict[str, Meaning]:
+        """What the registers mean, by their names."""
+        if self.program is None:
+            return {meaning.name: meaning for meaning in self.layout.registers}
+        return {register.name: register.meaning for register in self.program.registers}
 
     @property
     def length(self) -> int:

@@ -222,7 +222,7 @@ def explain_word(
             *(automaton.letter_names[letter] for letter in word),
         ),
         states=tuple(automaton.output_names[state] for state in states),
-        moments=tuple(layout.registers(index, stream) for index, stream in enumerate(streams)),
+        moments=tuple(layout.read(index, stream) for index, stream in enumerate(streams)),
         heads=tuple(
             HeadView(layer, number, meaning.text, seen[f"layer.{layer}.head.{number}.weights"])
             for layer, meanings in enumerate(layout.heads)

@@ -51,8 +51,10 @@ def _registers(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
     program = network.program
     stored = dict.fromkeys(c.register for moment in network.layout.moments for c in moment if c.register)
     if program is None:
+        meanings = {name: {"meaning": each.to_json()} for name, each in network.meanings.items()}
         yield from (
-            {"name": name, "kind": None, "low": None, "high": None, "stored": True} for name in stored
+            {"name": name, "kind": None, "low": None, "high": None, "stored": True, **meanings.get(name, {})}
+            for name in stored
         )
         return
     writers = dict(_writers(program, titles))

@@ -13,7 +13,6 @@ from dataclasses import replace
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.attention_operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.program import Program
 from krohn.network.register_meaning import KINDS, Meaning
 
 SUMS = {
@@ -96,10 +95,8 @@ def about(automaton: Semiautomaton) -> str:
 
 def register_words(network: CompiledNetwork) -> dict[str, str]:
     """What the registers hold, by name."""
-    if network.program is None:
-        return {}
-    words = _Words(network.automaton, network.program)
-    return {register.name: words.of(register.meaning) for register in network.program.registers}
+    words = _Words(network)
+    return {name: words.of(meaning) for name, meaning in words.meanings.items()}
 
 
 ASIDES = (": ", "? ", ", depending on", ", given the counters", ", as a number")
@@ -121,7 +118,7 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
     """What the heads of each layer look for; a head without an operation keeps its description."""
     if network.program is None:
         return [[head.text for head in layer] for layer in network.layout.heads]
-    words = _Words(network.automaton, network.program)
+    words = _Words(network)
     return [
         [
             "; ".join(dict.fromkeys(words.of_head(layer.attention[n]) for n in head.operations)) or head.text
@@ -134,10 +131,10 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
 class _Words:
     """Sentences for the meanings of one network's registers."""
 
-    def __init__(self, automaton: Semiautomaton, program: Program) -> None:
-        self.automaton = automaton
-        self.meanings = {register.name: register.meaning for register in program.registers}
-        self.brought = {self.meanings[source.register]: source.letters for source in program.sources}
+    def __init__(self, network: CompiledNetwork) -> None:
+        self.automaton, self.meanings = network.automaton, network.meanings
+        sources = () if network.program is None else network.program.sources
+        self.brought = {self.meanings[source.register]: source.letters for source in sources}
 
     def of(self, meaning: Meaning) -> str:
         """What a register with this meaning holds."""

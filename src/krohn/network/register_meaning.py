@@ -156,6 +156,14 @@ KINDS: dict[str, tuple[str, ...]] = {
     # The paper's own constructions: Theorem 1, Theorem 2 for one group, and Theorem 3.
     "map": ("map.{number}.{state}", "where {window} state {state}"),
     "map before": ("back.{number}.{state}", "where {window} state {state}"),
+    "component coordinate": (
+        "{number} group {start}",
+        "coordinate {start} of the product in component {number}",
+    ),
+    "component copy": ("{number} copy {start}", "that coordinate where component {number} was written last"),
+    "component value": ("{number} value", "the state of component {number}"),
+    "component idle": ("{number} idle", "0 if the letter writes component {number}, 1 if it does not"),
+    "component before": ("{number} previous", "the state of component {number} before the letter"),
     "group letter": ("group {number}, letter", "what the letter brings to coordinate {number} of the group"),
     "group sum": ("group {number}, sum {start}", "the sum so far of coordinate {number} of the group"),
     "group product": ("group {number}, product {start}", "that sum, mod the size of the coordinate"),
@@ -167,6 +175,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "axis sum": ("sum.{number}", "the sum of all moves on axis {number}, as if there were no walls"),
     "axis key": ("key.{number}", "that place, counted around a circle"),
     "axis visit": ("visit.{number}.{start}", "the last place seen that is {start} below on the circle"),
+    "axis visits": ("visits.{number}", "the last places seen on axis {number}, added up"),
+    "axis age": (
+        "age.{number}.{start}",
+        "how long ago the walk was where head {start} looks, as a logarithm",
+    ),
     "axis bit": ("bit.{number}.{start}", "does the place on axis {number} reach {start}? 0 no, 1 yes"),
     "axis state": ("state.{number}", "the place on axis {number}"),
 }

@@ -343,15 +343,17 @@ def _layout_json(layout: Layout) -> dict[str, Any]:
     return {
         "moments": [[[c.register, c.position, c.scale, c.part] for c in moment] for moment in layout.moments],
         "heads": [[[h.text, list(h.operations)] for h in layer] for layer in layout.heads],
+        **({"registers": [each.to_json() for each in layout.registers]} if layout.registers else {}),
     }
 
 
 def _layout(payload: object) -> Layout:
-    data = require_keys(payload, ("heads", "moments"), "layout")
+    data = require_keys(payload, ("heads", "moments"), "layout", optional=("registers",))
     moments, heads = (_lists_of_lists(data[key], key) for key in ("moments", "heads"))
     return Layout(
         moments=tuple(tuple(built_from_list(Channel, channel) for channel in moment) for moment in moments),
         heads=tuple(tuple(built_from_list(HeadMeaning, head) for head in layer) for layer in heads),
+        registers=tuple(map(meaning_from_json, _list(data.get("registers", []), "registers"))),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
+from krohn.network.register_meaning import Meaning
 
 Matrix = npt.NDArray[np.float64]
 
@@ -294,10 +295,14 @@ class HeadMeaning:
 
 @dataclass(frozen=True)
 class Layout:
-    """Channels at moments 0 (embedding), 2l+1 (after attention of layer l), 2l+2 (after its MLP)."""
+    """Channels at moments 0 (embedding), 2l+1 (after attention of layer l), 2l+2 (after its MLP).
+
+    ``registers`` are the meanings of those that the channels hold, where no program has them.
+    """
 
     moments: tuple[tuple[Channel, ...], ...]
     heads: tuple[tuple[HeadMeaning, ...], ...]
+    registers: tuple[Meaning, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.moments) != 2 * len(self.heads) + 1:
@@ -312,7 +317,7 @@ class Layout:
         names = [channel.position for channel in self.moments[moment]]
         return names.index(code) if code in names else None
 
-    def registers(self, moment: int, stream: npt.NDArray[np.floating]) -> dict[str, npt.NDArray[np.float64]]:
+    def read(self, moment: int, stream: npt.NDArray[np.floating]) -> dict[str, npt.NDArray[np.float64]]:
         """The registers' values read off the stream ``[…, position, channel]``; a circle's cos and sin."""
         return {
             channel.name: np.asarray(stream[..., index], dtype=np.float64) / channel.scale

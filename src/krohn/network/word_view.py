@@ -147,8 +147,8 @@ def _registers(
         after = "embedding" if index == 0 else ("heads" if index % 2 else "MLP")
         for channel in network.layout.moments[index]:
             name = channel.register
-            if not name or name in known:
-                continue
+            if not name or name in known or (channel.part and name not in sizes):
+                continue  # a circle of which no program says how many values it has
             known.add(name)
             if channel.part:
                 values = around_circle(moment[f"{name} cos"], moment[f"{name} sin"], sizes[name])
@@ -263,11 +263,11 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     numbers = (about["layers"], "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
     counts = ", ".join(counted(number, noun) for number, noun in numbers)
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
-    yield "registers that tokens and positions bring"
+    yield "registers" + (" that tokens and positions bring" if about["readout"] else "")
     words = {entry["name"]: entry["words"] for entry in about["registers"]}
     for entry in about["registers"]:
         if entry.get("layer") in (None, 0):
-            yield from item_lines(entry.get("written_by", entry["name"]), _values(entry))
+            yield from item_lines(entry.get("written_by", "stored"), _values(entry))
     for layer in range(1, about["layers"] + 1):
         yield f"\nlayer {layer}"
         for head in about["heads"]:
@@ -291,7 +291,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
 
 def _values(entry: dict[str, Any]) -> str:
     if entry["kind"] is None:
-        return ""
+        return str(entry["words"])
     text = f"{entry['words']}, {entry['low']} to {entry['high']}"
     letters = [f"{name} {value}" for name, value in entry.get("letters", {}).items()]
     if "cycle" in entry:

@@ -1,6 +1,7 @@
 """The builder of the paper's networks: lifting blocks into a stream, joining them, reading states out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -193,7 +194,9 @@ def drop_unused_channels(network: Transformer, layout: Layout) -> tuple[Transfor
         network.readout_bias,
     )
     moments = tuple(tuple(moment[i] for i in keep) for moment in layout.moments)
-    return smaller, Layout(moments, layout.heads)
+    named = {channel.register for moment in moments for channel in moment}
+    registers = tuple(meaning for meaning in layout.registers if meaning.name in named)
+    return smaller, replace(layout, moments=moments, registers=registers)
 
 
 def _is_read(network: Transformer) -> npt.NDArray[np.bool_]:

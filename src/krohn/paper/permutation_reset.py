@@ -19,6 +19,7 @@ from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.algebra.transformation import compose, inverse
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
 from krohn.errors import LimitExceeded
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Layer
 from krohn.paper.blocks import lift_mlp
 from krohn.paper.group_products import solvable_simulator
@@ -179,27 +180,30 @@ SHARED = ("bos", "log", "recency", "one")
 
 @dataclass(frozen=True, eq=False)
 class ResetSimulator:
-    """Layers on ``channels`` + SHARED; the state ends in the value channel, which also takes resets."""
+    """Layers on ``channels`` + SHARED; the state ends in the value channel, which also takes resets.
+
+    The meanings of channels are those of component 0.
+    """
 
     part: PermutationReset
     tower: CounterTower
     layers: tuple[Layer, ...]
-    channels: tuple[str, ...]
+    channels: tuple[Meaning, ...]
 
     @property
     def rep_dim(self) -> int:
         """Channels of the group vector."""
-        return sum(name.startswith("group") for name in self.channels)
+        return sum(channel.kind == "component coordinate" for channel in self.channels)
 
     @property
     def value(self) -> int:
         """The channel of the state."""
-        return self.channels.index("value")
+        return self.channels.index(Meaning("component value", number=0))
 
     @property
     def inputs(self) -> list[int]:
         """The channels that a letter sets: group vector, value, idle flag."""
-        return [i for i, name in enumerate(self.channels) if not name.startswith("copy")]
+        return [i for i, channel in enumerate(self.channels) if channel.kind != "component copy"]
 
     def head_texts(self, layer: int, number: int) -> list[str]:
         """What the heads of one layer do, for component ``number``; none in a layer it does not have."""
@@ -234,18 +238,18 @@ def reset_simulator(part: PermutationReset, length: int, counting: str = "relu")
     tower = prime_tower(part.permutations, part.states)
     group = solvable_simulator(tower, length, counting)
     width = group.rep_dim
-    names = [f"group {i}" for i in range(width)]
+    held = [Meaning("component coordinate", number=0, start=i) for i in range(width)]
     if part.has_resets:
-        names += [f"copy {i}" for i in range(width)]
-    names += ["value"] + (["idle"] if part.has_resets else [])
-    dim = len(names) + len(SHARED)
-    shared = [len(names), len(names) + 1]
+        held += [Meaning("component copy", number=0, start=i) for i in range(width)]
+    held += [Meaning(f"component {what}", number=0) for what in ("value", "idle")[: 1 + part.has_resets]]
+    dim = len(held) + len(SHARED)
+    shared = [len(held), len(held) + 1]
     layers = group.placed(range(width), shared, dim)
     if part.has_resets:
         layers.append(_lookup(part, length, width, dim))
     if width:
         layers.append(_apply(part, tower, width, dim, counting))
-    return ResetSimulator(part, tower, tuple(layers), tuple(names))
+    return ResetSimulator(part, tower, tuple(layers), tuple(held))
 
 
 def _lookup(part: PermutationReset, length: int, width: int, dim: int) -> Layer:

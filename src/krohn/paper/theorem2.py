@@ -13,7 +13,7 @@ the holonomy cascade may decide it. Erratum 38: automata that are not solvable b
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
 from krohn.paper.blocks import (
     basis,
@@ -70,24 +71,17 @@ class CascadeStream:
         return max((simulator.part.level for simulator in self.simulators), default=-1) + 1
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """All channels in order."""
-        fixed = [*SHARED, *self.code_names, "letter"]
-        blocks = [f"{i} {name}" for i, sim in enumerate(self.simulators) for name in sim.channels]
-        copies = [
-            f"{i} previous" for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1
-        ]
-        return (*fixed, *blocks, *copies, "state")
-
-    @property
-    def position_names(self) -> tuple[str, ...]:
-        """Channels that only depend on the position."""
-        return (*SHARED, *self.code_names)
+    def contents(self) -> tuple[Meaning | str, ...]:
+        """All channels in order; those that only depend on the position by the names of their codes."""
+        blocks = [replace(each, number=i) for i, sim in enumerate(self.simulators) for each in sim.channels]
+        copies = [_before(i) for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1]
+        positions: tuple[Meaning | str, ...] = (*SHARED, *self.code_names)
+        return (*positions, Meaning("letter"), *blocks, *copies, Meaning("state"))
 
     @property
     def dim(self) -> int:
         """Number of channels."""
-        return len(self.names)
+        return len(self.contents)
 
     @property
     def shared(self) -> list[int]:
@@ -97,12 +91,12 @@ class CascadeStream:
     @property
     def circle(self) -> list[int]:
         """The channels of the position code."""
-        return [self.names.index(name) for name in self.code_names]
+        return [self.contents.index(name) for name in self.code_names]
 
     @property
     def letter(self) -> int:
         """The letter + 1; 0 at position 0."""
-        return self.names.index("letter")
+        return self.contents.index(Meaning("letter"))
 
     @property
     def state(self) -> int:
@@ -124,10 +118,14 @@ class CascadeStream:
 
     def previous(self, component: int) -> int:
         """The state of a component one position earlier."""
-        return self.names.index(f"{component} previous")
+        return self.contents.index(_before(component))
 
     def _first(self, component: int) -> int:
-        return self.names.index(f"{component} {self.simulators[component].channels[0]}")
+        return self.contents.index(replace(self.simulators[component].channels[0], number=component))
+
+
+def _before(component: int) -> Meaning:
+    return Meaning("component before", number=component)
 
 
 # What the channels of the network of Theorem 2 hold: a channel is free until something writes it.
@@ -137,20 +135,20 @@ Written = npt.NDArray[np.bool_]
 
 
 def cascade_layout(
-    network: Transformer, names: Sequence[str], position_names: Sequence[str], texts: Sequence[Sequence[str]]
+    network: Transformer, contents: Sequence[Meaning | str], texts: Sequence[Sequence[str]]
 ) -> Layout:
-    """Channels by name at every moment, heads by text."""
+    """Channels by their contents at every moment, heads by text."""
     written: Written = np.zeros(network.dim, dtype=bool)
     for matrix in (network.embedding, network.padding, network.positions):
         written = written | (matrix != 0).any(axis=0)
-    moments = [_moment(names, position_names, written)]
+    moments = [_moment(contents, written)]
     for layer in network.layers:
         written = written | _by_heads(layer, network.dim)
-        moments.append(_moment(names, position_names, written))
+        moments.append(_moment(contents, written))
         written = written | (layer.mlp.weights[-1] != 0).any(axis=0)
-        moments.append(_moment(names, position_names, written))
+        moments.append(_moment(contents, written))
     heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
-    return Layout(tuple(moments), heads)
+    return Layout(tuple(moments), heads, tuple(each for each in contents if isinstance(each, Meaning)))
 
 
 def _by_heads(layer: Layer, dim: int) -> Written:
@@ -160,10 +158,14 @@ def _by_heads(layer: Layer, dim: int) -> Written:
     return result
 
 
-def _moment(names: Sequence[str], position_names: Sequence[str], written: Written) -> tuple[Channel, ...]:
+def _moment(contents: Sequence[Meaning | str], written: Written) -> tuple[Channel, ...]:
     return tuple(
-        Channel(position=name) if name in position_names else Channel(register=name) if used else Channel()
-        for name, used in zip(names, written, strict=True)
+        Channel(position=each)
+        if isinstance(each, str)
+        else Channel(register=each.name)
+        if used
+        else Channel()
+        for each, used in zip(contents, written, strict=True)
     )
 
 
@@ -193,9 +195,7 @@ def build_paper(
     stream = CascadeStream(simulators, look_back_code(whole, length, positions))
     layers, texts = _all_layers(whole, stream, activation)
     network = _network(automaton, whole, stream, layers, length)
-    network, layout = drop_unused_channels(
-        network, cascade_layout(network, stream.names, stream.position_names, texts)
-    )
+    network, layout = drop_unused_channels(network, cascade_layout(network, stream.contents, texts))
     return CompiledNetwork(network, automaton, "paper", None, layout)
 
 

@@ -253,17 +253,8 @@ def grid_layout(
 ) -> Layout:
     """Channels at the five moments; only the ``mod`` variant has a program whose registers they name."""
     place = tuple(Channel(position=name) for name in shared)
-    moments = tuple(
-        (
-            *place,
-            *(
-                channel
-                for axis in range(len(axes))
-                for channel in _channels(run, axes[axis], axis, variant, m)
-            ),
-        )
-        for m in range(5)
-    )
+    held = [[_held(run, axis, number, variant, m) for number, axis in enumerate(axes)] for m in range(5)]
+    moments = tuple((*place, *(_channel(*each) for own in moment for each in own)) for moment in held)
     first = tuple(HeadMeaning(f"prefix sum of moves on axis {axis}", (axis,)) for axis in range(len(axes)))
     texts = [
         f"latest visit to {name}"
@@ -271,9 +262,11 @@ def grid_layout(
         for name in _targets(size, axis, variant)
     ]
     second = tuple(HeadMeaning(text, (number,)) for number, text in enumerate(texts))
-    if variant != "mod":
-        first, second = (tuple(HeadMeaning(h.text) for h in heads) for heads in (first, second))
-    return Layout(moments, (first, second))
+    if variant == "mod":
+        return Layout(moments, (first, second))
+    first, second = (tuple(HeadMeaning(h.text) for h in heads) for heads in (first, second))
+    meanings = dict.fromkeys(each[0] for moment in held for own in moment for each in own if each[0])
+    return Layout(moments, (first, second), tuple(meanings))
 
 
 def _targets(size: int, axis: int, variant: str) -> list[str]:
@@ -282,27 +275,35 @@ def _targets(size: int, axis: int, variant: str) -> list[str]:
     return [f"sum.{axis} {s - size + 1:+d}" for s in range(2 * size - 1)]
 
 
-def _channels(run: GridRun, axis: Axis, number: int, variant: str, moment: int) -> list[Channel]:
+Held = tuple[Meaning | None, str, float]
+"""What a channel holds, which part of it, and its scale; ``None``: nothing."""
+FREE: Held = (None, "", 1.0)
+
+
+def _channel(meaning: Meaning | None, part: str, scale: float) -> Channel:
+    return Channel() if meaning is None else Channel(register=meaning.name, part=part, scale=scale)
+
+
+def _held(run: GridRun, axis: Axis, number: int, variant: str, moment: int) -> list[Held]:
     """Own channels of one axis: move (later state), sum, cos, sin, heads."""
     scale = 1.0 / (2.0 * run.total)
     heads = len(axis.names) - 4
 
-    def named(name: str, part: str = "", factor: float = 1.0) -> Channel:
-        return Channel(register=f"{name}.{number}", part=part, scale=factor)
+    def own(what: str, part: str = "", factor: float = 1.0, start: int | None = None) -> Held:
+        return Meaning(f"axis {what}", number=number, start=start), part, factor
 
-    free = Channel()
-    channels = [
-        named("state") if moment == 4 else named("move"),
-        named("sum", factor=scale) if moment >= 1 else free,
-        *([named("key", "cos"), named("key", "sin")] if moment >= 2 else [free, free]),
+    held = [
+        own("state") if moment == 4 else own("move"),
+        own("sum", factor=scale) if moment >= 1 else FREE,
+        *([own("key", "cos"), own("key", "sin")] if moment >= 2 else [FREE, FREE]),
     ]
     if moment < 3:
-        return channels + [free] * heads
+        return held + [FREE] * heads
     if variant == "mod":
-        return channels + [Channel(register=f"visit.{number}.{j}", scale=scale) for j in range(1, heads + 1)]
+        return held + [own("visit", factor=scale, start=j) for j in range(1, heads + 1)]
     if variant == "mod_sum":
-        return [*channels, named("visits", factor=scale)]
-    return channels + [Channel(register=f"age.{number}.{s}") for s in range(heads)]
+        return [*held, own("visits", factor=scale)]
+    return held + [own("age", start=s) for s in range(heads)]
 
 
 Variant = Literal["mod", "mod_sum", "log_depth", "max_pool", "constant_depth", "count"]
