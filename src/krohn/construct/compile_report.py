@@ -82,7 +82,7 @@ class CompileReport:
             "proved": network.proved,
             "bound": {key: value for key, value in asdict(paper).items() if key != "source"},
             "theorem": paper.source,
-            "layers": [[head.text for head in layer] for layer in network.layout.heads],
+            "layers": head_words(network),
             "given_up": list(network.notes),
             "passed_over": list(network.passed_over),
             "out": None if out is None else str(out),

@@ -95,7 +95,7 @@ def about(automaton: Semiautomaton) -> str:
 
 def register_words(network: CompiledNetwork) -> dict[str, str]:
     """What the registers hold, by name."""
-    words = _Words(network)
+    words = Words(network.automaton, network)
     return {name: words.of(meaning) for name, meaning in words.meanings.items()}
 
 
@@ -118,7 +118,7 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
     """What the heads of each layer look for; a head without an operation keeps its description."""
     if network.program is None:
         return [[head.text for head in layer] for layer in network.layout.heads]
-    words = _Words(network)
+    words = Words(network.automaton, network)
     return [
         [
             "; ".join(dict.fromkeys(words.of_head(layer.attention[n]) for n in head.operations)) or head.text
@@ -128,12 +128,12 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
     ]
 
 
-class _Words:
-    """Sentences for the meanings of one network's registers."""
+class Words:
+    """Sentences for meanings: of features of an automaton, or of the registers of a network for it."""
 
-    def __init__(self, network: CompiledNetwork) -> None:
-        self.automaton, self.meanings = network.automaton, network.meanings
-        sources = () if network.program is None else network.program.sources
+    def __init__(self, automaton: Semiautomaton, network: CompiledNetwork | None = None) -> None:
+        self.automaton, self.meanings = automaton, {} if network is None else network.meanings
+        sources = network.program.sources if network and network.program else ()
         self.brought = {self.meanings[source.register]: source.letters for source in sources}
 
     def of(self, meaning: Meaning) -> str:
@@ -252,6 +252,7 @@ class _Words:
         return len(digits) > 1 and all(sorted(name) == digits for name in names)
 
     def values(self, values: tuple[int, ...]) -> str:
+        """Which letters bring which value but 0, the first four."""
         named = [
             f"{value} for {name}".replace("-", "−", value < 0)
             for name, value in zip(self.automaton.letter_names, values, strict=True)
@@ -271,7 +272,7 @@ class _Words:
 class _WordParts(dict[str, str]):
     """What the template of a sentence asks for."""
 
-    def __init__(self, words: _Words, meaning: Meaning) -> None:
+    def __init__(self, words: Words, meaning: Meaning) -> None:
         super().__init__()
         self.words, self.meaning = words, meaning
 

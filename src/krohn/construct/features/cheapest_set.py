@@ -22,6 +22,7 @@ from krohn.base.budget import Budget
 from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
+from krohn.network.plain_words import Words
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
@@ -311,20 +312,23 @@ class FeatureLayers:
         """1, or 2 where letters are annotated first."""
         return 2 if self.annotated.features else 1
 
-    @property
-    def titles(self) -> tuple[str, ...]:
+    def titles(self, automaton: Semiautomaton) -> tuple[str, ...]:
         """What the layers see, one line each."""
-        first, second = self.annotated.features, self.features
-        return tuple(
-            ", ".join(f.meaning.name for f in part) or "the letter" for part in (first, second) if part
-        ) or ("the letter",)
+        words, alike = Words(automaton), self._alike(automaton.letter_names)
+        seen = [part for part in (self.annotated.features, self.features) if part]
+        lines = ("; ".join(words.of(each.meaning.spelled(alike)) for each in part) for part in seen)
+        return tuple(lines) or ("the letter",)
+
+    def _alike(self, letter_names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """All letters of each class, by the first of them."""
+        names: dict[int, tuple[str, ...]] = {}
+        for name, merged in zip(letter_names, self.letters, strict=True):
+            names[merged] = (*names.get(merged, ()), name)
+        return {each[0]: each for each in names.values()}
 
     def program(self, num_outputs: int, letter_names: Sequence[str]) -> Program:
         """The operations, and a read-out by one table; the names are those of all letters."""
-        alike: dict[int, tuple[str, ...]] = {}
-        for name, merged in zip(letter_names, self.letters, strict=True):
-            alike[merged] = (*alike.get(merged, ()), name)
-        draft = ProgramDraft(len(self.letters), alike={names[0]: names for names in alike.values()})
+        draft = ProgramDraft(len(self.letters), alike=self._alike(letter_names))
         count = max(self.letters) + 1
         letter = draft.source(Meaning("letter"), self.letters, count)
         plain = Symbols((letter,), {(x,): x for x in range(count)}, (count,))

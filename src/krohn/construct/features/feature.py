@@ -103,8 +103,17 @@ def common_rhythm(features: Iterable[Feature]) -> tuple[int, int]:
     return early, period
 
 
-class CountingFeature:
-    """What all counts share: meaning, read-out, reduction (modulo ``size``, or to at most ``size − 1``)."""
+class OneNumber:
+    """A feature whose value is the one number that its register holds."""
+
+    def show(self, value: Value) -> Row:
+        """The number itself."""
+        assert isinstance(value, int)
+        return (value,)
+
+
+class CountingFeature(OneNumber):
+    """What all counts share: meaning and reduction (modulo ``size``, or to at most ``size − 1``)."""
 
     size: int
     clamped: bool
@@ -118,11 +127,6 @@ class CountingFeature:
         if self.size == 2:
             return Meaning("ever", of=(self.label,))
         return Meaning("count up to", of=(self.label,), number=self.size - 1)
-
-    def show(self, value: Value) -> Row:
-        """The count itself."""
-        assert isinstance(value, int)
-        return (value,)
 
     def _reduced(self, count: int) -> int:
         return min(count, self.size - 1) if self.clamped else count % self.size
@@ -245,7 +249,7 @@ class BackFeature:
 
 
 @dataclass(frozen=True)
-class Latest:
+class Latest(OneNumber):
     """``labels`` gives a small number to every member; before the first member the value is their count."""
 
     labels: tuple[tuple[int, int], ...]
@@ -272,11 +276,6 @@ class Latest:
         """Members replace the value."""
         return dict(self.labels).get(symbol, value)
 
-    def show(self, value: Value) -> Row:
-        """The label."""
-        assert isinstance(value, int)
-        return (value,)
-
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A memory of labels, written where the flag is 1."""
         labels = dict(self.labels)
@@ -286,7 +285,7 @@ class Latest:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(OneNumber):
     """Position t, folded: t while t < early + period, then the position that looks like it."""
 
     early: int
@@ -307,11 +306,6 @@ class Place:
         """Advances the clock."""
         return folded(place, self.early, self.period)
 
-    def show(self, value: Value) -> Row:
-        """The folded position; 0 at BOS."""
-        assert isinstance(value, int)
-        return (value,)
-
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A part of the position encoding."""
         return (place_register(draft, self.early, self.period),)
@@ -330,7 +324,7 @@ def folded_position(early: int, period: int) -> Meaning:
 
 
 @dataclass(frozen=True)
-class EndPlace:
+class EndPlace(OneNumber):
     """The folded position of the latest or earliest member, 0 before the first."""
 
     members: frozenset[int]
@@ -358,11 +352,6 @@ class EndPlace:
         if symbol not in self.members or (value and self.end == "earliest"):
             return value
         return folded(place, self.early, self.period)
-
-    def show(self, value: Value) -> Row:
-        """The folded position."""
-        assert isinstance(value, int)
-        return (value,)
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A memory of positions; that of the earliest is written once."""

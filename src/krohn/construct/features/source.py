@@ -147,4 +147,4 @@ def _proposed(request: Request, search: FeatureSearch, units: float, budget: Bud
     def program() -> Program:
         return plan.program(len(automaton.output_names), automaton.letter_names)
 
-    yield Proposal("features", plan.layers, program, plan.titles)
+    yield Proposal("features", plan.layers, program, plan.titles(automaton))
