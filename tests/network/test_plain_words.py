@@ -3,6 +3,7 @@
 import json
 import re
 from functools import cache
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from krohn.construct.request import Method
 from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.plain_words import about, head_words, register_words
+from krohn.network.plain_words import Words, about, head_words, register_words
 from krohn.network.program import interpret_registers
+from krohn.network.register_meaning import KINDS, fields_of
 from krohn.network.storage import meaning_from_json
 from network.naive_meanings import naive
 
@@ -162,6 +164,7 @@ def test_a_number_for_the_last_letter_is_that_of_the_letter() -> None:
         ({"kind": "counter", "level": 0, "section": 1}, "the meaning 'counter' needs modulus"),
         ({"kind": "letter", "level": 0}, "the meaning 'letter' cannot have level"),
         ({"kind": "sum", "of": [{"kind": "letter"}, {"kind": "letter"}]}, "cannot have these parts"),
+        ({"kind": "settling one", "state": -1}, "must have numbers from 0 on"),
         ({"kind": "letter", "colour": 1}, "a register's meaning must have the keys"),
         ({"kind": "position from 0", "modulus": "2"}, "modulus must be an integer"),
         (nested(100), "at most 8 deep"),
@@ -171,6 +174,34 @@ def test_a_malformed_meaning_is_refused_in_one_line(payload: dict[str, Any], mat
     with pytest.raises(KrohnError, match=match) as error:
         meaning_from_json(payload)
     assert "\n" not in str(error.value)
+
+
+def drawn(rng: Random, depth: int = 0) -> dict[str, Any]:
+    """Some kind with fields of the right types, most of them not its own."""
+    payload: dict[str, Any] = {"kind": rng.choice([*KINDS]), "part": rng.choice([["0"], ["²", "٣"], []])}
+    numbers = ("level", "section", "modulus", "residue", "number", "start", "length", "state")
+    payload |= {name: rng.choice([0, 1, 2, 10**15]) for name in numbers if rng.random() < 0.5}
+    payload |= {"letters": rng.choice([["a"], ["a", "10"]])} if rng.random() < 0.3 else {}
+    return payload | ({"of": [drawn(rng, depth + 1) for _ in range(rng.choice([1, 2]))]} if depth < 2 else {})
+
+
+def test_whatever_a_file_says_a_register_means_it_has_a_name_and_words_or_is_refused() -> None:
+    rng, accepted = Random(0), 0
+    words = Words(compiled("S4").automaton, compiled("S4"))
+    for _ in range(120):
+        payload = drawn(rng)
+        for kind in KINDS:  # with the fields that this kind has
+            probe = {key: value for key, value in payload.items() if key in fields_of(kind)[1]} | {
+                "kind": kind
+            }
+            try:
+                meaning = meaning_from_json(probe)
+            except KrohnError:
+                continue
+            accepted += 1
+            assert meaning.name
+            assert words.of(meaning)
+    assert accepted > 500
 
 
 @pytest.mark.parametrize("spec", ["Q8", "A4", "S3", "S4"])

@@ -223,8 +223,11 @@ class Meaning:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidInput(f"the kind of a meaning must be one of {', '.join(KINDS)}; got {self.kind!r}")
-        given = {item.name for item in fields(self) if getattr(self, item.name) != item.default}
-        needed, allowed, count = _fields_of(self.kind)
+        held = {item.name: getattr(self, item.name) for item in fields(self)}
+        if any(isinstance(value, int) and value < 0 for value in held.values()):
+            raise InvalidInput(f"the meaning {self.kind!r} must have numbers from 0 on")
+        given = {item.name for item in fields(self) if held[item.name] != item.default}
+        needed, allowed, count = fields_of(self.kind)
         if missing := sorted(needed - given):
             raise InvalidInput(f"the meaning {self.kind!r} needs {missing[0]}")
         if (extra := sorted(given - allowed)) or len(self.of) != count:
@@ -296,7 +299,7 @@ OPTIONAL = {
 
 
 @cache
-def _fields_of(kind: str) -> tuple[set[str], set[str], int]:
+def fields_of(kind: str) -> tuple[set[str], set[str], int]:
     """The fields that a meaning of the kind must have, those that it may have, and how many it is of."""
     texts = KINDS[kind]
     keys = {key for text in texts for _, key, _, _ in Formatter().parse(text) if key is not None}
