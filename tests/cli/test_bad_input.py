@@ -96,7 +96,8 @@ def test_a_foreign_letter_is_named_with_its_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("a b\na b c a\n"))
-    assert "line 2, letter 3 is 'c'" in refused(capsys, "simulate", "abab")
+    message = refused(capsys, "simulate", "abab")
+    assert "line 2: every letter must be one of a b; letter 3 is 'c'" in message
 
 
 def test_bytes_that_are_no_text_are_refused(

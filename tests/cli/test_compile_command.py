@@ -177,7 +177,7 @@ def test_a_word_that_is_too_long_or_has_a_foreign_letter_is_refused(
     assert run(["compile", "abab", "--length", "2", "--out", str(tmp_path)]) == 0
     for words, message in (
         ("a\na b a\n", "at most 2 letters here; line 2 has 3; compile with --length 3"),
-        ("a z\n", "line 1, letter 2"),
+        ("a z\n", "letter 2 is 'z'"),
     ):
         monkeypatch.setattr("sys.stdin", io.StringIO(words))
         assert run(["run", str(tmp_path)]) == 2

@@ -99,7 +99,7 @@ def test_words_in_many_small_batches_get_the_same_answers(
         assert output_of(capsys, *command).split("\n") == [*wanted, ""]
     monkeypatch.setattr(sys, "stdin", io.StringIO(text + "drive\nzebra\n"))
     assert run(["simulate", "D6"]) == 2
-    assert "line 11, letter 1 is 'zebra'" in capsys.readouterr().err
+    assert "line 11: every letter must be one of toggle drive; letter 1 is 'zebra'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("architecture", ["lstm", "deltaproduct"])

@@ -41,10 +41,11 @@ def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
 def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     """The letters of a word as numbers.
 
-    A string is split at blanks; without blanks it is read character by character, if each is a letter's name.
+    A string is split at blanks; without blanks it is the name of a letter, or read character by character if
+    each is one.
     """
     number = {name: index for index, name in enumerate(names)}
-    split = isinstance(word, str) and not all(letter in number for letter in word)
+    split = isinstance(word, str) and (word in number or not all(letter in number for letter in word))
     given = str(word).split() if split else list(word)
     letters = [number.get(letter, -1) if isinstance(letter, str) else whole(letter) for letter in given]
     for place, letter in enumerate(letters):

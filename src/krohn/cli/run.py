@@ -42,7 +42,7 @@ def command(
     """
     network = runnable(directory)
     forward = forward_of(network, dtype, device, chunks=chunks)
-    letters = network.automaton.letter_names
-    given = [[network.automaton.numbers(" ".join(word))]] if word else read_words(letters)
+    numbers = network.automaton.numbers
+    given = [[numbers(" ".join(word))]] if word else read_words(numbers)
     lines = named_states(network, forward, given)
     emit_lines({"directory": str(directory)}, "states", lines, as_json=as_json)

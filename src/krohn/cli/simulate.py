@@ -25,5 +25,5 @@ def command(spec: str, observe: bool, as_json: bool) -> None:
         raise click.UsageError(
             f"--observe needs an automaton with an observation map; {automaton.name} has none"
         )
-    lines = simulated_names(automaton, read_words(automaton.letter_names), observe=observe)
+    lines = simulated_names(automaton, read_words(automaton.numbers), observe=observe)
     emit_lines({"automaton": automaton.name}, "states", lines, as_json=as_json)
