@@ -7,7 +7,6 @@ validation curve first reaches it. `python tools/published_tables.py` writes the
 """
 
 import math
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,7 +18,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import Store, import_text
+from krohn.lab.experiments.stored_runs import store_of
 from krohn.lab.experiments.summary import SOLVED
 
 ROOT = Path(__file__).parents[1]
@@ -69,8 +68,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
 
 def published() -> list[ResultCell]:
     """All cells of the depth map."""
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
-        import_text(store, ROOT / "results" / "depth-small.jsonl")
+    with store_of(ROOT / "results" / "depth-small.jsonl") as store:
         return cells_of(store, "depth", Scale.SMALL)
 
 

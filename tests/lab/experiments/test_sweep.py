@@ -123,15 +123,6 @@ def test_of_two_runs_of_one_cell_the_longer_one_is_shown(tmp_path: Path) -> None
             assert [row.key for row in cell.records] == [row.key for row in rows]
 
 
-def test_tasks_that_are_solved_already_wait(tmp_path: Path) -> None:
-    done: Runs = []
-    first = QUICK.plan(Scale.SMOKE)[0]
-    with Store(tmp_path / "s") as store:
-        store.put([finished(first, 0, accuracy=0.995), finished(first, 1)])
-        sweep(QUICK, Scale.SMOKE, store, SweepOptions(), work=pretending(done))
-    assert done == [("Grid4", 1), ("Grid4", 2), ("C2", 2)]
-
-
 @pytest.mark.parametrize("sequences", [None, 64])
 def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
     tmp_path: Path, sequences: int | None

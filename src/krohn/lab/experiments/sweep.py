@@ -76,7 +76,7 @@ def sweep(
     missing = [run for run in planned if not is_done(store, run)]
     everywhere = _everywhere(experiment, scale, options.selection)
     deadline = None if options.time_limit is None else time.time() + options.time_limit
-    wanted = _once_each(_unsolved_first(missing, store, planned), [run for _, run in everywhere])
+    wanted = _once_each(missing, [run for _, run in everywhere])
     # Lazy: skips what another process has stored meanwhile.
     jobs = (
         Job(
@@ -140,24 +140,6 @@ def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list
     once = {run.config.run_id: run for run in reversed(runs)}
     order = dict.fromkeys(run.config.run_id for run in runs)
     return [replace(once[name], evaluations=tuple(asked[name].values())) for name in order]
-
-
-def _unsolved_first(
-    missing: Sequence[PlannedRun], store: Store, planned: Sequence[PlannedRun]
-) -> list[PlannedRun]:
-    """The recipe's order, but tasks that some finished run has already solved come last.
-
-    The depth table's claim is about the shallowest network that succeeds; deeper ones only complete the
-    picture.
-    """
-    solved = {
-        str(run.label["task"])
-        for run in planned
-        if "depth" in run.label
-        for record in store.of_run(run.config.run_id)
-        if record.accuracy >= 0.99
-    }
-    return sorted(missing, key=lambda run: str(run.label["task"]) in solved)
 
 
 def _join(store: Store, experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> None:

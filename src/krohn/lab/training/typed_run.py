@@ -87,12 +87,12 @@ def train_as_typed(
 
 
 def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
-    """Fine-tunes the trained network, and reports how far the boxes are from closing."""
+    """Trains the run's cell to a code that can be proved, and reports how far the boxes are from closing."""
     from krohn.lab.provable.provable_run import make_provable
 
     def report(step: int, violation: float) -> None:
         if step % 500 == 0:
-            tell(f"fine-tune: step {step}, worst violation of the boxes {violation:.3g}")
+            tell(f"code: step {step}, worst violation of the boxes {violation:.3g}")
 
     return make_provable(out, tell=report)
 
