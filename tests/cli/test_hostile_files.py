@@ -76,6 +76,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (lambda p: p["program"]["registers"][0].update(kind=None), "Register.kind must be one of"),
         (lambda p: p["program"]["registers"][0].pop("meaning"), "'meaning' is missing"),
         (
+            lambda p: p["layout"]["heads"][0][0].__setitem__(1, [99]),
+            "the layout names operations of heads that the program does not have",
+        ),
+        (
             lambda p: p["program"]["registers"][0]["meaning"].update(kind=[]),
             "kind must be a printable string",
         ),

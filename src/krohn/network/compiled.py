@@ -172,6 +172,9 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
         yield "program and matrices disagree on layers or padding"
     if (program.num_letters, len(program.readout.codes)) != (automaton.num_letters, outputs):
         yield "program and automaton disagree on letters or outputs"
+    for heads, layer in zip(layout.heads, program.layers, strict=False):
+        if any(not 0 <= n < len(layer.attention) for head in heads for n in head.operations):
+            yield "the layout names operations of heads that the program does not have"
     known = set(program.register)
     named = {channel.register for moment in layout.moments for channel in moment if channel.register}
     if named - known:

@@ -74,7 +74,8 @@ class _Writer:
 
     def _held(self) -> dict[str, str]:
         """Channel of the construction -> register; the state is there at the end."""
-        return {**{f"0 group {i}": name for i, name in enumerate(self.now)}, STATE: STATE}
+        coordinates = [Meaning("component coordinate", number=0, start=i) for i in range(len(self.now))]
+        return {STATE: STATE, **{c.name: name for c, name in zip(coordinates, self.now, strict=True)}}
 
     def _products(self, blocks: list[Block], height: int) -> None:
         """Prefix products of the subgroup of this height, in each block."""
