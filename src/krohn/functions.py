@@ -379,7 +379,7 @@ _ON_USE = {
     "serve": "krohn.explorer.server:serve",
     "export_all": "krohn.exporting.exports:export_all",
     "export_formats": "krohn.exporting.driver:ALL_FORMATS",
-    "suite_networks": "krohn.lab.suite.catalogue:listed",
+    "suite_networks": "krohn.lab.suite.catalogue:list_networks",
     "train_settings": "krohn.lab.training.settings:SETTINGS",
     "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
     "control": "krohn.lab.cards.control:control_table",
