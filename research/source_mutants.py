@@ -301,9 +301,9 @@ MUTANTS = [
         "tests/cli/test_texts.py -k error_line",
     ),
     (
-        "cli/words_on_stdin.py",
-        "letter {names.index(foreign) + 1} ",
-        "letter {names.index(foreign)} ",
+        "automata/semiautomaton.py",
+        "letter {place + 1} is ",
+        "letter {place} is ",
         "tests/cli/test_texts.py -k small_batches",
     ),
     (
