@@ -18,7 +18,6 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card_files
-from krohn.lab.cards.beside import beside
 from krohn.lab.cards.harness import (
     Effort,
     Factory,
@@ -70,7 +69,7 @@ class Card:
             "krohn_card": 1,
             "layer": self.layer,
             "rows": list(self.rows),
-            "beside": beside(self.settings, [row["task"] for row in self.rows]),
+            "beside": card_files.find_beside(self.settings, [row["task"] for row in self.rows]),
             "settings": dict(self.settings),
             "remark": self.remark,
             "stopped": self.stopped,
@@ -110,27 +109,27 @@ def card(
     """
     sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
     effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
-    outcome = find_layer(layer, width)
+    described = find_layer(layer, width)
     automata = [as_automaton(task) for task in tasks]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
-    if outcome.longest < 4 * length:
+    if described.longest < 4 * length:
         raise InvalidInput(
-            f"long words must reach 4T = {4 * length} letters; those of {outcome.name[:60]} end at "
-            f"{outcome.longest}: take a smaller length"
+            f"long words must reach 4T = {4 * length} letters; those of {described.name[:60]} end at "
+            f"{described.longest}: take a smaller length"
         )
     _check_device(device)
     if out is not None:
         card_files.check_folder(Path(out))
-    theorems = [theorem(automaton, outcome) for automaton in automata]
+    theorems = [theorem(automaton, described) for automaton in automata]
     clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     if tell is not None:
-        tell(_promise(estimate(outcome, automata, effort, device), automata, effort, minutes))
-    declare = "" if outcome.family else declaration(automata[0])
-    remark = "; ".join(filter(None, (outcome.remark, declare)))
-    result = Card(outcome.name, (), _settings(effort, outcome, device), remark)
+        tell(_promise(estimate(described, automata, effort, device), automata, effort, minutes))
+    declare = "" if described.family else declaration(automata[0])
+    remark = "; ".join(filter(None, (described.remark, declare)))
+    result = Card(described.name, (), _settings(effort, described, device), remark)
     for automaton, known in zip(automata, theorems, strict=True):
-        row = _row(outcome, automaton, known, effort, device, clock)
+        row = _row(described, automaton, known, effort, device, clock)
         stopped = f"the time limit of {minutes:g} minutes was reached" if clock.over and minutes else ""
         result = replace(result, rows=(*result.rows, row), stopped=stopped)
         if out is not None:

@@ -1,8 +1,11 @@
 """A card for people: a terminal table, a self-contained page, and a badge for a README."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,6 @@ from krohn.base.atomic import check_output, json_bytes, write_folder
 from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
-from krohn.lab.cards.beside import stored_protocol
 from krohn.lab.interpret.report import page
 
 Data = Mapping[str, Any]
@@ -25,6 +27,27 @@ LEGEND = (
     "before the first wrong one on random words, repeated letters and alternations; ≥ where none was wrong. "
     "seconds: of training one network. ! marks a conflict of can and learned."
 )
+
+
+@cache
+def _known() -> dict[str, Any]:
+    text = files("krohn.lab.cards").joinpath("known.json").read_text(encoding="utf-8")
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
+def find_beside(settings: Data, tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """The stored rows about these automata; none if the card has another protocol."""
+    known = _known()
+    if any(settings.get(key) != value for key, value in known["protocol"].items()):
+        return []
+    return [row for row in known["rows"] if row["task"] in tasks]
+
+
+def stored_protocol() -> str:
+    """The protocol of the stored runs, in words."""
+    held = _known()["protocol"]
+    return f"T = {held['length']}, width {held['width']}, {held['steps']:,} steps of {held['optimizer']}"
 
 
 def cells(row: Data) -> list[str]:

@@ -345,7 +345,20 @@ class ControlTable(Rows[Control]):
 
     def text(self) -> str:
         """A table for people, and what the lengths mean."""
-        return control_text(self)
+
+        def said(letters: int | None, none: str) -> str:
+            return none if letters is None else f"{letters:,}"
+
+        header, lines = ("automaton", "type", "kernel", "guaranteed", "estimated", "measured"), []
+        for row in self:
+            every, beyond = "every length", f"> {row.tested:,}"
+            texts = said(row.guaranteed, every), said(row.estimated, beyond), said(row.measured, beyond)
+            lines.append((row.automaton, row.dtype, row.kernel, *texts))
+        head = (
+            f"exact weights in {LAYER}: every word of the guaranteed length is right; "
+            f"then the first wrong letter, estimated, and measured by {self[0].by}"
+        )
+        return f"{head}\n{table(header, lines)}"
 
 
 def control_table(layer: str, automata: Sequence[str] | None, device: str, out: Path | None) -> ControlTable:
@@ -354,24 +367,6 @@ def control_table(layer: str, automata: Sequence[str] | None, device: str, out: 
     if out is not None:
         save_control(table, out)
     return table
-
-
-def control_text(rows: list[Control]) -> str:
-    """A table for people, and what the lengths mean."""
-
-    def said(letters: int | None, none: str) -> str:
-        return none if letters is None else f"{letters:,}"
-
-    header, lines = ("automaton", "type", "kernel", "guaranteed", "estimated", "measured"), []
-    for row in rows:
-        beyond = f"> {row.tested:,}"
-        texts = said(row.guaranteed, "every length"), said(row.estimated, beyond), said(row.measured, beyond)
-        lines.append((row.automaton, row.dtype, row.kernel, *texts))
-    head = (
-        f"exact weights in {LAYER}: every word of the guaranteed length is right; "
-        f"then the first wrong letter, estimated, and measured by {rows[0].by}"
-    )
-    return f"{head}\n{table(header, lines)}"
 
 
 def control_figure(rows: list[Control]) -> str:

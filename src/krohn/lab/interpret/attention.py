@@ -175,44 +175,26 @@ class AttentionHeads:
         words, batch = task.held_out(self.seed, self.words)
         states = batch.targets[0].cpu().numpy()
         last = trained.automaton.num_states - 1
-        results = []
-        for replicate in range(trained.replicates):
-            maps = attention_of(trained, replicate, words[0])
-            scores = score_heads(maps, states, last)
-            results.append(({"heads": [_row(score) for score in scores]}, scores, maps))
-            # Only the best replicate's maps are kept in memory.
-            results = _forget_all_but_the_best(results)
-        return [self._with_maps(result, scores, maps, states, last) for result, scores, maps in results]
-
-    def _with_maps(
-        self, result: dict[str, Any], scores: list[HeadScore], maps: Any, states: Any, last: int
-    ) -> dict[str, Any]:
-        if maps is None:
-            return result
-        layers, words = maps.shape[0], telling_words(states, last, self.drawn)
-        chosen = {(score.layer, score.head) for score in best_heads(scores).values()}
-        chosen |= {(layers - 1, head) for head in range(maps.shape[1])}
-        kept = [
-            {"layer": layer, "head": head, "weights": pack_shares(np.tril(maps[layer, head, words]))}
-            for layer, head in sorted(chosen)
+        scores = [
+            score_heads(attention_of(trained, replicate, words[0]), states, last)
+            for replicate in range(trained.replicates)
         ]
-        return result | {
-            "maps": kept,
-            "states": states[words].tolist(),
+        results: list[dict[str, Any]] = [{"heads": [_row(score) for score in own]} for own in scores]
+        # Run again rather than kept: the maps of all replicates do not fit into memory together.
+        best = max(range(len(scores)), key=lambda replicate: _detection(scores[replicate]))
+        maps, shown = attention_of(trained, best, words[0]), telling_words(states, last, self.drawn)
+        chosen = {(score.layer, score.head) for score in best_heads(scores[best]).values()}
+        chosen |= {(len(maps) - 1, head) for head in range(maps.shape[1])}
+        results[best] |= {
+            "maps": [
+                {"layer": layer, "head": head, "weights": pack_shares(np.tril(maps[layer, head, shown]))}
+                for layer, head in sorted(chosen)
+            ],
+            "states": states[shown].tolist(),
             "last_state": last,
             "words": self.words,
         }
-
-
-_Result = tuple[dict[str, Any], list[HeadScore], Any]
-
-
-def _forget_all_but_the_best(results: list[_Result]) -> list[_Result]:
-    best = max(range(len(results)), key=lambda index: _detection(results[index][1]))
-    return [
-        (result, scores, maps if index == best else None)
-        for index, (result, scores, maps) in enumerate(results)
-    ]
+        return results
 
 
 def _detection(scores: list[HeadScore]) -> float:

@@ -49,8 +49,8 @@ class StackConfig(ModelConfig):
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         sizes = {"layers": self.layers, "dim": self.dim, "conv": self.conv, **self.mixer_sizes()}
-        result = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
-        return result if self.mlp >= 0 else [*result, f"mlp must be at least 0; got {self.mlp}"]
+        wrong = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        return wrong if self.mlp >= 0 else [*wrong, f"mlp must be at least 0; got {self.mlp}"]
 
     @abstractmethod
     def mixer_sizes(self) -> dict[str, int]:

@@ -11,7 +11,6 @@ Input distributions, each a pure function of 64-bit keys, so that words are the 
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -46,13 +45,11 @@ def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
     if text == "auto":
         text = "feasible" if automaton.name.startswith("Dyck") else "uniform"
     name, *values = text.split(":")
-    parsers: dict[str, Callable[[list[str], Semiautomaton], Distribution]] = {
-        "uniform": lambda values, _: _without_values("uniform", values),
-        "feasible": _feasible,
-        "bernoulli": _bernoulli,
-        "ones": _ones,
-        "periodic": _periodic,
-    }
+    if name in ("uniform", "feasible"):
+        if values:
+            raise InvalidInput(f"{name} takes no parameter; got {':'.join(values)!r}")
+        return Distribution(name)
+    parsers = {"bernoulli": _bernoulli, "ones": _ones, "periodic": _periodic}
     if name not in parsers:
         raise InvalidInput(f"a distribution must be one of {FORMS}; got {text!r}")
     return parsers[name](values, automaton)
@@ -90,16 +87,6 @@ def _repeat(word: tuple[int, ...], place: Tensor) -> Tensor:
     # built by comparisons, since a captured graph cannot copy a list to the device
     phase = place % len(word)
     return sum((letter * (phase == index) for index, letter in enumerate(word)), torch.zeros_like(place))
-
-
-def _without_values(name: str, values: list[str]) -> Distribution:
-    if values:
-        raise InvalidInput(f"{name} takes no parameter; got {':'.join(values)!r}")
-    return Distribution(name)
-
-
-def _feasible(values: list[str], automaton: Semiautomaton) -> Distribution:
-    return _without_values("feasible", values)
 
 
 def _bernoulli(values: list[str], automaton: Semiautomaton) -> Distribution:
@@ -175,9 +162,9 @@ class Task:
 
     @staticmethod
     def _checked(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
-        result = task_reasons(config, automaton)
-        if result:
-            raise Unsupported("; ".join(result))
+        wrong = task_reasons(config, automaton)
+        if wrong:
+            raise Unsupported("; ".join(wrong))
         return parse_distribution(config.distribution, automaton)
 
     @property
@@ -255,18 +242,18 @@ class Task:
 
 def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why the task cannot be built for this automaton."""
-    result = config.reasons()
+    wrong = config.reasons()
     if config.target == "observation" and automaton.observe is None:
-        result.append("target observation needs an automaton with an observation map; this one has none")
+        wrong.append("target observation needs an automaton with an observation map; this one has none")
     if config.target == "observation" and config.scratchpad:
-        result.append("a scratchpad holds states; use target state with scratchpad")
+        wrong.append("a scratchpad holds states; use target state with scratchpad")
     try:
         distribution = parse_distribution(config.distribution, automaton)
     except ValueError as error:
-        return [*result, str(error)]
+        return [*wrong, str(error)]
     if distribution.name == "ones" and distribution.count > config.length:
-        result.append(f"ones:K must have K ≤ length {config.length}; got {distribution.count}")
-    return result
+        wrong.append(f"ones:K must have K ≤ length {config.length}; got {distribution.count}")
+    return wrong
 
 
 def _choice_table(automaton: Semiautomaton, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -38,13 +38,13 @@ class TaskConfig:
 
     def reasons(self) -> list[str]:
         """Every error in the task, whatever the automaton; empty if there is none."""
-        result = []
+        wrong = []
         if self.length < 1:
-            result.append(f"length must be at least 1; got {self.length}")
+            wrong.append(f"length must be at least 1; got {self.length}")
         if self.target not in ("state", "observation"):
-            result.append(f"target must be state or observation; got {self.target!r}")
+            wrong.append(f"target must be state or observation; got {self.target!r}")
         if not 0.0 < self.reveal <= 1.0:
-            result.append(f"reveal must lie in (0, 1]; got {self.reveal}")
+            wrong.append(f"reveal must lie in (0, 1]; got {self.reveal}")
         if self.bos and self.scratchpad:
-            result.append("a scratchpad has no token for the beginning; use bos without scratchpad")
-        return result
+            wrong.append("a scratchpad has no token for the beginning; use bos without scratchpad")
+        return wrong

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
@@ -81,30 +81,28 @@ table = table_by(
 def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
     """Accuracy of the selected replicate by share: with halving, means are not informative."""
     rows = table(cells)
-    panels = []
-    for task, length in dict.fromkeys((row["task"], row["length"]) for row in rows):
-        lines = []
-        of_panel = [row for row in rows if (row["task"], row["length"]) == (task, length)]
-        for model in dict.fromkeys(row["model"] for row in of_panel):
-            own = [row for row in of_panel if row["model"] == model]
-            lines.append(
+    by_panel: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        models = by_panel.setdefault(f"{row['task']}, T = {row['length']}", {})
+        models.setdefault(row["model"], []).append(row)
+    panels = [
+        Panel(
+            title=title,
+            x_axis="share of states revealed",
+            y_axis="accuracy of the best replicate",
+            lines=[
                 Line(
                     name=model,
                     x=[row["reveal"] for row in own],
                     y=[row["max_accuracy"] for row in own],
                     marks=[marks_of(row) for row in own],
                 )
-            )
-        title = f"{task}, T = {length}"
-        panels.append(
-            Panel(
-                title=title,
-                x_axis="share of states revealed",
-                y_axis="accuracy of the best replicate",
-                lines=lines,
-                log_x=True,
-            )
+                for model, own in models.items()
+            ],
+            log_x=True,
         )
+        for title, models in by_panel.items()
+    ]
     return {"incomplete": line_chart(panels, note=note_on(caption, rows))}
 
 

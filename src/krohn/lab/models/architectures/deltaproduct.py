@@ -37,10 +37,10 @@ class DeltaProductConfig(MatrixConfig):
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
-        result = super().reasons(length)
+        wrong = super().reasons(length)
         if self.beta_max not in (1, 2):
-            result = [*result, f"beta_max must be 1 or 2; got {self.beta_max}"]
-        return result
+            wrong = [*wrong, f"beta_max must be 1 or 2; got {self.beta_max}"]
+        return wrong
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""

@@ -67,20 +67,20 @@ class GptConfig(ModelConfig):
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
         sizes = {"layers": self.layers, "dim": self.dim, "heads": self.heads, "mlp": self.mlp}
-        result = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
-        if not result and self.dim % self.heads:
-            result.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
+        wrong = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
+        if not wrong and self.dim % self.heads:
+            wrong.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
         if self.positions not in encodings.KINDS:
-            result.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
+            wrong.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
         if self.positions == "learned" and length > self.context:
-            result.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
+            wrong.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout}
-        result += [
+        wrong += [
             f"{name} must lie in [0, 1); got {rate}" for name, rate in rates.items() if not 0.0 <= rate < 1.0
         ]
         if min(self.embedding_std, self.position_scale) < 0.0:
-            result.append("embedding_std and position_scale must be at least 0")
-        return result
+            wrong.append("embedding_std and position_scale must be at least 0")
+        return wrong
 
     def build(self, vocabulary: int, classes: int) -> Network:
         """See ``ModelConfig.build``."""

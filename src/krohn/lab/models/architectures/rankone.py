@@ -32,10 +32,8 @@ class RankOneConfig(MatrixConfig):
 
     def reasons(self, length: int) -> list[str]:
         """See ``ModelConfig.reasons``."""
-        result = super().reasons(length)
-        return (
-            result if self.rate_max in (1, 2) else [*result, f"rate_max must be 1 or 2; got {self.rate_max}"]
-        )
+        wrong = super().reasons(length)
+        return wrong if self.rate_max in (1, 2) else [*wrong, f"rate_max must be 1 or 2; got {self.rate_max}"]
 
     def mixer_sizes(self) -> dict[str, int]:
         """See ``StackConfig``."""
