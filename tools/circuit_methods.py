@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, Scores
 from krohn.lab.suite.patching import EdgeModel, PatchedRun
@@ -21,6 +20,17 @@ from krohn.lab.suite.truth import PruningTrial
 
 STEPS = 5
 """Interpolation points between one word and the other."""
+
+
+def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate: float) -> Tensor:
+    """An orthonormal basis [d, k] that minimises the loss by Adam, initialised from ``start``."""
+    free = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([free], lr=rate)
+    for _ in range(steps):
+        (free.grad,) = torch.autograd.grad(loss(torch.linalg.qr(free)[0]), [free])
+        optimizer.step()
+    out: Tensor = torch.linalg.qr(free.detach())[0]
+    return out
 
 
 def attribution(trial: PruningTrial, steps: int = 1) -> Circuit:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from krohn.lab.interpret.subspace import descend
 from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.scoring import Known
@@ -17,8 +16,8 @@ from krohn.lab.suite.swaps import interchange_accuracy
 from krohn.network.gpt2.reading import read_export
 
 METHODS = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "circuit_methods.py"))
-STEPS, aligned, attribution, lead, most_variance = (
-    METHODS[name] for name in ("STEPS", "aligned", "attribution", "lead", "most_variance")
+STEPS, aligned, attribution, descend, lead, most_variance = (
+    METHODS[name] for name in ("STEPS", "aligned", "attribution", "descend", "lead", "most_variance")
 )
 
 

@@ -6,7 +6,7 @@ differences of means, wherever the value leaves a trace. Dimension, ridge and ro
 validation set, from which nothing is reported.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,17 +82,6 @@ def random_directions(dim: int, count: int, seed: int) -> Tensor:
     """An orthonormal basis [d, count] of a random subspace."""
     rows = np.random.default_rng(seed).standard_normal((dim, count))
     return torch.from_numpy(np.linalg.qr(rows)[0])
-
-
-def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate: float) -> Tensor:
-    """An orthonormal basis [d, k] that minimises the loss by Adam, initialised from ``start``."""
-    free = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([free], lr=rate)
-    for _ in range(steps):
-        (free.grad,) = torch.autograd.grad(loss(torch.linalg.qr(free)[0]), [free])
-        optimizer.step()
-    out: Tensor = torch.linalg.qr(free.detach())[0]
-    return out
 
 
 DIMENSIONS = (1, 2, 3, 4, 6, 8, 16, 32)

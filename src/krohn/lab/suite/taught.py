@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load_file
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
@@ -50,19 +50,6 @@ def names() -> dict[str, str]:
 def seed_of(name: str) -> int:
     """The seed of everything that is measured on a network, the same on every machine."""
     return sum((place + 1) * code for place, code in enumerate(name.encode()))
-
-
-def pack(decoder: Decoder) -> bytes:
-    """The weights as they are stored: matrices of blocks in eight bits a number."""
-    parts: dict[str, npt.NDArray[Any]] = {}
-    for name, tensor in decoder.tensors.items():
-        if ".h." in name and tensor.ndim == 2:
-            scale = np.abs(tensor).max(axis=1, keepdims=True) / 127
-            parts[name] = np.rint(tensor / scale).astype(np.int8)
-            parts[f"{name}.scale"] = scale.astype(np.float32)
-        else:
-            parts[name] = tensor.astype(np.float32)
-    return save(parts)
 
 
 def load(name: str) -> tuple[Decoder, Semiautomaton]:
