@@ -136,7 +136,7 @@ def any_order(self: Any, parts: Any) -> formats.Box:
     for part in parts[1:]:
         made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
     off = self.inner.error(size, len(parts) - 1.0, 0.0) + self.off_stores(size, len(parts))
-    return self.stored(formats.Box(made.widened(off), beyond))
+    return self.stored(formats.Box(made.widen(off), beyond))
 
 
 def the_latest(look: Any, rule: Any, new: Any, output: Any) -> Any:
@@ -155,7 +155,7 @@ PARTS: dict[str, Part] = {
     "choices of folds": ((machines, "_exact_ends", no_choices),),
     "two summands have one sum": ((formats.Format, "gathered", any_order),),
     "earliest members of cells": ((checker, "remember", the_latest),),
-    "sums over some letters": ((head_rules, "counted_by", every_letter),),
+    "sums over some letters": ((head_rules, "choose_counted", every_letter),),
     "depth of the terms of softmax": ((formats.Format, "weight_error", deep_sums),),
     "averages by partial sums": ((formats.Format, "averaged", any_tree),),
     "weights that are exactly 0 and 1": ((formats.Format, "certain", lambda self, gap: False),),

@@ -188,7 +188,7 @@ MUTANTS = [
     ),
     (
         "check/arithmetic/real.py",
-        "_stepped(high, ~exact, np.inf)",
+        "_step_out(high, ~exact, np.inf)",
         "high",
         "tests/check/test_real.py",
     ),

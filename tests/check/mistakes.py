@@ -31,7 +31,7 @@ def cache_key(patch: pytest.MonkeyPatch) -> None:
 
 def representative_row(patch: pytest.MonkeyPatch) -> None:
     """Channels that no logit reads are taken to be as in the first row."""
-    rewritten(patch, scan, "_decoded", "moment.box.over(0).spread(", "moment.box[0].spread(")
+    rewritten(patch, scan, "_decode", "moment.box.over(0).spread(", "moment.box[0].spread(")
 
 
 def two_stores(patch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def two_stores(patch: pytest.MonkeyPatch) -> None:
 
     def unstored(self: Format, left: Box, other: Box) -> Box:
         made, rounds = right(self, left, other), self.inner.error(left.size + other.size, 1.0, 0.0)
-        return Box((left.part + other.part).widened(rounds), made.beyond)
+        return Box((left.part + other.part).widen(rounds), made.beyond)
 
     patch.setattr(Format, "add", unstored)
     patch.setattr(Format, "off_sum", lambda self, left, other: self.inner.error(left + other, 1.0, 0.0))

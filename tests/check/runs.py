@@ -97,12 +97,12 @@ class Floats:
         )
         return self.store(powers * (1 / total) if self.way.reciprocal else powers / total)
 
-    def activated(self, x: Numbers, sine: Numbers) -> Numbers:
+    def activate(self, x: Numbers, sine: Numbers) -> Numbers:
         """ReLU or GELU, or the sine."""
         self.units.append(np.where(sine, self.store(np.sin(x)), BENT[self.network.bend](x)))
         return self.units[-1]
 
-    def attended(self, query: Numbers, key: Numbers, value: Numbers) -> Numbers:
+    def attend(self, query: Numbers, key: Numbers, value: Numbers) -> Numbers:
         """What a head averages."""
         scores = self.dot(query, np.swapaxes(key, 1, 2)) / self.inner(self.network.root)
         seen = np.tri(scores.shape[1], dtype=bool)
@@ -123,7 +123,7 @@ class Floats:
             made = self.store(made + part)
         return made
 
-    def normed(self, x: Numbers, gain: Numbers | None, shift: Numbers | None = None) -> Numbers:
+    def normalise(self, x: Numbers, gain: Numbers | None, shift: Numbers | None = None) -> Numbers:
         """LayerNorm, or x itself."""
         if gain is None:
             return x

@@ -79,7 +79,7 @@ def _held_through(
     sums = form.linear(fmt, weights[0], biases[0])
     values = run(dice, dtype, x, weights[0], biases[0])
     held(sums, symbols, values)
-    units, shown = sums.activated(fmt, np.zeros(len(values), dtype=bool)), np.maximum(values, 0.0)
+    units, shown = sums.activate(fmt, np.zeros(len(values), dtype=bool)), np.maximum(values, 0.0)
     held(units, symbols, shown)
     after = run(dice, dtype, shown, weights[1], biases[1])
     last = units.linear(fmt, weights[1], biases[1])

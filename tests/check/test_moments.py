@@ -14,11 +14,11 @@ from krohn.check.transformer.machine import (
     Machine,
     Moment,
     Setting,
-    counted_anew,
     follow_folds,
-    lifted,
+    lift_machine,
     live_states,
     merge,
+    recount,
 )
 from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
 from krohn.check.verdict import Budget, Refused
@@ -48,7 +48,7 @@ def random_moment(seed: int, states: int = 4, counters: int = 1) -> Moment:
     ends = np.zeros(counters, dtype=np.int64)
     places, pads = np.zeros((LENGTH, CHANNELS)), point(np.zeros((1, CHANNELS)))
     moment = Moment(machine, point(box.astype(float)), wide.astype(float), places, pads, ends, ends)
-    return counted_anew(moment, Budget(1e8))
+    return recount(moment, Budget(1e8))
 
 
 def run(machine: Machine, word: tuple[int, ...]) -> list[tuple[int, int, Any]]:
@@ -169,7 +169,7 @@ def test_a_machine_over_another_moves_as_that_one_does_or_is_refused() -> None:
             array = step.follow if seed % 3 == 1 else step.base
             array[tuple(dice.integers(size) for size in array.shape)] = dice.integers(4)
         try:
-            new = lifted(moment, step)
+            new = lift_machine(moment, step)
         except Refused:
             refused += 1
             continue
@@ -203,7 +203,7 @@ def keeping(moment: Moment, fold: Fold) -> tuple[Tabulate, Lifted]:
     base, folds = (np.array(column) for column in zip(*queue, strict=True))
     lift = Lift(np.array(rows), base, np.zeros((len(rows), LETTERS), dtype=np.int64))
     step = Tabulate(lift, 1, (fold,), folds[:, None].copy(), moment.wide)
-    return step, lifted(moment, lift)
+    return step, lift_machine(moment, lift)
 
 
 def is_kept(moment: Moment, step: Tabulate) -> bool:

@@ -17,7 +17,7 @@ from krohn.check.arithmetic.format import FORMATS, whole
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
-from krohn.check.transformer.layer_norm import normed, spread
+from krohn.check.transformer.layer_norm import normalise, spread
 from krohn.check.verdict import Refused
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table
@@ -91,7 +91,7 @@ def test_what_a_matrix_reads_of_a_layer_norm_is_inside() -> None:
         gain = gain.astype(np.float32).astype(np.float64)
         weight = np.rint(dice.normal(size=(channels, 3)) * 8)
         weight[0] -= weight.sum(axis=0)
-        norm = normed(SINGLE, between(x.min(axis=0), x.max(axis=0)), gain, EPSILON)
+        norm = normalise(SINGLE, between(x.min(axis=0), x.max(axis=0)), gain, EPSILON)
         box = norm.linear(whole(point(x)), weight).part
         y = shuffled_norm(x, gain, dice, trial % 2)
         result = np.zeros((len(x), 3), dtype=np.float32)
@@ -113,7 +113,7 @@ def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
         gain = dice.normal(size=channels).astype(np.float32).astype(np.float64)
         weight = np.rint(dice.normal(size=(channels, 3)) * 8)
         stream = between(x.min(axis=0), x.max(axis=0))
-        norm = normed(SINGLE, stream, gain, EPSILON)
+        norm = normalise(SINGLE, stream, gain, EPSILON)
         box = norm.linear(whole(point(x)), weight).part
         y = torch.nn.functional.layer_norm(torch.tensor(x), [channels], torch.tensor(gain)).numpy()
         result = y @ weight
@@ -127,7 +127,7 @@ def test_a_deviation_that_varies_moves_what_is_subtracted_as_well() -> None:
 def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
     x = np.array([[3.0, 5.0, 2.0**20, -(2.0**20), 0.0]])
     gain = np.full(5, np.float32(2.0**20 * np.sqrt(2 / 5)), dtype=np.float64)
-    norm = normed(SINGLE, point(x[0]), gain, EPSILON)
+    norm = normalise(SINGLE, point(x[0]), gain, EPSILON)
     box = norm.linear(whole(point(x)), np.array([[1.0], [0.0], [0.0], [0.0], [-1.0]])).part
     assert box.lo <= 3.0 <= box.hi
     assert (box.hi - box.lo).max() < 1e-4
@@ -145,14 +145,16 @@ def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
 )
 def test_what_overflows_in_a_layer_norm_is_refused(stream: list[float], gain: list[float]) -> None:
     with pytest.raises(Refused), np.errstate(all="ignore"):
-        normed(SINGLE, point(stream), np.array(gain), EPSILON).linear(whole(point([stream])), np.ones((3, 1)))
+        normalise(SINGLE, point(stream), np.array(gain), EPSILON).linear(
+            whole(point([stream])), np.ones((3, 1))
+        )
 
 
 def test_a_deviation_that_may_vanish_is_refused_without_epsilon() -> None:
     with pytest.raises(Refused):
-        normed(SINGLE, Real(-np.ones(3), np.ones(3)), np.ones(3), 0.0)
+        normalise(SINGLE, Real(-np.ones(3), np.ones(3)), np.ones(3), 0.0)
     with pytest.raises(Refused):
-        normed(FORMATS["bfloat16"], point([1.0, -1.0, 0.0]), np.ones(3), EPSILON)
+        normalise(FORMATS["bfloat16"], point([1.0, -1.0, 0.0]), np.ones(3), EPSILON)
 
 
 @lru_cache

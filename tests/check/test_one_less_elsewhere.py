@@ -39,7 +39,7 @@ def plain(form: Affine) -> Affine:
 
 
 def waved(form: Affine) -> Affine:
-    return form.activated(FORMATS["float16"], np.ones(1, dtype=bool))
+    return form.activate(FORMATS["float16"], np.ones(1, dtype=bool))
 
 
 HALF = 2.0**-11

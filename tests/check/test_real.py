@@ -15,7 +15,7 @@ from krohn.check.arithmetic.real import (
     leak_of,
     point,
     rivals,
-    summed_up,
+    sum_up,
 )
 from krohn.check.verdict import Refused
 
@@ -63,7 +63,7 @@ def test_sums_that_fit_are_exact() -> None:
 def test_matrix_products_hold_the_exact_ones(seed: int) -> None:
     dice = np.random.default_rng(seed)
     rows, middle, columns = 12, 7, 5
-    box = intervals(dice, rows * middle).shaped(rows, middle)
+    box = intervals(dice, rows * middle).reshape(rows, middle)
     matrix = numbers(dice, middle * columns).reshape(middle, columns)
     box = Real(box.lo * 2.0**-400, box.hi * 2.0**-400) if seed % 2 else box
     matrix = matrix * 2.0**-600 if seed % 2 else np.sign(matrix)
@@ -87,7 +87,7 @@ def test_products_that_underflow_here_are_not_lost() -> None:
 def test_sums_along_an_axis_and_of_parts_round_up() -> None:
     dice = np.random.default_rng(5)
     parts = dice.standard_normal((500, 3)) * 10.0 ** dice.integers(-8, 8, size=(500, 3))
-    total, upper = point(parts).total(0), summed_up(parts)
+    total, upper = point(parts).total(0), sum_up(parts)
     for column in range(3):
         exact = sum((Fraction(x) for x in parts[:, column]), Fraction(0))
         assert holds(total, column, exact, exact)

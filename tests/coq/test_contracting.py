@@ -10,7 +10,7 @@ import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.recurrent.boxes import Boxes, gated
+from krohn.check.recurrent.boxes import Boxes, build_gated
 from krohn.coq.certificate_text import RUN_HEAD, run_definitions
 from krohn.coq.coqc import output_of
 from krohn.coq.exploring import grow
@@ -35,7 +35,7 @@ def one_unit(**other: list[float]) -> StoredRun:
         StoredTensor(name, shape, np.array(other.get(name, numbers), np.float32).view(np.uint32))
         for name, (numbers, shape) in sorted(values.items())
     )
-    cell = gated("lstm", {tensor.name: tensor.floats()[0] for tensor in tensors}, 2, 2)
+    cell = build_gated("lstm", {tensor.name: tensor.floats()[0] for tensor in tensors}, 2, 2)
     start, state, following = np.zeros((1, 2)), np.array([0, 0, 1]), np.array([[1, 2]] * 3)
     low = np.concatenate([start, [[-0.9, -1.3]], [[0.6, 0.7]]])
     high = np.concatenate([start, [[-0.6, -0.7]], [[0.9, 1.3]]])

@@ -16,7 +16,7 @@ from krohn.base.folder import Folder
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.recurrent import closure
-from krohn.check.recurrent.balls import DiagonalBalls, horizon, joined, points
+from krohn.check.recurrent.balls import DiagonalBalls, horizon, join, points
 from krohn.check.recurrent.cells import Stage
 from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
 from krohn.check.verdict import Budget, Refused
@@ -246,7 +246,7 @@ def test_right_logits_must_lead_wherever_they_are() -> None:
 def test_rows_of_balls_are_joined() -> None:
     balls = DiagonalBalls(diagonal(parse_spec("D10")), "float32")
     ends = [balls.step(balls.start(), letter)[0] for letter in (0, 1)]
-    both = joined([points(end) for end in ends])
+    both = join([points(end) for end in ends])
     for block, first, second in zip(both, *ends, strict=True):
         for ball, one, other in zip(block, first, second, strict=True):
             assert np.array_equal(ball.middle, np.concatenate([one.middle, other.middle]))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from krohn.check.files.bounded import (
-    opened,
+    open_bounded,
     parse_json,
     read_bytes,
     read_json,
@@ -17,7 +17,7 @@ from krohn.check.files.bounded import (
 from krohn.errors import InvalidFile
 
 __all__ = [
-    "opened",
+    "open_bounded",
     "parse_json",
     "read_bytes",
     "read_json",

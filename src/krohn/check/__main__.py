@@ -22,7 +22,7 @@ AS_CLAIMED = "--as-claimed"
 USAGE = "usage: python -I -m krohn.check NET CERTIFICATE [--as-claimed]"
 
 
-def rechecked(net: str, file: str, *, as_claimed: bool = False) -> tuple[Certificate, Verdict]:
+def recheck(net: str, file: str, *, as_claimed: bool = False) -> tuple[Certificate, Verdict]:
     """The certificate, and whether its rule set proves what is asked of the network."""
     certificate = read_certificate(file)
     about = certificate.claim.configuration
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"error: {USAGE}\n")
         return 2
     try:
-        certificate, verdict = rechecked(*files, as_claimed=AS_CLAIMED in arguments)
+        certificate, verdict = recheck(*files, as_claimed=AS_CLAIMED in arguments)
     except (KrohnError, MemoryError, RecursionError) as error:
         sys.stderr.write(f"error: {' '.join(str(error).split())[:290] or type(error).__name__}\n")
         return 2

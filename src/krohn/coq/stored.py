@@ -17,7 +17,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
-from krohn.check.recurrent.boxes import Boxes, boxes_from, gated
+from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated
 from krohn.check.recurrent.cells import Cell, Gated
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.errors import InvalidFile, Unsupported
@@ -224,7 +224,7 @@ def stored_run(folder: Path) -> StoredRun:
     if any(len(tensor.shape) < 2 or tensor.shape[0] != 1 for tensor in tensors):
         raise Unsupported("the kernel's proofs cover runs of one replicate; this one has more")
     arrays = {tensor.name: tensor.floats()[0] for tensor in tensors}
-    cell = gated("lstm", arrays, automaton.num_letters, automaton.num_states)
+    cell = build_gated("lstm", arrays, automaton.num_letters, automaton.num_states)
     boxes = boxes_from(claim.witness)
     if (boxes.follower <= 0).any() or not np.array_equal(claim.claim.automaton.table, automaton.table):
         raise InvalidFile("the certificate must be about all words of the automaton; it is not")

@@ -75,14 +75,14 @@ def search(
     low[0] = high[0] = 0.0
     try:
         with np.errstate(all="ignore"):
-            _closed(cell, found, low, high, dirty, rounds)
+            _close(cell, found, low, high, dirty, rounds)
             boxes = Boxes(found.state, found.follower, low, high)
             return boxes, check(cell, boxes, words)
     except Refused as refusal:
         return Boxes(found.state, found.follower, low, high), refusal_of(refusal)
 
 
-def _closed(
+def _close(
     cell: BoxCell, found: Contexts, low: Array, high: Array, dirty: npt.NDArray[np.bool_], rounds: int
 ) -> None:
     """Grows boxes until closed under all letters, or until a read-out margin is not positive."""
@@ -97,7 +97,7 @@ def _closed(
             break
 
 
-def shortened(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
+def shorten(cell: BoxCell, boxes: Boxes, sides: str, rounds: int = 60) -> Boxes:
     """Boxes with short-float sides: rounded outwards, and grown until closed under all letters."""
     kind = SHORT[sides]
     low, high = outwards(boxes.low, boxes.high, kind)

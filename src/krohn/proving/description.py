@@ -102,7 +102,7 @@ def _check_channels(
         streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
     for moment, (channels, stream) in enumerate(zip(compiled.layout.moments, streams, strict=True)):
         for number, channel in enumerate(channels):
-            wanted = _claimed(compiled, channel, values, streams[0])
+            wanted = _claim_of(compiled, channel, values, streams[0])
             if wanted is None:
                 continue
             if (np.abs(stream[..., number] - wanted) > CLOSE * (1 + np.abs(wanted))).any():
@@ -154,7 +154,7 @@ def _looks(
     return bool((np.take_along_axis(weights, target, axis=2) > 0.5).all())
 
 
-def _claimed(
+def _claim_of(
     compiled: CompiledNetwork,
     channel: Channel,
     values: dict[str, Values],

@@ -164,10 +164,10 @@ def verify_export(folder: Path, question: Question) -> Verification:
     verdict = check_certificate(net, certificate)
     if verdict.certified:
         return _outcome(net, certificate, identity, "", margin=verdict.margin)
-    return _searched(net, certificate, identity)
+    return _search(net, certificate, identity)
 
 
-def _searched(net: Net, certificate: Certificate, identity: Identity) -> Verification:
+def _search(net: Net, certificate: Certificate, identity: Identity) -> Verification:
     claim = certificate.claim
     try:
         network, table = transformer_of(net, claim.automaton)

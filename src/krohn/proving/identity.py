@@ -59,27 +59,27 @@ def renaming(left: Semiautomaton, right: Semiautomaton) -> tuple[Letters, dict[i
                 "give one with the same names"
             )
 
-    return _extended(left, right, (), spent)
+    return _extend(left, right, (), spent)
 
 
-def _extended(
+def _extend(
     left: Semiautomaton, right: Semiautomaton, letters: Letters, spent: Callable[[int], None]
 ) -> tuple[Letters, dict[int, int]] | None:
     """The first renaming whose letters begin with the given ones."""
-    states = _matched(left, right, letters, spent)
+    states = _match(left, right, letters, spent)
     if states is None:
         return None
     if len(letters) == left.num_letters:
         return letters, states
     for letter in range(right.num_letters):
         if letter not in letters:
-            result = _extended(left, right, (*letters, letter), spent)
+            result = _extend(left, right, (*letters, letter), spent)
             if result is not None:
                 return result
     return None
 
 
-def _matched(
+def _match(
     left: Semiautomaton, right: Semiautomaton, letters: Letters, spent: Callable[[int], None]
 ) -> dict[int, int] | None:
     """Pairs the states that the letters chosen so far reach in step; ``None`` if this is no bijection."""

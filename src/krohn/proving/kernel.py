@@ -74,7 +74,7 @@ def kernel_verdict(
     target = None if out is None else checked_target(Path(out))
     with _folder_of(given) as folder:
         net = read_net(folder)
-        network, run = _stored(folder)
+        network, run = _store(folder)
     if coq_version() is None and target is None:
         raise MissingDependency(NO_COQ)
     identity = identify(network.automaton, automaton, renamed=renamed)
@@ -85,7 +85,7 @@ def kernel_verdict(
     claim = claim_about(net, identity.automaton, network.length, "float32", None, target="state")
     ran = run(identity.automaton)
     try:
-        proposed = _proposed(network)
+        proposed = _propose(network)
     except (LimitExceeded, NoCounters) as error:
         return _outcome(network, claim, identity, str(error), ran)
     if target is not None:
@@ -165,7 +165,7 @@ def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
     return ""
 
 
-def _proposed(network: Stored) -> _Proposed:
+def _propose(network: Stored) -> _Proposed:
     if isinstance(network, StoredRun):
         boxes, closed = grow(network)
         return _Proposed(run_text(network, boxes), run_statement(network), ANY, len(boxes.state), closed)
@@ -205,7 +205,7 @@ def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterat
         yield Path(name)
 
 
-def _stored(
+def _store(
     folder: Path,
 ) -> tuple[Stored, Callable[[Semiautomaton], Ran]]:
     """The network, and a function that runs short words on it, independently of the hints."""

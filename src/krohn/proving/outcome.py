@@ -185,7 +185,7 @@ class Verification:
 
     def argument(self) -> str:
         """The proof, several lines per layer: the lemma used, the bound, what it must stay below."""
-        return _argued(self)
+        return _argue(self)
 
     def write(self, path: Path) -> str:
         """Writes the certificate if there is one; a line that says so."""
@@ -230,7 +230,7 @@ LEMMAS = {
 }
 
 
-def _argued(certificate: Verification) -> str:
+def _argue(certificate: Verification) -> str:
     lines = [_claim(certificate), ""]
     layer: int | None = None
     for check in certificate.checks:

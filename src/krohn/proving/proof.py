@@ -76,10 +76,10 @@ def _step(step: Step) -> dict[str, Any]:
             "heads": heads,
             **({"races": races} if races else {}),
         }
-    return {"kind": "mlp", **_parts(step.lift), **_tabulated(step)}
+    return {"kind": "mlp", **_parts(step.lift), **_describe_tabulated(step)}
 
 
-def _tabulated(step: Tabulate) -> dict[str, Any]:
+def _describe_tabulated(step: Tabulate) -> dict[str, Any]:
     folds = np.array([[f.modulus, f.low, f.high] for f in step.folds], dtype=np.int64).reshape(
         len(step.folds), 3
     )
@@ -314,7 +314,7 @@ def _attempts(
         if verdict.certified:
             note_scan(record, scan, len(checked.layers), verdict.margin)
             record.witness = plain
-        yield record, _refuted(record, verdict, len(checked.layers)), verdict.margin
+        yield record, _refute(record, verdict, len(checked.layers)), verdict.margin
         # Refused beyond its first layer it is still a scan, whose maps are too many for a machine to hold.
         if verdict.layer > 1 and length > SHORT:
             return
@@ -337,9 +337,9 @@ def _attempts(
         except Exception as error:  # the search is not trusted: any error is a refusal
             verdict = refusal_of(error)
         if walk is not None and walk.complete:
-            yield _walked(record, walk, verdict, table, 0 if budget else length)
+            yield _conclude(record, walk, verdict, table, 0 if budget else length)
         else:
-            yield record, _refuted(record, verdict, len(checked.layers)), 0.0
+            yield record, _refute(record, verdict, len(checked.layers)), 0.0
         guessed = walk is not None and walk.guessed
 
 
@@ -351,7 +351,7 @@ def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:
         simulate(setting, walk.moment.machine, states, table, length)
 
 
-def _walked(
+def _conclude(
     record: ProofRecord, walk: WitnessWalk, verdict: Verdict, table: Automaton, length: int
 ) -> Outcome:
     """The outcome for a complete witness, by the checker's verdict; a wrong word has at most ``length``."""
@@ -360,10 +360,10 @@ def _walked(
     if verdict.certified:
         note_steps(record, walk, verdict.margin)
         record.witness = witness_json(walk.witness)
-    return record, _refuted(record, verdict, depth, word), verdict.margin
+    return record, _refute(record, verdict, depth, word), verdict.margin
 
 
-def _refuted(
+def _refute(
     record: ProofRecord, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
 ) -> Refuted | None:
     if verdict.certified:

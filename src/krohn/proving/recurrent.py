@@ -24,10 +24,10 @@ from krohn.check.recurrent.balls import (
     Carried,
     DiagonalBalls,
     References,
-    joined,
+    join,
     letters_within,
     points,
-    settled,
+    settle,
 )
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.chunks import same_in_chunks
@@ -110,15 +110,15 @@ def close(
             f"the network must have the automaton's {automaton.num_letters} letters and "
             f"{automaton.num_states} states; it has {sizes[0]} and {sizes[1]}"
         )
-    result = _searched(cell, automaton, limit, dtype, ANY)
+    result = _search(cell, automaton, limit, dtype, ANY)
     if not result.every_length and not result.layers and LEFT in cell.orders and dtype == "float32":
-        result = _searched(cell, automaton, min(limit, LEFT_PAIRS), dtype, LEFT)
+        result = _search(cell, automaton, min(limit, LEFT_PAIRS), dtype, LEFT)
     if result.every_length or result.counterexample is not None:
         return result
     return replace(result, counterexample=run_all(cell, automaton)[1])
 
 
-def _searched(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> SearchedClosure:
+def _search(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> SearchedClosure:
     """The search in one summation order; a word it cannot prove is run, as it may be a counterexample."""
     budget, chunked = budget_for(cell), None
     try:
@@ -177,7 +177,7 @@ def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> 
             if result is None:
                 return None
             origins, references = result
-            exact, _ = settled(balls, references, [0.0] * cell.layers, budget)
+            exact, _ = settle(balls, references, [0.0] * cell.layers, budget)
             if not any(exact):  # nothing is rounded: the closure decides
                 return None
             rounded = [loss > 0 for loss in exact]
@@ -234,7 +234,7 @@ def _references(balls: DiagonalBalls, automaton: Semiautomaton) -> tuple[list[li
         follow.append(row)
         if len(states) > MAX_REFERENCES or not np.isfinite(flat[-1]).all():
             return None
-    result = References(joined(states), np.array(follow), automaton.table[np.array(right)].astype(np.int64))
+    result = References(join(states), np.array(follow), automaton.table[np.array(right)].astype(np.int64))
     return origins, result
 
 
@@ -258,27 +258,27 @@ def verify_recurrent(network: RecurrentNetwork, question: Question) -> Verificat
     identity = identify(network.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
         nothing = SearchedClosure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
-        return _outcome(network, _claimed(net, network.automaton, dtype, length), identity, nothing)
+        return _outcome(network, _claim_of(net, network.automaton, dtype, length), identity, nothing)
     automaton = identity.automaton
     closure = close(network.cell, automaton, dtype=dtype)
     if question.chunks and not closure.chunked:
         why = "in chunks the sums may be rounded otherwise" if closure.every_length else closure.reason
         nothing = replace(closure, every_length=False, reason=why)
-        return _outcome(network, _claimed(net, automaton, dtype, length), identity, nothing)
+        return _outcome(network, _claim_of(net, automaton, dtype, length), identity, nothing)
     if closure.every_length:
-        certificate = _claimed(net, automaton, dtype, None, order=closure.order)
+        certificate = _claim_of(net, automaton, dtype, None, order=closure.order)
         return _outcome(network, certificate, identity, closure, net=net)
     horizon = horizon_of(network.cell, automaton, dtype)
     if length is not None and horizon is not None and horizon.length >= length:
-        certificate = _claimed(net, automaton, dtype, length, "balls", witness=horizon.witness)
+        certificate = _claim_of(net, automaton, dtype, length, "balls", witness=horizon.witness)
     elif length is not None and (closure.horizon or 0) >= length:
-        certificate = _claimed(net, automaton, dtype, length, order=closure.order)
+        certificate = _claim_of(net, automaton, dtype, length, order=closure.order)
     else:
-        return _outcome(network, _claimed(net, automaton, dtype, length), identity, closure, horizon)
+        return _outcome(network, _claim_of(net, automaton, dtype, length), identity, closure, horizon)
     return _outcome(network, certificate, identity, closure, horizon, net)
 
 
-def _claimed(
+def _claim_of(
     net: Net,
     automaton: Semiautomaton,
     dtype: str,
@@ -301,7 +301,7 @@ def _outcome(
 ) -> Verification:
     """The result of a verification; the certificate is checked against ``net`` if that is given."""
     claim, automaton = certificate.claim, identity.automaton
-    verdict = None if net is None else _decided(network, net, certificate, closure)
+    verdict = None if net is None else _decide(network, net, certificate, closure)
     done = verdict is not None and verdict.certified
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
     wrong = None if done or identity.mismatch else closure.counterexample
@@ -331,7 +331,7 @@ def _outcome(
     )
 
 
-def _decided(
+def _decide(
     network: RecurrentNetwork, net: Net, certificate: Certificate, closure: SearchedClosure
 ) -> Verdict:
     """The checker's verdict. A closure has no witness: its search is the proof, and is not repeated here."""

@@ -104,10 +104,10 @@ def states_of(decoder: Gpt2) -> Runner:
     """The network as a function from words to outputs, −1 for another token."""
     outputs = np.full(len(decoder.vocabulary.tokens), -1)
     outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
-    return batched(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
+    return run_in_batches(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
 
 
-def batched(run: Callable[[npt.NDArray[np.int64]], Any]) -> Runner:
+def run_in_batches(run: Callable[[npt.NDArray[np.int64]], Any]) -> Runner:
     """A bounded number of words at a time."""
 
     def every(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -153,7 +153,7 @@ def runner_of(network: Callable[..., Any], tokens: dict[str, list[int]]) -> Runn
             np.array(tokens["prompt"], dtype=np.int64), (len(words), len(tokens["prompt"]))
         )
         given = np.concatenate([prompt, letters[words]], axis=1)
-        answer = np.asarray(_called(network, given))
+        answer = np.asarray(_call(network, given))
         if answer.ndim != 3 or answer.shape[:2] != given.shape or answer.shape[2] <= max(tokens["states"]):
             raise InvalidInput(
                 f"logits must be [batch, time, tokens] for tokens [batch, time]; got {answer.shape}"
@@ -163,10 +163,10 @@ def runner_of(network: Callable[..., Any], tokens: dict[str, list[int]]) -> Runn
         states: npt.NDArray[np.int64] = outputs[answer[:, len(tokens["prompt"]) :].argmax(axis=-1)]
         return states
 
-    return batched(run)
+    return run_in_batches(run)
 
 
-def _called(network: Callable[..., Any], tokens: npt.NDArray[np.int64]) -> Any:
+def _call(network: Callable[..., Any], tokens: npt.NDArray[np.int64]) -> Any:
     """The answer as an array: tensors are given to modules of torch, arrays to all others."""
     if hasattr(network, "state_dict"):
         torch = sys.modules["torch"]  # loaded, since there is a module

@@ -83,7 +83,7 @@ def verify(
         return _by_kernel(network, meant, renamed=renamed, out=out)
     length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
-        return _rechecked(
+        return _recheck(
             network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
         )
     asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
@@ -125,27 +125,27 @@ def kind_of(network: Any) -> str:
     return Folder(Path(network)).require("verify needs", *KEYS, STOCK)
 
 
-def _compiled(network: Any, question: Question) -> Verification:
+def _verify_compiled(network: Any, question: Question) -> Verification:
     from krohn.construct.lowering.assembly import lowers_again
     from krohn.proving.compiled import verify_compiled
 
-    compiled = _loaded(network)
+    compiled = _load(network)
     return verify_compiled(compiled, question, lowers_again=lowers_again(compiled))
 
 
-def _loaded(network: Any) -> CompiledNetwork:
+def _load(network: Any) -> CompiledNetwork:
     from krohn.network.storage import load
 
     return network if isinstance(network, CompiledNetwork) else load(network)
 
 
-def _export(network: Any, question: Question) -> Verification:
+def _verify_export(network: Any, question: Question) -> Verification:
     from krohn.proving.export import verify_export
 
     return verify_export(Path(network), question)
 
 
-def _rechecked(
+def _recheck(
     network: Any,
     given: Certificate | str | Path,
     dtype: str | None,
@@ -191,7 +191,7 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
         return read_net(network, trained.replicate), trained.automaton
     net = read_net(network)
     if kind == COMPILED:
-        return net, _loaded(network).automaton
+        return net, _load(network).automaton
     if kind == EXPORT:
         from krohn.proving.export import named_automaton
 
@@ -201,37 +201,37 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
     return net, load(network).automaton
 
 
-def _recurrent(network: Any, question: Question) -> Verification:
+def _verify_recurrent(network: Any, question: Question) -> Verification:
     from krohn.proving.recurrent import verify_recurrent
     from krohn.recurrent.recurrent_network import RecurrentNetwork, load
 
     return verify_recurrent(network if isinstance(network, RecurrentNetwork) else load(network), question)
 
 
-def _trained(network: Any, question: Question) -> Verification:
+def _verify_trained(network: Any, question: Question) -> Verification:
     from krohn.lab.provable.trained import verify_trained
 
     return verify_trained(Path(network), question)
 
 
-def _stock(network: Any, question: Question) -> Verification:
+def _verify_stock(network: Any, question: Question) -> Verification:
     from krohn.proving.stock import verify_stock
 
     wanted = question.dtype, question.length, question.automaton
     return verify_stock(network, *wanted, question.tokens, question.effort)
 
 
-def _callable(network: Any, question: Question) -> Verification:
+def _verify_callable(network: Any, question: Question) -> Verification:
     from krohn.proving.stock import verify_callable
 
     return verify_callable(network, question.length, question.automaton, question.tokens)
 
 
 VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
-    COMPILED: _compiled,
-    EXPORT: _export,
-    RECURRENT: _recurrent,
-    TRAINED: _trained,
-    STOCK: _stock,
-    CALLABLE: _callable,
+    COMPILED: _verify_compiled,
+    EXPORT: _verify_export,
+    RECURRENT: _verify_recurrent,
+    TRAINED: _verify_trained,
+    STOCK: _verify_stock,
+    CALLABLE: _verify_callable,
 }

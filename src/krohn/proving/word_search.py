@@ -63,17 +63,17 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
 
 def all_words(letters: int, length: int) -> Words:
     """``[letters^length, length]`` in lexicographic order."""
-    return _numbered(np.arange(letters**length), letters, length)
+    return _number(np.arange(letters**length), letters, length)
 
 
 def in_blocks(letters: int, length: int) -> Iterator[Words]:
     """All words in lexicographic order, ``WORDS_AT_ONCE`` at a time: they need not fit into memory."""
     count = letters**length
     for begin in range(0, count, WORDS_AT_ONCE):
-        yield _numbered(np.arange(begin, min(begin + WORDS_AT_ONCE, count)), letters, length)
+        yield _number(np.arange(begin, min(begin + WORDS_AT_ONCE, count)), letters, length)
 
 
-def _numbered(numbers: npt.NDArray[np.int64], letters: int, length: int) -> Words:
+def _number(numbers: npt.NDArray[np.int64], letters: int, length: int) -> Words:
     worth = np.array([letters**place for place in range(length)][::-1], dtype=np.int64)
     return numbers[:, None] // worth % letters
 
@@ -149,7 +149,7 @@ def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: 
     for _ in range(min(ROUNDS, rounds)):
         if result is not None:
             return result
-        fresh = _varied(words, letters, dice)
+        fresh = _vary(words, letters, dice)
         close, result = _closeness(network, automaton, dtype, fresh)
         words = np.where((close <= best)[:, None], fresh, words)
         best = np.minimum(best, close)
@@ -170,7 +170,7 @@ def _closeness(
     return margins, result
 
 
-def _varied(words: Words, letters: int, dice: np.random.Generator) -> Words:
+def _vary(words: Words, letters: int, dice: np.random.Generator) -> Words:
     """One run of each word overwritten: by a single letter, or by random ones."""
     count, length = words.shape
     start = dice.integers(length, size=(count, 1))

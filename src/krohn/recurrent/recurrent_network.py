@@ -79,7 +79,7 @@ class PlainSums(Sums):
         """See ``Sums``."""
         return _one(np.tanh(_float(x.lo)))
 
-    def normed(self, keys: Real) -> Real:
+    def normalise(self, keys: Real) -> Real:
         """See ``Sums``: keys of any length."""
         size = np.sqrt(np.square(_float(keys.lo)).sum(axis=-1, keepdims=True))
         return _one(_float(keys.lo) / np.maximum(size, np.float32(1e-12)))

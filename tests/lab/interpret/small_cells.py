@@ -3,7 +3,7 @@
 import numpy as np
 
 from krohn.check.files.reader import Automaton
-from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, gated
+from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, build_gated
 
 Tensors = dict[str, np.ndarray]
 KINDS = ("lstm", "gru")
@@ -32,7 +32,7 @@ def zeros(kind: str, hidden: int, **sizes: int) -> Tensors:
 
 
 def cell(kind: str, tensors: Tensors) -> BoxCell:
-    return BoxCell(gated(kind, tensors, len(tensors["wte"]), len(tensors["head.bias"])), "float32")
+    return BoxCell(build_gated(kind, tensors, len(tensors["wte"]), len(tensors["head.bias"])), "float32")
 
 
 def words_about(table: np.ndarray, start: int = 0, allowed: np.ndarray | None = None) -> Words:

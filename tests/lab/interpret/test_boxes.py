@@ -22,7 +22,7 @@ from krohn.cli.app import run
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, claimed_words, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
 from lab.interpret.small_cells import cell as made_cell
 from lab.interpret.small_cells import words_about
 from recurrent.judge import gated_logits, right
@@ -120,7 +120,7 @@ def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
 ) -> None:
     trained, boxes, claim = stored
     cell = cell_of(trained)
-    short, sides = shortened(cell, boxes, name), SHORT[name]
+    short, sides = shorten(cell, boxes, name), SHORT[name]
     assert (short.low <= boxes.low).all()
     assert (short.high >= boxes.high).all()
     assert (short.low == short.low.astype(sides)).all()

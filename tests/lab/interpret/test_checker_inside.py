@@ -13,7 +13,7 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.check.certificate import read_certificate
 from krohn.check.files.folder import read_net
-from krohn.check.recurrent.boxes import Boxes, boxes_from, check, gated
+from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated, check
 from krohn.check.verdict import Refused, Verdict
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable.trained import (
@@ -180,15 +180,15 @@ def test_weights_that_are_no_cell_are_refused(name: str, value: np.ndarray | Non
     if value is not None:
         tensors[name] = value
     with pytest.raises(InvalidInput, match=says):
-        gated("lstm", tensors, 2, 2)
+        build_gated("lstm", tensors, 2, 2)
 
 
 def test_rows_and_columns_beyond_letters_and_states_are_padding() -> None:
     tensors = random_tensors("gru", 2, 1.0, 0, letters=4, states=8)
     with pytest.raises(InvalidFile, match="padding of wte must be 0"):
-        gated("gru", tensors, 3, 5)
+        build_gated("gru", tensors, 3, 5)
     tensors["wte"][3:], tensors["head.weight"][:, 5:], tensors["head.bias"][5:] = 0, 0, 0
-    result = gated("gru", tensors, 3, 5)
+    result = build_gated("gru", tensors, 3, 5)
     assert (result.num_letters, result.num_states) == (3, 5)
     one_letter = cell("gru", {**tensors, "wte": tensors["wte"][:1]})
     assert "the automaton's letters" in check(one_letter, *quiet_proof()[1:]).reason

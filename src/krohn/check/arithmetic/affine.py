@@ -22,7 +22,7 @@ from krohn.check.arithmetic.real import (
     dividing,
     lowest_bit,
     point,
-    summed_up,
+    sum_up,
 )
 from krohn.check.transformer.layer_norm import Norm
 
@@ -45,9 +45,9 @@ class Affine:
 
     def shared(self) -> "Affine":
         """The box, narrowed to what form and grain allow; a number that is known has no error."""
-        radius = summed_up(self.tied, self.own)
-        form = Real(self.centre, self.centre).widened(radius)
-        box = snapped(self.box.where(self.box.known, self.box.within(form)), self.grain)
+        radius = sum_up(self.tied, self.own)
+        form = Real(self.centre, self.centre).widen(radius)
+        box = snap(self.box.where(self.box.known, self.box.within(form)), self.grain)
         centre, own = np.where(box.known, box.lo, self.centre), np.where(box.known, 0.0, self.own)
         return Affine(box, centre, self.tied * ~box.known, own, self.grain)
 
@@ -72,7 +72,7 @@ class Affine:
         own = np.where(off + size > 0, affine_error(size + np.abs(bias), len(weight)), 0.0)
         own = own + ample(self.own @ sizes)  # own errors of inputs add to the sum's own error
         if norm is not None:
-            made, own = made.widened(shift), ample(own + shift)
+            made, own = made.widen(shift), ample(own + shift)
         centre, grain = self.centre @ weight + bias, np.where(exact.all(axis=0), unit, 0.0)
         return Affine(made, centre, self.read(weight), off + own, grain).shared()
 
@@ -93,7 +93,7 @@ class Affine:
         box, grain = Real(spread(self.box.lo), spread(self.box.hi)), spread(self.grain, np.inf)
         return Affine(box, spread(self.centre), spread(self.tied), spread(self.own), grain)
 
-    def activated(self, fmt: Format, sine: Flags) -> "Affine":
+    def activate(self, fmt: Format, sine: Flags) -> "Affine":
         """ReLU, or the sine where ``sine`` says so."""
         on, off = (self.box.lo >= 0) & ~sine, (self.box.hi <= 0) & ~sine
         box = self.box.positive()
@@ -118,7 +118,7 @@ class Affine:
             return made
         # |s + s'| bounds what the pair loses if the first unit counts as s and the second as 0.
         tied, centre = (part[..., first] + part[..., second] for part in (self.tied, self.centre))
-        gap = ample(summed_up(tied, centre, self.own[:, first], self.own[:, second]))
+        gap = ample(sum_up(tied, centre, self.own[:, first], self.own[:, second]))
         use = unsure & (gap < made.own[:, first] + made.own[:, second])
         centre, tied, own = made.centre.copy(), made.tied.copy(), made.own.copy()
         centre[:, first] = np.where(use, self.centre[:, first], centre[:, first])
@@ -134,11 +134,11 @@ class Affine:
         """How far each row's chosen unit is above every unit, at least: by the boxes, or by the form."""
         own = [part[..., rows, units][..., None] for part in (self.centre, self.tied, self.own)]
         apart = point(own[0]) - point(self.centre)
-        radius = summed_up(own[1] - self.tied, own[2] + self.own)
+        radius = sum_up(own[1] - self.tied, own[2] + self.own)
         boxes = point(self.box.lo[rows, units][:, None]) - point(self.box.hi)
         return np.maximum((apart - point(ample(radius))).lo, boxes.lo)
 
-    def normed(self, norm: Norm) -> "Affine":
+    def normalise(self, norm: Norm) -> "Affine":
         """LayerNorm of these numbers, without the mean; its error is added to ``own``."""
         own = ample(self.own * np.abs(norm.scale) + norm.error(self.box.size))
         box = norm.apart(self.box, np.zeros(1)).part
@@ -167,7 +167,7 @@ def entering(box: Real, grain: Array | float = 0.0) -> Affine:
     return Affine(box, centre, diagonal(radius), np.zeros_like(radius), every)
 
 
-def snapped(box: Real, grain: Array) -> Real:
+def snap(box: Real, grain: Array) -> Real:
     """The multiples of the grain in a box: quotients by a power of two are exact, up to 2^52 of them."""
     some = (grain > 0) & np.isfinite(grain) & ~box.known
     some = some & (box.size < np.where(some, grain, 1.0) * 2.0**52)

@@ -21,7 +21,7 @@ from krohn.check.arithmetic.real import (
     Rounding,
     ample,
     ends,
-    joined,
+    join,
     point,
     terms_of,
 )
@@ -135,7 +135,7 @@ class Format:
             # Rounding both ends is sharper than the explicit term: a known number stays known.
             alone = np.broadcast_to(box.beyond == 0, part.lo.shape)
             cast = Real(self.outer.cast(part.lo), self.outer.cast(part.hi))
-            part = cast.where(alone, part.widened(self.rounding(box.size)))
+            part = cast.where(alone, part.widen(self.rounding(box.size)))
         made = Box(part, box.beyond)
         require(made.size <= self.outer.largest, "a number can overflow", TOO_LARGE)
         return made
@@ -148,7 +148,7 @@ class Format:
         # Rounding to nearest returns a sum that is itself a number of the format.
         fits = known & (self.inner.cast(made.lo) == made.lo)
         off = self.inner.error(size, np.where(single | fits, 0.0, 1.0), 0.0)
-        return self.stored(Box(made.widened(off), left.beyond + right.beyond))
+        return self.stored(Box(made.widen(off), left.beyond + right.beyond))
 
     def off_sum(self, left: Array, right: Array) -> Array:
         """How far one addition of tensors of these sizes is off; exact where one of them is 0."""
@@ -174,7 +174,7 @@ class Format:
             made, beyond, size = made + part.part, beyond + part.beyond, size + part.size
             count, pair = count + (part.size != 0), self.add(pair, part)
         off = self.inner.error(size, np.maximum(count - 1, 0), 0.0) + self.off_stores(size, count)
-        total = self.stored(Box(made.widened(off), beyond))
+        total = self.stored(Box(made.widen(off), beyond))
         # Two summands that are not 0 have one sum, rounded once.
         return Box(pair.part.where(count <= 2, total.part), beyond) if self.coarse else total
 
@@ -189,7 +189,7 @@ class Format:
             sides = ((weight[rows, part], bias[part]) for part in (slice(half), slice(half, None)))
             halves, errors = zip(*(self.measured(box[:, rows], *side) for side in sides), strict=True)
             beyond = np.concatenate([made.beyond for made in halves], axis=1)
-            return Box(joined([made.part for made in halves], 1), beyond), np.concatenate(errors, axis=1)
+            return Box(join([made.part for made in halves], 1), beyond), np.concatenate(errors, axis=1)
         off, (lo, hi) = self.off_product(box.size, weight, bias), ends(box.part, weight)
         sums, beyond = Real(lo + bias - off, hi + bias + off).outward(off), box.beyond @ np.abs(weight)
         made = self.stored(Box(sums, beyond))
@@ -348,13 +348,13 @@ class Format:
 
     def mixed(self, weights: Real, values: Real) -> Real:
         """The weighted values of a head, from weights [t, n] and values [n, v]."""
-        products = weights.shaped(*weights.lo.shape, 1) * values.shaped(1, *values.lo.shape)
+        products = weights.reshape(*weights.lo.shape, 1) * values.reshape(1, *values.lo.shape)
         size, count = products.size.sum(axis=1), float(weights.lo.shape[1])
         single = (
             weights.known.all(axis=1) & (weights.hi.max(axis=1) == 1) & ((weights.hi != 0).sum(axis=1) == 1)
         )
         off = np.where(single[:, None], 0.0, self.inner.error(size, count + 1, count))
-        return self.stored(whole(products.total(1).widened(off))).part
+        return self.stored(whole(products.total(1).widen(off))).part
 
     def copied(self, size: Array, spread: Array, leak: float, count: int) -> Array:
         """Error of a head that gives all but ``leak`` of its weight to one position, before it is stored.

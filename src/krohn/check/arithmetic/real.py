@@ -112,7 +112,7 @@ class Real:
         low = np.minimum(np.minimum(ends[0], ends[1]), np.minimum(ends[2], ends[3]))
         high = np.maximum(np.maximum(ends[0], ends[1]), np.maximum(ends[2], ends[3]))
         exact = plain(self) | plain(other)
-        return Real(_stepped(low, ~exact, -np.inf), _stepped(high, ~exact, np.inf))
+        return Real(_step_out(low, ~exact, -np.inf), _step_out(high, ~exact, np.inf))
 
     def __matmul__(self, matrix: Array) -> "Real":
         lo, hi = ends(self, matrix)
@@ -123,9 +123,9 @@ class Real:
     def outward(self, where: Array) -> "Real":
         """One more step outwards where ``where`` is not 0: the ends were computed by a subtraction."""
         some = where != 0
-        return Real(_stepped(self.lo, some, -np.inf), _stepped(self.hi, some, np.inf))
+        return Real(_step_out(self.lo, some, -np.inf), _step_out(self.hi, some, np.inf))
 
-    def widened(self, slack: Array) -> "Real":
+    def widen(self, slack: Array) -> "Real":
         """Real numbers within ``slack`` of these."""
         return self + Real(-slack, np.broadcast_to(slack, np.shape(slack)))
 
@@ -143,7 +143,7 @@ class Real:
         """max(x, 0)."""
         return Real(np.maximum(self.lo, 0.0), np.maximum(self.hi, 0.0))
 
-    def shaped(self, *shape: int) -> "Real":
+    def reshape(self, *shape: int) -> "Real":
         """The same entries in another shape."""
         return Real(self.lo.reshape(shape), self.hi.reshape(shape))
 
@@ -201,7 +201,7 @@ def distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Integers]:
     return ordered[first], number
 
 
-def joined(parts: Sequence[Real], axis: int = 0) -> Real:
+def join(parts: Sequence[Real], axis: int = 0) -> Real:
     """Concatenation along an axis."""
     return Real(np.concatenate([p.lo for p in parts], axis), np.concatenate([p.hi for p in parts], axis))
 
@@ -212,10 +212,10 @@ def _sum(left: Array, right: Array, towards: float) -> Array:
     part = total - left
     missed = (left - (total - part)) + (right - part)
     enough = missed >= 0 if towards < 0 else missed <= 0  # false where something is NaN
-    return _stepped(total, ~enough, towards)
+    return _step_out(total, ~enough, towards)
 
 
-def _stepped(values: Array, some: Flags, towards: float) -> Array:
+def _step_out(values: Array, some: Flags, towards: float) -> Array:
     """The next float in a direction, where ``some`` holds."""
     if not some.any():
         return values
@@ -283,7 +283,7 @@ def affine_error(size: Array, terms: int) -> Array:
     return OWN.error(size, parts, parts)
 
 
-def summed_up(parts: Array, *others: Array) -> Array:
+def sum_up(parts: Array, *others: Array) -> Array:
     """An upper bound on the sum of absolute values along the first axis, and of ``others``."""
     total: Array = np.abs(parts).sum(axis=0)
     for other in others:

@@ -18,7 +18,7 @@ from krohn.check.arithmetic.real import (
     Real,
     between,
     distinct,
-    joined,
+    join,
     lowest_bit,
     plain,
     point,
@@ -144,7 +144,7 @@ class Sums:
         if not self.fmt.coarse:
             return made
         exact, size = self._exact(row, weight, np.zeros(weight.shape[1]) if bias is None else bias)
-        return made.widened(np.where(exact, 0.0, self.fmt.off_stores(size, 2.0 * len(parts), len(parts))))
+        return made.widen(np.where(exact, 0.0, self.fmt.off_stores(size, 2.0 * len(parts), len(parts))))
 
     def dot(self, x: Real, y: Real, axis: int) -> Real:
         """Σ x·y along an axis."""
@@ -159,7 +159,7 @@ class Sums:
         unit = np.where(some, lowest_bit(x.lo) * lowest_bit(y.lo), np.inf).min(axis=axis, initial=np.inf)
         # One term, times 0, 1 or −1, is only copied; known terms on a common grid add up exactly.
         exact, single = known & self.fmt.outer.holds(unit, size), (count <= 1) & (rounded == 0)
-        made = terms.total(axis).widened(off + self.fmt.off_stores(size, count, count))
+        made = terms.total(axis).widen(off + self.fmt.off_stores(size, count, count))
         made = Real(terms.lo.sum(axis=axis), terms.hi.sum(axis=axis)).where(single, made)
         made = point((x.lo * y.lo).sum(axis=axis)).where(exact, made)
         if self.ordered and not made.known.all():
@@ -177,7 +177,7 @@ class Sums:
     def total(self, *pairs: tuple[Real, Real]) -> Real:
         """Σ x·y over a few pairs, entry by entry."""
         shape = np.broadcast_shapes(*(side.lo.shape for pair in pairs for side in pair))
-        left, right = (joined([s.spread(1, *shape) for s in side]) for side in zip(*pairs, strict=True))
+        left, right = (join([s.spread(1, *shape) for s in side]) for side in zip(*pairs, strict=True))
         return self.dot(left, right, 0)
 
     def plus(self, x: Real, y: Real) -> Real:
@@ -208,7 +208,7 @@ class Sums:
         """The sigmoid, perhaps as exp of its logarithm."""
         return self.cast(self.fmt.sigmoid(x, half=False))
 
-    def normed(self, keys: Real) -> Real:
+    def normalise(self, keys: Real) -> Real:
         """Keys along the last axis divided by their norms, which must be exactly 0 or 1."""
         square = self.dot(keys, keys, -1)
         require(keys.known, "a key is not known to the last bit")
@@ -225,7 +225,7 @@ class Sums:
     def _quotient(self, x: Real, low: Array, high: Array, square: Real) -> Real:
         ends = [end / root for end in (x.lo, x.hi) for root in (low, high)]
         made = between(np.minimum.reduce(ends), np.maximum.reduce(ends))
-        made = made.widened(self.fmt.inner.error(made.size, 6.0, 2.0))
+        made = made.widen(self.fmt.inner.error(made.size, 6.0, 2.0))
         value, root = ends[0], low
         exact = x.known & square.known & (root * root == np.maximum(square.lo, 1.0)) & (value * root == x.lo)
         exact &= (self.fmt.inner.cast(root) == root) & (self.fmt.inner.cast(value) == value)
@@ -247,7 +247,7 @@ class Sums:
         beyond = np.maximum(inside.lo - share.lo, share.hi - inside.hi)
         off = self.fmt.inner.error(size, 6.0, 6.0) + 2 * beyond * size
         # 1 − s and both terms are computed; the other formula computes fewer.
-        made = low.or_in(high).widened(off + self.fmt.off_stores(size, 2.0, 3.0))
+        made = low.or_in(high).widen(off + self.fmt.off_stores(size, 2.0, 3.0))
         kept = old.or_in(self.plus(new, self.plus(old, -new)))
         made = kept.where(share.known & (share.lo == 1), made)
         return self.cast(new.where(share.known & (share.lo == 0), made))
@@ -256,7 +256,7 @@ class Sums:
 def beside(parts: Sequence[Real]) -> Real:
     """Columns side by side; a single row is repeated as often as needed."""
     rows = max(len(part) for part in parts)
-    return joined([part.spread(rows, part.lo.shape[1]) for part in parts], axis=1)
+    return join([part.spread(rows, part.lo.shape[1]) for part in parts], axis=1)
 
 
 def split(x: Real, *places: int) -> list[Real]:

@@ -30,7 +30,7 @@ KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I6
 Tensors = dict[str, npt.NDArray[Any]]
 
 
-def opened(path: str | Path) -> IO[bytes]:
+def open_bounded(path: str | Path) -> IO[bytes]:
     """Opens a regular file for reading; anything else is refused, without blocking on a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -50,7 +50,7 @@ def opened(path: str | Path) -> IO[bytes]:
 
 def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
     """All of a regular file of at most ``limit`` bytes."""
-    with opened(path) as stream:
+    with open_bounded(path) as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
         raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
@@ -87,7 +87,7 @@ def parse_json(text: str | bytes) -> Any:
 
 def read_tensors(path: str | Path, limit: int = MAX_TENSORS) -> Tensors:
     """The tensors of a safetensors file: no gaps, no overlaps, as many bytes as the header says."""
-    with opened(path) as stream:
+    with open_bounded(path) as stream:
         size, length = sizes_of(stream, path, limit)
         header = _header(stream.read(size), path)
         spans = sorted(_span(name, entry, length, path) for name, entry in header.items())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, short
-from krohn.check.files.net import COMPILED, MODEL, RECURRENT, TRAINED, Net, listed
+from krohn.check.files.net import COMPILED, MODEL, RECURRENT, TRAINED, Net, read_fields
 from krohn.check.files.reader import names_of
 from krohn.errors import InvalidFile
 
@@ -35,11 +35,11 @@ def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any
     )
 
 
-def _compiled(folder: Path, replicate: int) -> Net:
+def _read_compiled(folder: Path, replicate: int) -> Net:
     """What krohn compile writes; the description of channels and registers is not read."""
     fields = {"krohn": ..., "length": ..., "mask": ..., "shape": ..., "automaton": ..., "target": "state"}
     passed = frozenset({"name", "method", "digest", "proved", "layout", "program"})
-    found = listed(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
+    found = read_fields(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
     need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
     names, tensors = names_of(found["automaton"], found["target"]), read_tensors(folder / MODEL)
     sizes = [tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
@@ -55,16 +55,16 @@ def compiled_net(tensors: Tensors, shape: list[list[int]], mask: str, names: Map
     return Net(COMPILED, dict(sorted({**names, "mask": mask, "shape": shape}.items())), tensors)
 
 
-def _export(folder: Path, replicate: int) -> Net:
+def _read_export(folder: Path, replicate: int) -> Net:
     from krohn.check.transformer.gpt2 import read_export  # lazy import: only needed for exports
 
     return read_export(folder)
 
 
-def _recurrent(folder: Path, replicate: int) -> Net:
+def _read_recurrent(folder: Path, replicate: int) -> Net:
     """What krohn compile --architecture writes."""
     fields = {"krohn": ..., "architecture": ..., "options": ..., "automaton": ...}
-    found = listed(
+    found = read_fields(
         read_json(folder / "recurrent.json"), "recurrent.json", fields, frozenset({"name", "digest"})
     )
     need(found["krohn"] == 2 and type(found["krohn"]) is int, "recurrent.json must have version 2")
@@ -86,10 +86,10 @@ OF_TRAINING = frozenset(
 )
 
 
-def _trained(folder: Path, replicate: int) -> Net:
+def _read_trained(folder: Path, replicate: int) -> Net:
     """One replicate of a run of krohn train."""
     fields = {"task": ..., "model": ...}
-    found = listed(read_json(folder / "config.json"), "config.json", fields, OF_TRAINING)
+    found = read_fields(read_json(folder / "config.json"), "config.json", fields, OF_TRAINING)
     stacked: Tensors = {}
     for file in weight_files(folder):
         part = read_tensors(file)
@@ -114,22 +114,22 @@ def weight_files(folder: Path) -> list[Path]:
 def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:
     """A trained network: everything that decides its answers; the rules read the fields of the model."""
     fields = {"spec": ..., "target": "state", "scratchpad": False, "bos": False}
-    found = listed(task, "config.json: task", fields, frozenset({"length", "reveal", "distribution"}))
+    found = read_fields(task, "config.json: task", fields, frozenset({"length", "reveal", "distribution"}))
     need(isinstance(model, Mapping), "config.json: model must be an object")
     return Net(TRAINED, {"model": dict(model), **found, "replicate": replicate}, tensors)
 
 
-def _stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
+def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
     from krohn.check.transformer.words import read_stock  # lazy import: only needed for these
 
     return read_stock(folder, tokens)
 
 
 READERS: dict[str, Callable[[Path, Any], Net]] = {
-    "krohn.json": _compiled,
-    "recurrent.json": _recurrent,
-    "export.json": _export,
-    "weights.safetensors": _trained,
-    MODEL: _stock,
+    "krohn.json": _read_compiled,
+    "recurrent.json": _read_recurrent,
+    "export.json": _read_export,
+    "weights.safetensors": _read_trained,
+    MODEL: _read_stock,
 }
 """Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved."""

@@ -39,7 +39,7 @@ class Net:
         return state.hexdigest()
 
 
-def listed(payload: Any, where: str, read: Mapping[str, Any], passed: frozenset[str]) -> dict[str, Any]:
+def read_fields(payload: Any, where: str, read: Mapping[str, Any], passed: frozenset[str]) -> dict[str, Any]:
     """The fields that decide answers, defaults filled in; an unknown field is refused by name.
 
     ``read`` has the default of each field, or ``...`` for one that must be there; ``passed`` are the fields

@@ -212,7 +212,7 @@ def references_of(
     targets, states_of = np.array(follow, dtype=np.int64).reshape(len(right), letters), np.array(right)
     answers = automaton.table[states_of]
     require(states_of[targets] == answers, "a reference is followed by one of another state")
-    return References(joined(states), targets, automaton.shows[answers])
+    return References(join(states), targets, automaton.shows[answers])
 
 
 def points(state: Carried) -> Carried:
@@ -220,7 +220,7 @@ def points(state: Carried) -> Carried:
     return [tuple(Ball(ball.middle, np.zeros(ball.radius.shape)) for ball in block) for block in state]  # type: ignore[misc]
 
 
-def joined(states: Sequence[Carried]) -> Carried:
+def join(states: Sequence[Carried]) -> Carried:
     """The rows of all states, one after another."""
 
     def whole(balls: Sequence[Ball]) -> Ball:
@@ -231,11 +231,11 @@ def joined(states: Sequence[Carried]) -> Carried:
 
 def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Budget) -> int:
     """How many letters keep the radii of the memories below ``allowed``, where the read-out is right."""
-    high, right = settled(balls, found, allowed, budget)
+    high, right = settle(balls, found, allowed, budget)
     require(right, "the right logit does not lead as far out as memories may be")
     for size, most in zip(high, allowed, strict=True):
         require(most > 0 or size == 0, "a memory that must be exact is not")
-    low, _ = settled(balls, found, [most / LEAST for most in allowed], budget)
+    low, _ = settle(balls, found, [most / LEAST for most in allowed], budget)
     inexact = [(b / c, h / c) for b, h, c in zip(low, high, allowed, strict=True) if c > 0]
     require(bool(inexact), "nothing is rounded: the closure decides")
     first = max(start for start, _ in inexact)
@@ -244,7 +244,7 @@ def letters_within(balls: DiagonalBalls, found: References, allowed: list[float]
     return max(0, floor(steps * ALMOST))
 
 
-def settled(
+def settle(
     balls: DiagonalBalls, found: References, memories: list[float], budget: Budget
 ) -> tuple[list[float], bool]:
     """Radii of the memories after any letter, and whether the read-out is right.

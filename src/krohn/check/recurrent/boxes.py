@@ -8,7 +8,7 @@ every length.
 
 Hypotheses, and where they are asked for: every number is finite (``Sums``, ``Rounding.error``); the start
 is in box 0, followers belong to the right states, every allowed letter has one (``require_well_formed``);
-steps end inside (``_mapped``); the right logit leads (``margins``).
+steps end inside (``_check_images``); the right logit leads (``margins``).
 """
 
 import base64
@@ -85,7 +85,7 @@ class BoxCell:
         return least
 
 
-def gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
+def build_gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int, states: int) -> Gated:
     """The cell of a training run, without the padding rows (letters) and columns (states) of its tensors.
 
     Padding must be 0: a row is multiplied by 0, and 0 times infinity is NaN; a column is not an answer.
@@ -118,12 +118,12 @@ def check(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
     """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
     try:
         require_well_formed(cell, boxes, words)
-        return _mapped(cell, boxes, words)
+        return _check_images(cell, boxes, words)
     except Refused as refusal:
         return refusal_of(refusal)
 
 
-def _mapped(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
+def _check_images(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
     """The same for boxes that are well formed."""
     automaton, allowed = words.automaton, words.allowed
     state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
@@ -188,11 +188,11 @@ def boxes_from(witness: Any) -> Boxes:
     fits = fits and all(len(row) == len(follower[0]) for row in follower)
     need(fits, f"boxes must be at most {MAX_BOXES}, each with a state and followers")
     need(witness["sides"] in SIDES and type(width) is int and width > 0, "boxes: sides must be f2, f4 or f8")
-    low, high = (_decoded(witness[name], witness["sides"], len(state), width) for name in ("low", "high"))
+    low, high = (_decode(witness[name], witness["sides"], len(state), width) for name in ("low", "high"))
     return Boxes(np.array(state, dtype=np.int64), np.array(follower, dtype=np.int64), low, high)
 
 
-def _decoded(text: Any, sides: str, count: int, width: int) -> Array:
+def _decode(text: Any, sides: str, count: int, width: int) -> Array:
     kind = np.dtype(SIDES[sides])
     need(isinstance(text, str), "boxes: sides must be base64 text")
     try:

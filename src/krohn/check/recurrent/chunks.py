@@ -55,7 +55,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Budg
     if count > CHUNK or not np.isin(gate, (0.0, 1.0)).all():  # a letter is never split
         return False
     keys, looks = (part.reshape(len(steps), count, dk) for part in (key, look))
-    rows = carried_back(gate[:, 0], keys, looks, budget)
+    rows = carry_back(gate[:, 0], keys, looks, budget)
     if rows is None:
         return False
     flat = keys.reshape(-1, dk)
@@ -79,7 +79,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Budg
     return all(_fits(size, multiple) for size, multiple in sums)
 
 
-def carried_back(gates: Array, keys: Array, looks: Array, budget: Budget) -> Array | None:
+def carry_back(gates: Array, keys: Array, looks: Array, budget: Budget) -> Array | None:
     """All rows w, carried back over any steps that may come before; ``None`` if there are too many."""
     found: dict[bytes, Array] = {}
 

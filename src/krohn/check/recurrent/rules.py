@@ -8,7 +8,7 @@ from krohn.check.arithmetic.sums import ANY, CHUNKS
 from krohn.check.claim import Claim
 from krohn.check.files.net import RECURRENT, Net
 from krohn.check.recurrent.balls import horizon
-from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, check, gated
+from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, build_gated, check
 from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.recurrent.closure import Closure, budget_for, close
@@ -36,7 +36,7 @@ def cell_of(net: Net, claim: Claim) -> Cell:
     model = net.configuration["model"]
     known = isinstance(model, dict) and set(model) == {"kind", "embedding", "hidden"}
     require(known, "a run is proved if its model has kind, embedding and hidden, and nothing else")
-    own = gated(model["kind"], net.tensors, letters, states)
+    own = build_gated(model["kind"], net.tensors, letters, states)
     require(
         own.options == {name: model[name] for name in own.options}, "the sizes must be those of the tensors"
     )

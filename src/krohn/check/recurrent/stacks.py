@@ -213,7 +213,7 @@ class DeltaStack(StackCell):
         """The gate, the vector w that a step reads with, and the factor of the value it writes."""
         wide, (heads, steps, _, _) = sums.wide, self.sizes_of_heads
         beta = wide.sigmoid(sums.product(window, w["beta.weight"], w["beta.bias"]))
-        rate = wide.total((beta.shaped(len(window), heads, steps, 1), point(2.0)))
+        rate = wide.total((beta.reshape(len(window), heads, steps, 1), point(2.0)))
         gate = wide.gate(sums.product(window, w["gate.weight"], w["gate.bias"]))
         return gate, wide.total((rate, key)), rate
 
@@ -231,25 +231,25 @@ class DeltaStack(StackCell):
         rows = len(window)
 
         def projected(name: str, *shape: int) -> Real:
-            return sums.product(window, w[name]).shaped(rows, heads, *shape)
+            return sums.product(window, w[name]).reshape(rows, heads, *shape)
 
-        key = wide.normed(projected("key", steps, keys))
+        key = wide.normalise(projected("key", steps, keys))
         gate, look, rate = self.rates(sums, w, window, key)
         given = projected("value", steps, values)
         value = wide.total((rate, given))
         query = projected("query", keys)
-        sums.note(name, memory, *(part.shaped(rows * heads, -1) for part in (gate, query, key, look, value)))
-        state = wide.total((gate.shaped(rows, heads, 1, 1), memory.shaped(count, heads, keys, values)))
+        sums.note(name, memory, *(part.reshape(rows * heads, -1) for part in (gate, query, key, look, value)))
+        state = wide.total((gate.reshape(rows, heads, 1, 1), memory.reshape(count, heads, keys, values)))
         for s in range(steps):
-            sums.note(name, state.shaped(count, -1))
+            sums.note(name, state.reshape(count, -1))
             write = wide.plus(value[:, :, s], -wide.dot(look[:, :, s, :, None], state, 2))
             if self.scaled:
                 missing = wide.plus(given[:, :, s], -wide.dot(key[:, :, s, :, None], state, 2))
                 write = wide.either(wide.total((rate[:, :, s], missing)), write)
             state = wide.total((state, point(1.0)), (key[:, :, s, :, None], write[:, :, None, :]))
-        sums.note(name, state.shaped(count, -1))
-        read = wide.dot(query[:, :, :, None], state, 2).shaped(count, -1)
-        return sums.cast(read), state.shaped(count, -1)
+        sums.note(name, state.reshape(count, -1))
+        read = wide.dot(query[:, :, :, None], state, 2).reshape(count, -1)
+        return sums.cast(read), state.reshape(count, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ class RankOneStack(DeltaStack):
         """See ``DeltaStack``: no gate, a rate for each entry of the key, and values as they are."""
         wide, ones = sums.wide, point(np.ones((len(window), self.heads)))
         bent = wide.sigmoid(sums.product(window, w["rate.weight"], w["rate.bias"]))
-        rate = wide.total((bent.shaped(*key.lo.shape), point(2.0)))
+        rate = wide.total((bent.reshape(*key.lo.shape), point(2.0)))
         return ones, wide.total((rate, key)), point(np.ones((1, 1, 1, 1)))
 
 
@@ -344,12 +344,12 @@ class DiagonalStack(StackCell):
         write, one = sums.product(window, w["write"]), point(1.0)
         if self.gate != "complex":
             gates = wide.tanh(z) if self.gate == "signed" else wide.sigmoid(z)
-            sums.note(name, memory, gates.shaped(-1, 1))
+            sums.note(name, memory, gates.reshape(-1, 1))
             after = wide.total((gates, memory), (write, one))
             return sums.cast(after), after
         (x, y), (u, v) = split(memory, half), split(write, half)
         a, b = wide.disc(*split(z, half))
-        sums.note(name, memory, a.shaped(-1, 1), b.shaped(-1, 1))
+        sums.note(name, memory, a.reshape(-1, 1), b.reshape(-1, 1))
         real = wide.total((a, x), (-b, y), (u, one))
         after = beside([real, wide.total((a, y), (b, x), (v, one))])
         return sums.cast(after), after

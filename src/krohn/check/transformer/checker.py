@@ -14,7 +14,7 @@ import numpy as np
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
 from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
 from krohn.check.files.reader import Automaton, Layer, Network, stored
-from krohn.check.transformer.enclosures import padded
+from krohn.check.transformer.enclosures import bound_padding
 from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import (
     Letters,
@@ -32,9 +32,9 @@ from krohn.check.transformer.machine import (
     Moment,
     Note,
     Setting,
-    counted_anew,
-    lifted,
+    lift_machine,
     merge,
+    recount,
     unheard,
 )
 from krohn.check.transformer.mlp import Block, tabulate
@@ -176,7 +176,7 @@ def follow_step(
 ) -> tuple[Moment, int]:
     """One step; ``done`` counts the blocks (attention or MLP) that have been checked."""
     if isinstance(step, Merge):
-        return counted_anew(merge(moment, step), setting.budget), done
+        return recount(merge(moment, step), setting.budget), done
     if isinstance(step, Tabulate) and not step.blocks:
         return tabulate(Block(setting, moment, step), None), done
     at = done // 2
@@ -228,7 +228,7 @@ class ByRules(Letters):
 
     def __init__(self, setting: Setting, moment: Moment, step: Attention) -> None:
         super().__init__(setting, moment)
-        self.new, self.rules, self.races = lifted(moment, step.lift), iter(step.heads), step.races
+        self.new, self.rules, self.races = lift_machine(moment, step.lift), iter(step.heads), step.races
 
     def written(self, read: Sources, output: Array) -> Any:
         """What the head adds to letters: nothing, per class, or per state and letter."""
@@ -248,11 +248,11 @@ class ByRules(Letters):
         copies = {head: part for head, part in enumerate(written) if isinstance(part, Part)}
         sums = [part for part in written if part is not None and not isinstance(part, Part)]
         if self.races:
-            from krohn.check.transformer.race import raced  # lazy import: only needed to compare positions
+            from krohn.check.transformer.race import race_all  # lazy import: only needed to compare positions
 
-            copies = raced(self.setting, new, copies, self.races)
+            copies = race_all(self.setting, new, copies, self.races)
         (rows, labels), boxes = _distinct(new, list(copies.values())), [box for _, box in sums]
-        total, wide = _assembled(self.setting, moment, keep, rows, list(copies.values()), boxes)
+        total, wide = _assemble(self.setting, moment, keep, rows, list(copies.values()), boxes)
         return replace(
             moment,
             machine=new.machine(*(rule.steps[new.own] for rule, _ in sums)),
@@ -269,8 +269,8 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
     work = (scores_of(moment, rule, head) for head, rule in rules if not isinstance(rule, Silent))
     setting.budget.foresee(sum(work), "scores of all heads")
     letters: Any = ByRules(setting, moment, step)
-    pads = padded(setting, moment, layer)
-    return counted_anew(replace(after_heads(letters, layer, moment), pads=pads), setting.budget)
+    pads = bound_padding(setting, moment, layer)
+    return recount(replace(after_heads(letters, layer, moment), pads=pads), setting.budget)
 
 
 def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
@@ -283,7 +283,7 @@ def _distinct(new: Lifted, parts: list[Part]) -> tuple[Integers, Integers]:
     return found[:, :-1], found[:, -1]
 
 
-def _assembled(
+def _assemble(
     setting: Setting, moment: Moment, keep: Array, rows: Integers, parts: list[Part], sums: list[Box]
 ) -> tuple[Real, Array]:
     """keep x + Σ heads without their counters, for every row; and the new worth of the old counters."""

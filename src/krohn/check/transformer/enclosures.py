@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, whole
-from krohn.check.arithmetic.real import Array, Flags, Real, joined
+from krohn.check.arithmetic.real import Array, Flags, Real, join
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.forward import after_heads, after_mlp
-from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.layer_norm import Norm, normalise
 from krohn.check.transformer.machine import Moment, Setting
 
 
@@ -33,21 +33,21 @@ class Intervals:
     def __init__(self, setting: Setting, stream: Real) -> None:
         self.setting, self.fmt, self.stream = setting, setting.fmt, stream
 
-    def normed(self, x: Rows, gain: Array | None, shift: Array | None = None) -> Rows:
+    def normalise(self, x: Rows, gain: Array | None, shift: Array | None = None) -> Rows:
         """LayerNorm, bounded for all positions; a network with shifts is refused before."""
-        return Rows(x.box, normed(self.fmt, self.stream, gain, self.setting.epsilon))
+        return Rows(x.box, normalise(self.fmt, self.stream, gain, self.setting.epsilon))
 
     def linear(self, x: Rows, weight: Array, bias: Array | None = None) -> Rows:
         """A product with a matrix, and a bias."""
         return Rows((x.norm or self.fmt).linear(x.box, weight, bias))
 
-    def activated(self, x: Rows, sine: Flags) -> Rows:
+    def activate(self, x: Rows, sine: Flags) -> Rows:
         """ReLU or sine."""
         units = x.box.part
         waves = np.broadcast_to(sine, units.lo.shape)
         return Rows(whole(self.fmt.sine(units).where(waves, units.positive())))
 
-    def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
+    def attend(self, query: Rows, key: Rows, value: Rows) -> Rows:
         """Each row sees those before it."""
         scores = self.fmt.scores(query.box.part, key.box.part, self.setting.root)
         seen = np.tri(len(scores), dtype=bool)
@@ -56,7 +56,7 @@ class Intervals:
 
     def beside(self, parts: list[Rows]) -> Rows:
         """Side by side."""
-        return Rows(whole(joined([part.box.part for part in parts], axis=1)))
+        return Rows(whole(join([part.box.part for part in parts], axis=1)))
 
     def kept(self, x: Rows, flags: Array) -> Rows:
         """The product with 0 or 1."""
@@ -75,15 +75,15 @@ class Anywhere(Intervals):
 
     def __init__(self, setting: Setting, stream: Real, positions: int) -> None:
         super().__init__(setting, stream)
-        self.positions, self.row = float(positions), Rows(whole(stream.shaped(1, -1)))
+        self.positions, self.row = float(positions), Rows(whole(stream.reshape(1, -1)))
 
-    def attended(self, query: Rows, key: Rows, value: Rows) -> Rows:
+    def attend(self, query: Rows, key: Rows, value: Rows) -> Rows:
         """Whatever is seen, and with what weights."""
         # All scores, also of keys that are not visible, and their differences are finite.
         size, width = np.asarray(query.box.size[0] @ key.box.size[0]), float(len(query.box.size[0]))
         self.fmt.inner.error(2 * size, width + 2, width)
         most = self.fmt.finite_average(value.box.size[0], self.positions)
-        return Rows(whole(Real(-most, most).shaped(1, -1)))
+        return Rows(whole(Real(-most, most).reshape(1, -1)))
 
     def total(self, parts: list[Rows]) -> Rows:
         """No partial sum overflows; of two parts there is none but the sum."""
@@ -92,7 +92,7 @@ class Anywhere(Intervals):
         return super().total(parts)
 
 
-def padded(setting: Setting, moment: Moment, layer: Layer) -> Real:
+def bound_padding(setting: Setting, moment: Moment, layer: Layer) -> Real:
     """Padding after a block of heads; refuses unless all that they compute is finite, at each position."""
     everything = Anywhere(setting, moment.anywhere, moment.positions)
     after_heads(everything, layer, everything.row)

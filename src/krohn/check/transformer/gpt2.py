@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, Net, listed
+from krohn.check.files.net import MODEL, Net, read_fields
 from krohn.check.files.reader import (
     Automaton,
     Given,
@@ -174,7 +174,7 @@ def export_net(
     """An export: configuration, tokens of prompt, letters and outputs, and names."""
     need(isinstance(config, dict), "config.json must be an object")
     kind = GPT2 if "model_type" in config else LENS
-    found = listed(config, "config.json", READ[kind], PASSED[kind])
+    found = read_fields(config, "config.json", READ[kind], PASSED[kind])
     for name in DROPOUT if kind == GPT2 else ():
         rate = config.get(name, 0.1)  # the library's default
         need(rate == 0, f"config.json must have {name} 0, for dropout is random; it has {shown(rate)}")
@@ -201,7 +201,7 @@ def read_export(folder: Path) -> Net:
     unhidden(config, "config.json", read)
     if (folder / GENERATES).exists():
         found = read_json(folder / GENERATES)
-        held = listed(found, GENERATES, GREEDY, OF_TOKENS)
+        held = read_fields(found, GENERATES, GREEDY, OF_TOKENS)
         other = next((key for key in GREEDY if held[key] != GREEDY[key]), "")
         need(not other, f"{GENERATES} must have {other} {GREEDY.get(other)}; it has {held.get(other)!r:.40}")
         unhidden(found, GENERATES, read)

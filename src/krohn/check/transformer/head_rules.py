@@ -19,13 +19,13 @@ from krohn.check.arithmetic.real import (
     ample,
     between,
     hull,
-    joined,
+    join,
     leak_of,
     point,
     rivals,
 )
 from krohn.check.files.reader import Head
-from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.layer_norm import Norm, normalise
 from krohn.check.transformer.machine import Lifted, Moment, Setting
 from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.verdict import require
@@ -65,11 +65,11 @@ class Letters:
     def __init__(self, setting: Setting, moment: Moment) -> None:
         self.setting, self.moment = setting, moment
 
-    def normed(self, x: Moment, gain: Array | None, shift: None = None) -> Norm:
+    def normalise(self, x: Moment, gain: Array | None, shift: None = None) -> Norm:
         """LayerNorm, bounded for all positions."""
-        return normed(self.setting.fmt, x.anywhere, gain, self.setting.epsilon)
+        return normalise(self.setting.fmt, x.anywhere, gain, self.setting.epsilon)
 
-    def attended(self, *read: tuple[Norm, Array]) -> Callable[[Array], Any]:
+    def attend(self, *read: tuple[Norm, Array]) -> Callable[[Array], Any]:
         """What a head averages."""
         return partial(self.written, read)
 
@@ -91,7 +91,7 @@ class Look:
         self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
         self.tau, self.length = len(moment.pads), moment.length
         self.last = self.tau + np.arange(self.length)  # each letter sees itself
-        self.queries, self.keys = self._projected(self.query_of, *query), self._projected(self.key_of, *key)
+        self.queries, self.keys = self._project(self.query_of, *query), self._project(self.key_of, *key)
         pads = whole(moment.pads)
         self.pad_keys, self.pad_values = (norm.linear(pads, weight).part for norm, weight in (key, value))
         # Values without their counters, which are worth ``value_wide`` in them.
@@ -100,58 +100,58 @@ class Look:
         exact = (point(moment.wide.T) * point(value[0].scale)) @ value[1]
         self.value_wide = exact.lo.T
         self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
-        self.values = self.valued(moment.box + moment.codes)
+        self.values = self.read_values(moment.box + moment.codes)
         self.carries = (self.value_wide != 0).any(axis=0)
 
-    def valued(self, rows: Real) -> Box:
+    def read_values(self, rows: Real) -> Box:
         """The values of rows that are given without their counters."""
         beyond = np.broadcast_to(self.moment.counted, rows.lo.shape)
         made = self.value[0].linear(Box(rows, beyond), self.value[1])
         return Box(made.part + self.left, made.beyond)
 
-    def _projected(self, groups: Integers, norm: Norm, weight: Array) -> Real:
+    def _project(self, groups: Integers, norm: Norm, weight: Array) -> Real:
         """[group, t, k]: only the channels that the matrix reads matter."""
         moment, used = self.moment, np.flatnonzero((weight != 0).any(axis=1))
         # Scores need numbers, not worth: here counters do count with their whole range.
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
-        places = point(moment.places[:, used]).shaped(1, self.length, len(used))
-        rows = grouped.shaped(len(grouped), 1, len(used)) + places
+        places = point(moment.places[:, used]).reshape(1, self.length, len(used))
+        rows = grouped.reshape(len(grouped), 1, len(used)) + places
         self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
-        flat = whole(rows.shaped(len(grouped) * self.length, len(used)))
+        flat = whole(rows.reshape(len(grouped) * self.length, len(used)))
         made = norm[used].linear(flat, weight[used]).part
-        return made.shaped(len(grouped), self.length, weight.shape[1])
+        return made.reshape(len(grouped), self.length, weight.shape[1])
 
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
         """Blocks of letters t: scores [t, key group, position], and which positions are visible."""
         groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
-        pads = self.pad_keys.shaped(1, self.tau, width).spread(groups, self.tau, width)
-        keys = joined([pads, self.keys], axis=1)
+        pads = self.pad_keys.reshape(1, self.tau, width).spread(groups, self.tau, width)
+        keys = join([pads, self.keys], axis=1)
         rows = max(1, BLOCK // (groups * (self.tau + self.length)))
         for first in range(0, self.length, rows):
             part = slice(first, min(first + rows, self.length))
             reach = self.tau + part.stop
             self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
-            there = keys[:, :reach].shaped(groups * reach, width)
+            there = keys[:, :reach].reshape(groups * reach, width)
             scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
             seen = np.arange(reach) <= self.last[part, None]
-            yield part, scores.shaped(part.stop - first, groups, reach), seen
+            yield part, scores.reshape(part.stop - first, groups, reach), seen
 
     def passed(self, rows: Real, lead: "Lead", output: Array) -> Box:
         """What a head that copies these values adds, leaked attention included."""
         leak = leak_of(lead.least, lead.size)
         require(leak < 0.5, f"the head does not select one position (it leaks {leak:.3g})", NO_LEAD)
         moment, fmt = self.moment, self.fmt
-        full = joined([moment.over_counters(self.values.part, self.value_wide), self.pad_values])
+        full = join([moment.over_counters(self.values.part, self.value_wide), self.pad_values])
         beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
         # Beyond a certain lead exp returns 0 for all others: the copy is exact, and nothing leaks.
         if not fmt.certain(lead.least):
             size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
-            rows = rows.widened(fmt.copied(size, spread, leak, self.tau + self.length))
+            rows = rows.widen(fmt.copied(size, spread, leak, self.tau + self.length))
         return fmt.linear(fmt.stored(Box(rows, beyond)), output)
 
-    def delivered(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
+    def deliver(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
         """What a copying head adds for each value, and the worth of the counters copied with it."""
-        out = self.passed(hull(joined([self.values.part, self.pad_values]), value_of), lead, output)
+        out = self.passed(hull(join([self.values.part, self.pad_values]), value_of), lead, output)
         exact = point(self.value_wide.T) @ output
         return out, exact.lo.T, self.moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
 
@@ -177,7 +177,7 @@ class Counted:
     stands: Flags
 
 
-def counted_by(look: Look) -> Counted:
+def choose_counted(look: Look) -> Counted:
     """All letters; or those whose score is near the best, if the position alone decides which these are.
 
     Any choice is sound, as long as no position can be of both kinds.
@@ -214,7 +214,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
         rule.steps.shape == (moment.classes, rule.wide.shape[1]) and len(rule.wide) == moment.box.lo.shape[1]
     )
     require(fits, "witness: steps")
-    chosen = counted_by(look)
+    chosen = choose_counted(look)
     letters = 1 + np.arange(look.length)
     count, others = (np.r_[0.0, np.cumsum(which)][letters] for which in (chosen.positions, ~chosen.positions))
     weights = _sum_weights(look, chosen, count, others)
@@ -229,9 +229,9 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     ):
         if which.any():
             shape = (1, int(which.sum()), len(rule.wide))
-            each = weight.shaped(-1, 1, 1) * added[which].shaped(*shape) - worth[which].shaped(*shape)
-            total = total + each.over(1) * point(number).shaped(-1, 1)
-    padded = p.shaped(*p.lo.shape, 1) * (look.pad_values @ output).shaped(1, tau, len(rule.wide))
+            each = weight.reshape(-1, 1, 1) * added[which].reshape(*shape) - worth[which].reshape(*shape)
+            total = total + each.over(1) * point(number).reshape(-1, 1)
+    padded = p.reshape(*p.lo.shape, 1) * (look.pad_values @ output).reshape(1, tau, len(rule.wide))
     # Rounding of the sum over positions, and of W_C.
     # ``averaged`` takes the better of two bounds; one of them needs the largest term.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
@@ -245,7 +245,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     )
     off = off + fmt.rounding(size + off)  # the average is stored
     lost = fmt.measured(whole(Real(-size - off, size + off)), output, np.zeros(len(rule.wide)))[1]
-    box = (total + padded.total(1)).widened(ample(off @ np.abs(output)) + lost).over(0)
+    box = (total + padded.total(1)).widen(ample(off @ np.abs(output)) + lost).over(0)
     out = box.spread(*worth.lo.shape)
     beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
     return Box(out, np.broadcast_to(beyond, out.lo.shape))
@@ -339,7 +339,7 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
     require((shifted & counted)[new.moves], "witness: the delay line does not move along")
     lead = lead_back(look, k)
-    values, carried, rest = look.delivered(value_of, lead, output)
+    values, carried, rest = look.deliver(value_of, lead, output)
     return Part(values, now[..., k], far[:, :, k], carried, rest)
 
 
@@ -383,7 +383,7 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
         for _, scores, seen in look.blocks(query):
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
-    values, carried, rest = look.delivered(value_of, lead, output)
+    values, carried, rest = look.deliver(value_of, lead, output)
     return Part(values, number, offset, carried, rest, Memory(look, rule, lead, output, hit))
 
 

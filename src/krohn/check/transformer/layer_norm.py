@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from krohn.check.arithmetic.format import MOMENTS, ROOT, Box, Format
-from krohn.check.arithmetic.real import OWN, SAFE, TOO_LARGE, Array, Real, ample, point, summed_up
+from krohn.check.arithmetic.real import OWN, SAFE, TOO_LARGE, Array, Real, ample, point, sum_up
 from krohn.check.verdict import require
 
 
@@ -45,23 +45,23 @@ class Norm:
 
     def apart(self, part: Real, beyond: Array) -> Box:
         """y without the mean, which goes to the part beyond."""
-        made = (part * point(self.scale)).widened(self.error(part.size + beyond))
+        made = (part * point(self.scale)).widen(self.error(part.size + beyond))
         return Box(made, np.abs(self.scale) * (beyond + self.mean))
 
     def linear(self, box: Box, weight: Array, bias: Array | None = None) -> Box:
         """y @ weight + bias. The part beyond x becomes its contribution to x @ (scale W)."""
         made = self.fmt.linear(self.apart(box.part, box.beyond), weight, bias)
         wide = (np.abs(self.scale) * box.beyond) @ np.abs(weight)
-        return Box(made.part.widened(self.shift(weight)[1]), wide)
+        return Box(made.part.widen(self.shift(weight)[1]), wide)
 
 
-def normed(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Norm:
+def normalise(fmt: Format, stream: Real, gain: Array | None, epsilon: float) -> Norm:
     """LayerNorm on all vectors of the stream; the identity if there is no gain."""
     if gain is None:
         nothing = np.zeros(len(stream))
         return Norm(fmt, np.ones(len(stream)), nothing, nothing, nothing, 0.0)
     mean, inverse = spread(fmt, stream, epsilon)
-    return Norm(fmt, *scaled(fmt, stream.size, mean, gain, inverse))
+    return Norm(fmt, *scale_channels(fmt, stream.size, mean, gain, inverse))
 
 
 def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
@@ -73,7 +73,7 @@ def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
     """
     require(not fmt.coarse, "LayerNorm is proved in float32 and float64 only")
     d, sizes = float(len(stream)), stream.size
-    total, whole = stream.total(0), summed_up(sizes)
+    total, whole = stream.total(0), sum_up(sizes)
     # Four times a plain sum's roundings, as ``ASSUMPTIONS['layer-norm']`` grants to running updates.
     off = ample(fmt.inner.error(whole, 4 * (d + 8), d) / d)
     mean = ample(total.size / d)
@@ -83,7 +83,7 @@ def spread(fmt: Format, stream: Real, epsilon: float) -> tuple[float, Real]:
     below = (point(least) * point(least)).total(0).lo - ample(d * mean * mean)
     above = squares + ample(d * off * off)
     centred = ample((sizes + mean + off) ** 2)
-    slack = fmt.inner.error(summed_up(centred) + d * epsilon, MOMENTS, 2 * d) + positive_sum(fmt, centred)
+    slack = fmt.inner.error(sum_up(centred) + d * epsilon, MOMENTS, 2 * d) + positive_sum(fmt, centred)
     low, high = (below - slack) / d + epsilon, (above + slack) / d + epsilon
     require(low > 0, "LayerNorm may divide by 0", "let a pair of channels be far larger than the others")
     few = ROOT * (fmt.inner.unit + OWN.unit)
@@ -106,7 +106,7 @@ def positive_sum(fmt: Format, most: Array) -> Array:
     return out
 
 
-def scaled(
+def scale_channels(
     fmt: Format, size: Array, mean: float, gain: Array, inverse: Real
 ) -> tuple[Array, Array, Array, Array, float]:
     """The fields of ``Norm`` for |x| up to ``size``: the factor of each channel; its error from the

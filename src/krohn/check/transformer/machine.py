@@ -15,7 +15,7 @@ from krohn.check.arithmetic.real import (
     between,
     distinct,
     hull,
-    joined,
+    join,
     point,
     runs_of,
     total_of,
@@ -147,7 +147,7 @@ class Moment:
     def anywhere(self) -> Real:
         """[channel]: what any position can hold."""
         rows = self.over_counters(self.box, self.wide) + self.codes
-        return joined([rows, self.pads]).over(0)
+        return join([rows, self.pads]).over(0)
 
     def over_counters(self, box: Real, wide: Array) -> Real:
         """The box with wide @ Z for all Z in range."""
@@ -191,7 +191,7 @@ class Lifted:
 # Hypotheses: state 0 lies over state 0; where both a state and the next one read letters, moving and then
 # going down is going down and then moving. Conclusion: each run below has a run above it, letter by letter.
 # Why: induction over letters. A state that only the last letter reaches is followed by nothing.
-def lifted(moment: Moment, step: Lift) -> Lifted:
+def lift_machine(moment: Moment, step: Lift) -> Lifted:
     """Proves that every run of the moment's machine lifts to a run of the new machine."""
     old, follow, base = moment.machine, step.follow, step.base
     choices = follow.shape[1] // old.follow.shape[1]
@@ -236,7 +236,7 @@ def merge(moment: Moment, step: Merge) -> Moment:
     return replace(moment, machine=machine, wide=step.wide, box=hull(box, classes))
 
 
-def counted_anew(moment: Moment, budget: Budget) -> Moment:
+def recount(moment: Moment, budget: Budget) -> Moment:
     """The claim with the ranges of its counters recomputed."""
     low, high = moment.machine.ranges(moment.length, budget)
     return replace(moment, low=low, high=high)

@@ -7,14 +7,14 @@ import numpy as np
 from krohn.check.arithmetic.real import Flags, Integers, Real, distinct, hull, point
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.enclosures import finite_mlp
-from krohn.check.transformer.layer_norm import normed
+from krohn.check.transformer.layer_norm import normalise
 from krohn.check.transformer.machine import (
     MachineRows,
     Moment,
     Setting,
-    counted_anew,
     follow_folds,
-    lifted,
+    lift_machine,
+    recount,
     rows_of,
 )
 from krohn.check.transformer.strands import (
@@ -46,22 +46,27 @@ def tabulate(block: "Block", layer: Layer | None) -> Moment:
         lo[:, channels], hi[:, channels] = part.lo, part.hi
     if layer is not None:
         finite_mlp(setting, moment.anywhere, layer)
-        mlp = layer, normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
+        mlp = layer, normalise(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
         found = block.gathered(mlp, strands(mlp, quiet))
         for strand in found:
-            part = block.collected(*block.run(strand), strand.outputs)
+            part = block.collect_labels(*block.run(strand), strand.outputs)
             lo[:, strand.outputs], hi[:, strand.outputs] = part.lo, part.hi
         # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
         pads = run_block(setting, found, moment.pads, moment.pads)
         made = replace(made, places=moment.places * quiet, pads=pads)
-    return counted_anew(replace(made, box=Real(lo, hi)), setting.budget)
+    return recount(replace(made, box=Real(lo, hi)), setting.budget)
 
 
 class Block:
     """The rows to run: for every situation, the values of the counters that some outputs depend on."""
 
     def __init__(self, setting: Setting, moment: Moment, step: Tabulate) -> None:
-        self.setting, self.moment, self.step, self.new = setting, moment, step, lifted(moment, step.lift)
+        self.setting, self.moment, self.step, self.new = (
+            setting,
+            moment,
+            step,
+            lift_machine(moment, step.lift),
+        )
         self.situations = follow_folds(setting, moment, step, self.new)
         self.known: dict[bytes, MachineRows] = {}
 
@@ -73,7 +78,7 @@ class Block:
             )
         return self.known[read.tobytes()]
 
-    def collected(self, rows: MachineRows, values: Real, channels: Integers) -> Real:
+    def collect_labels(self, rows: MachineRows, values: Real, channels: Integers) -> Real:
         """[label, channel]: the hull over the situations of a label, minus what counters are still worth."""
         left = values - point(rows.sums) @ self.step.wide[channels].T
         pairs = distinct(np.stack([rows.where, self.situations.table[:, -1]], axis=1))[0]
@@ -85,7 +90,7 @@ class Block:
         for read in distinct(differ[quiet])[0]:
             channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
             rows = self.rows(read)
-            found.append((channels, self.collected(rows, rows.box[:, channels], channels)))
+            found.append((channels, self.collect_labels(rows, rows.box[:, channels], channels)))
         return found
 
     def counters_of(self, strand: Strand) -> Flags:
@@ -112,8 +117,8 @@ class Block:
     def run(self, strand: Strand) -> tuple[MachineRows, Real]:
         """The outputs of a strand on all its rows."""
         rows = self.rows(self.counters_of(strand))
-        return rows, run_strand(self.setting, strand, self.entered(rows, strand))
+        return rows, run_strand(self.setting, strand, self.read_inputs(rows, strand))
 
-    def entered(self, rows: MachineRows, strand: Strand) -> Real:
+    def read_inputs(self, rows: MachineRows, strand: Strand) -> Real:
         """The inputs of a strand, position codes included."""
         return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]

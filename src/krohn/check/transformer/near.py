@@ -148,7 +148,7 @@ def sum_error(size: Array, terms: int) -> Array:
 # Hypotheses: the stream is off by at most ``radius``, far less than its deviation; mean and variance are as
 # ``ASSUMPTIONS['layer-norm']`` has them. Conclusion: the output is off by J δ and what ``Read`` bounds.
 # Why: the variance changes by a factor 1 + t with |t| ≤ far; the derivative leaves out squares of δ and t.
-def normed(
+def normalise(
     value: Array, slopes: Array, radius: Array, norm: tuple[Array, Array], epsilon: float
 ) -> tuple[Read, Array]:
     """What LayerNorm makes of a stream."""

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from krohn.check.arithmetic.format import Box
-from krohn.check.arithmetic.real import Flags, Integers, Real, hull, joined, point
+from krohn.check.arithmetic.real import Flags, Integers, Real, hull, join, point
 from krohn.check.transformer.head_rules import Memory, Part
 from krohn.check.transformer.machine import Lifted, Setting
 from krohn.check.transformer.witness import Race
@@ -57,7 +57,9 @@ def race(setting: Setting, new: Lifted, parts: tuple[Part, Part]) -> tuple[Part,
     )
 
 
-def raced(setting: Setting, new: Lifted, copies: dict[int, Part], races: tuple[Race, ...]) -> dict[int, Part]:
+def race_all(
+    setting: Setting, new: Lifted, copies: dict[int, Part], races: tuple[Race, ...]
+) -> dict[int, Part]:
     """What all heads add; two that are compared are bounded together, and each is compared once."""
     made = dict(copies)
     for each in races:
@@ -112,10 +114,10 @@ def _together(setting: Setting, memories: list[Memory], parts: tuple[Part, Part]
             hull_apart(one[left], two[right], by) if by >= 0 else hull_apart(two[right], one[left], -by)
             for by in apart
         ]
-        some = [found.shaped(1, -1) for found in hulls if found is not None]
+        some = [found.reshape(1, -1) for found in hulls if found is not None]
         any_two = parts[0].values.part[left] + parts[1].values.part[right]
-        made.append((joined(some).over(0) if some else any_two).shaped(1, -1))
-    return joined(made)
+        made.append((join(some).over(0) if some else any_two).reshape(1, -1))
+    return join(made)
 
 
 Along = tuple[int, Real]
@@ -139,8 +141,8 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     look, moment = memory.look, memory.look.moment
     d, length = moment.box.lo.shape[1], look.length
     setting.budget.spend(moment.classes * length * d * (1 + look.value[1].shape[1]), "values along positions")
-    rows = moment.box.shaped(moment.classes, 1, d) + point(moment.places).shaped(1, length, d)
-    values = joined([look.pad_values, look.valued(rows.shaped(-1, d)).part])
+    rows = moment.box.reshape(moment.classes, 1, d) + point(moment.places).reshape(1, length, d)
+    values = join([look.pad_values, look.read_values(rows.reshape(-1, d)).part])
     place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]
     value_of = memory.rule.value_of
     value = np.r_[value_of[moment.classes :], value_of[: moment.classes].repeat(length)]

@@ -7,7 +7,7 @@ from krohn.check.arithmetic.real import Array, Integers, Real
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.enclosures import Anywhere
 from krohn.check.transformer.forward import logits
-from krohn.check.transformer.layer_norm import Norm, normed
+from krohn.check.transformer.layer_norm import Norm, normalise
 from krohn.check.transformer.machine import Machine, Moment, Setting
 from krohn.check.transformer.strands import Forms, Units
 from krohn.check.verdict import Refused
@@ -24,7 +24,7 @@ TINY = 1 / 1024
 def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers, float]:
     """The output of each class, and the least lead of its logit over the others."""
     rows = moment.over_counters(moment.box, moment.wide) + moment.codes
-    norm = normed(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
+    norm = normalise(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
     everything = Anywhere(setting, moment.anywhere, moment.positions)
     logits(everything, network, everything.row)  # nothing overflows
     held = max(network.readout.size, 1)

@@ -31,7 +31,7 @@ from krohn.check.transformer.near import (
     Passed,
     Read,
     bent,
-    normed,
+    normalise,
     sum_error,
 )
 from krohn.check.verdict import Refused, require
@@ -82,14 +82,14 @@ class Running:
         slopes, bound = self.through(x)
         return SAFE * (self.measured(slopes) + bound)
 
-    def normed(self, x: Near, gain: Array | None, shift: Array | None = None) -> Near:
+    def normalise(self, x: Near, gain: Array | None, shift: Array | None = None) -> Near:
         """LayerNorm; mean and variance as ``ASSUMPTIONS['layer-norm']`` has them."""
         if gain is None:
             return x
         if x.slopes is None or x.by or x.lost.any():
             raise Refused("LayerNorm reads what is no stream")
         offset = np.zeros(len(gain)) if shift is None else shift
-        read, value = normed(x.value, x.slopes, self.radius(x), (gain, offset), self.network.epsilon)
+        read, value = normalise(x.value, x.slopes, self.radius(x), (gain, offset), self.network.epsilon)
         self.made.reads.append(read)
         by = {read: np.eye(len(gain))[None]}
         return Near(value, None, by, mass=read.radius, near=read.radius)
@@ -105,7 +105,7 @@ class Running:
         off, mass = (np.broadcast_to(part, x.value.shape) @ sizes for part in (x.off, x.mass))
         return Near(x.value @ weight + offset, None, by, loose, off + sum_error(size, len(weight)), mass)
 
-    def activated(self, x: Near, sine: Flags) -> Near:
+    def activate(self, x: Near, sine: Flags) -> Near:
         """An activation: its slope is the derivative, the rest is bounded by its curvature."""
         require(not sine.any(), "a GPT-2 has no sines")
         radius = self.radius(x)
@@ -140,7 +140,7 @@ class Running:
 
     def total(self, parts: list[Near]) -> Near:
         """A sum, each addition rounded; what its derivatives leave out is a new η."""
-        made = _summed(parts)
+        made = _sum_linear(parts)
         slopes, bound = self.through(made)
         # What rounding sees is off by at most what the summands are off: all but one, and the sum.
         near = sum(self.radius(part) for part in parts[:-1]) + self.measured(slopes) + bound
@@ -152,7 +152,7 @@ class Running:
         own[:, :, -1, 0] = np.eye(d)
         return Near(made.value, np.concatenate([slopes, own], axis=3))
 
-    def attended(self, query: Near, key: Near, value: Near) -> Near:
+    def attend(self, query: Near, key: Near, value: Near) -> Near:
         """What a head averages over this position and those before it."""
         require(all(part.slopes is None for part in (query, key, value)), "heads must read a LayerNorm")
         number = len(self.made.offers)
@@ -181,7 +181,7 @@ class Running:
         return lead
 
 
-def _summed(parts: list[Near]) -> Near:
+def _sum_linear(parts: list[Near]) -> Near:
     """The linear parts added up; no rounding."""
     by: dict[Read, Array] = {}
     for part in parts:
@@ -205,7 +205,7 @@ class _Asked:
         self.run, self.query, self.root = run, query, run.network.root
         self.keys, self.values = (list(side) for side in zip(*offers, strict=True))
         self.key, self.value = self._all(self.keys, "value"), self._all(self.values, "value")
-        self.scores = self._scored(query.value, self.key)
+        self.scores = self._score(query.value, self.key)
         powers = np.exp(self.scores - self.scores.max(axis=-1, keepdims=True))
         self.weights = powers / powers.sum(axis=-1, keepdims=True)
         self.mixed = self._mixed(self.weights, self.value)
@@ -227,7 +227,7 @@ class _Asked:
         shape = len(self.query.value), parts[0].value.shape[1]
         return np.stack([np.broadcast_to(getattr(part, name), shape) for part in parts], axis=1)
 
-    def _scored(self, one: Array, other: Array) -> Array:
+    def _score(self, one: Array, other: Array) -> Array:
         out: Array = (other @ one[..., None])[..., 0] / self.root
         return out
 
@@ -268,9 +268,9 @@ class _Asked:
         value_off, value_lost, value_mass = (self._all(self.values, name) for name in BOUNDS)
         # What the derivatives leave out of a score: errors of query and key that they do not explain, the
         # product of both errors, and the rounding of the sum.
-        products = self._scored(query + query_off, key + key_off)
-        local = self._scored(query, key_lost) + self._scored(self.query.lost, key)
-        local = local + self._scored(query_off, key_off) + sum_error(products, query.shape[1] + 8)
+        products = self._score(query + query_off, key + key_off)
+        local = self._score(query, key_lost) + self._score(self.query.lost, key)
+        local = local + self._score(query_off, key_off) + sum_error(products, query.shape[1] + 8)
         local = SAFE * local + OWN_PRODUCTS * products
         off = local + slack
         off = SAFE * (known + off + np.take_along_axis(off, best, axis=-1))
@@ -292,7 +292,7 @@ class _Asked:
         loose = np.concatenate([self.moved, self.centred, self.value], axis=1).swapaxes(1, 2)
         size = self._mixed(weights + changed, value + value_off)
         lost = self._mixed(weights, value_lost) + self._mixed(changed, value_off) + sum_error(size, count + 2)
-        change = self._scored(np.broadcast_to(self.query.mass, query.shape), key) + self._scored(
+        change = self._score(np.broadcast_to(self.query.mass, query.shape), key) + self._score(
             query, key_mass
         )
         hidden = self._mixed(weights, value_mass)

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import Box
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.enclosures import finite_mlp, padded
+from krohn.check.transformer.enclosures import bound_padding, finite_mlp
 from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
-from krohn.check.transformer.layer_norm import normed
+from krohn.check.transformer.layer_norm import normalise
 from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.readout import decode
 from krohn.check.transformer.strands import Mlp, Strand, run_block, run_strand, strand_to, strands, untouched
@@ -82,7 +82,7 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
             setting.note(f"layer.{number - 1}.stream", _holding(moment, scan.channels[number], window))
     with inside("read-out", len(network.layers) + 1):
         require(window >= moment.length, "the windows do not reach back to the first letter", "add a layer")
-        return _decoded(setting, network, automaton, moment, scan)
+        return _decode(setting, network, automaton, moment, scan)
 
 
 def _holding(moment: Moment, channels: Integers, window: int) -> Holding:
@@ -126,11 +126,11 @@ class Fetching(Letters):
             self.held,
             np.zeros(len(self.scan.padding), dtype=np.int64),
         )
-        look, found = Look(self, read, one, one), _copied(read[2][1], output, self.channels)
+        look, found = Look(self, read, one, one), _find_copied(read[2][1], output, self.channels)
         require(not set(found) & set(held), "two maps are added into one channel")
         back = _windows_back(look, self.window, {w for w, p in held.values() if p in found.values()})
         lead = lead_back(look, back * self.window)
-        out, _, _ = look.delivered(np.arange(points + look.tau), lead, output)
+        out, _, _ = look.deliver(np.arange(points + look.tau), lead, output)
         held.update({channel: (back, p) for channel, p in found.items()})
         return _with_padding(out, found, self.scan) if back else out[:points]
 
@@ -151,7 +151,7 @@ def compose(
 ) -> tuple[Moment, int]:
     """One layer: heads fetch their own or earlier windows, the MLP composes them; and how many they are."""
     heads: Any = Fetching(setting, moment, scan, scan.channels[number - 1], window)
-    pads = padded(setting, moment, layer)
+    pads = bound_padding(setting, moment, layer)
     there = replace(after_heads(heads, layer, moment), pads=pads)
     windows = 1 + max((back for back, _ in heads.held.values()), default=0)
     mixed = Holding(there.box, there.places, there.pads, heads.held, window, windows)
@@ -187,7 +187,7 @@ def _in_rounds(
     known: "Known",
 ) -> Moment:
     """The MLP, from one cut to the next: a round composes windows 2i (own) and 2i + 1 (left) to window i."""
-    norm = normed(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
+    norm = normalise(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
     finite_mlp(setting, moment.anywhere, layer)
     mlp, channels, quiet = (layer, norm), scan.channels[number], untouched(layer)
     held, first = replace(mixed, box=moment.box + moment.codes), 0
@@ -331,7 +331,7 @@ def _by_cases(setting: Setting, strand: Strand, held: Holding, ways: Ways, known
     return known[key]
 
 
-def _copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
+def _find_copied(value: Array, output: Array, channels: Integers) -> dict[int, int]:
     """The channels that a head copies from points: channel to point; each depends on one point only."""
     through = (value[channels] != 0).astype(np.float64) @ (output != 0).astype(np.float64) > 0
     require(through.sum(axis=0) <= 1, "a head mixes two points in one channel")
@@ -352,7 +352,7 @@ def _with_padding(out: Box, found: dict[int, int], scan: Scan) -> Box:
     return Box(Real(lo, hi), beyond.max(axis=0))
 
 
-def _decoded(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
+def _decode(setting: Setting, network: Network, automaton: Automaton, moment: Moment, scan: Scan) -> float:
     """Searches all pairs (images of the points read, state), with and without padding, and decodes them."""
     read = [p for p, channel in enumerate(scan.channels[-1]) if network.readout[channel].any()]
     # Two beginnings: the window of the last layer reaches padding, or it ends at the first letter.

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from krohn.check.arithmetic.affine import Affine, entering, mirrors
-from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, joined
+from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, join
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.forward import Pointwise, T, after_mlp, through
 from krohn.check.transformer.layer_norm import Norm
@@ -42,7 +42,7 @@ class Strand:
         """The forward pass, from inputs to outputs."""
         if self.last is None:
             return after_mlp(run, self.layer, x)
-        units = x if self.first else run.normed(x, self.layer.gain_mlp)
+        units = x if self.first else run.normalise(x, self.layer.gain_mlp)
         return through(run, self.layer, units, self.first, self.last)
 
     @property
@@ -123,9 +123,9 @@ class Forms:
     def __init__(self, setting: Setting, norm: Norm, place: Integers | None = None) -> None:
         self.setting, self.fmt, self.norm, self.place = setting, setting.fmt, norm, place
 
-    def normed(self, x: Units, gain: Array | None, shift: Array | None = None) -> Units:
+    def normalise(self, x: Units, gain: Array | None, shift: Array | None = None) -> Units:
         """LayerNorm, without the mean."""
-        return x if gain is None else Units(x.form.normed(self.norm), self.norm)
+        return x if gain is None else Units(x.form.normalise(self.norm), self.norm)
 
     def linear(self, x: Units, weight: Array, bias: Array | None = None) -> Units:
         """A product with a matrix, and a bias; of a pair of opposite units the first carries their sum."""
@@ -137,9 +137,9 @@ class Forms:
         offset = np.zeros(weight.shape[1]) if bias is None else bias
         return Units(form.linear(self.fmt, weight, offset, x.norm), into=weight)
 
-    def activated(self, x: Units, sine: Flags) -> Units:
+    def activate(self, x: Units, sine: Flags) -> Units:
         """ReLU or sine."""
-        return Units(x.form.activated(self.fmt, sine), into=x.into, sums=x.form, sine=sine)
+        return Units(x.form.activate(self.fmt, sine), into=x.into, sums=x.form, sine=sine)
 
     def kept(self, x: Units, flags: Array) -> Units:
         """The product with 0 or 1."""
@@ -166,7 +166,7 @@ def run_strand(setting: Setting, strand: Strand, box: Real, grain: Array | float
         parts.append(strand.passed(run, Units(form)).form.box)
         more = max(0, len(boxes) - start - rows) / max(1, len(part))
         setting.budget.foresee((left - setting.budget.left) * more, "MLP rows")
-    return joined(parts)[back]
+    return join(parts)[back]
 
 
 def run_block(setting: Setting, found: list[Strand], box: Real, stream: Real) -> Real:

@@ -13,7 +13,7 @@ import numpy as np
 from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, STOCK, Net, listed
+from krohn.check.files.net import MODEL, STOCK, Net, read_fields
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.forward import after_heads, after_mlp, logits
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
@@ -33,7 +33,7 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
     need(isinstance(config, dict), "config.json must be an object")
     need(config.get("model_type") == GPT2, "config.json must have model_type gpt2")
     config = {**config, "n_inner": config.get("n_inner")}
-    about = listed(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
+    about = read_fields(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
     need(about["dtype"] in TYPES and about["torch_dtype"] in TYPES, "config.json: dtype is unknown")
     marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in PARTS}}
     own = {

@@ -22,7 +22,7 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
-from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, gated
+from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, build_gated
 from krohn.check.verdict import Verdict
 from krohn.proving.box_search import Contexts, search
 
@@ -58,7 +58,7 @@ def cell_of(goal: Goal, weights: Weights) -> BoxCell:
     """The weights as the checker reads them."""
     states, letters = goal.words.table.shape
     arrays = {name: value.detach().numpy() for name, value in weights.items()}
-    return BoxCell(gated(goal.kind, arrays, letters, states), "float32")
+    return BoxCell(build_gated(goal.kind, arrays, letters, states), "float32")
 
 
 def code_of(automaton: Semiautomaton, contexts: Contexts) -> Code:

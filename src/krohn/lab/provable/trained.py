@@ -26,8 +26,8 @@ from krohn.check.recurrent.boxes import (
     Boxes,
     Words,
     boxes_from,
+    build_gated,
     check,
-    gated,
 )
 from krohn.check.recurrent.rules import allowed_of
 from krohn.check.rules import check_certificate, fitting_rules
@@ -35,7 +35,7 @@ from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.exact import Examined, examine_run, kind_of, words_of_training
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shortened, words_of
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten, words_of
 from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity, identify
@@ -130,7 +130,7 @@ def tensors_of(trained: TrainedNetwork) -> dict[str, npt.NDArray[np.float32]]:
 def cell_of(trained: TrainedNetwork) -> BoxCell:
     """The network as the checker reads it."""
     states, letters = trained.automaton.table.shape
-    return BoxCell(gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
+    return BoxCell(build_gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
 
 
 def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str) -> Words:
@@ -176,7 +176,7 @@ def certificate_of(
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
     which = claimed_words(trained, automaton, proof.words)
     for sides in SHORT:
-        boxes = shortened(cell, proof.boxes, sides)
+        boxes = shorten(cell, proof.boxes, sides)
         if check(cell, boxes, which).certified:
             return claim_boxes(net, automaton, which, boxes, sides)
     return claim_boxes(net, automaton, which, proof.boxes, "f8")

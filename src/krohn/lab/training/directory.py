@@ -17,7 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from krohn.base import atomic
-from krohn.base.strict_json import opened, read_json, sizes_of
+from krohn.base.strict_json import open_bounded, read_json, sizes_of
 from krohn.check.files.folder import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.lab.models.network import ParameterLayout
@@ -136,7 +136,7 @@ class RunDirectory:
         path = self.path / STATE
         if not path.exists():
             return None
-        opened(path).close()  # a pipe or a device is refused
+        open_bounded(path).close()  # a pipe or a device is refused
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -194,7 +194,7 @@ def read_weights(path: Path, replicate: int, layout: ParameterLayout | None = No
     """Best weights of one replicate in float32, from a run directory; they must be those of ``layout``."""
     files = weight_files(path) or [path / WEIGHTS]
     for file in files:
-        with opened(file) as stream:  # a pipe or a device is refused, and a huge header
+        with open_bounded(file) as stream:  # a pipe or a device is refused, and a huge header
             sizes_of(stream, file)
     file = files[0]
     try:

@@ -23,7 +23,7 @@ from krohn.check.transformer.witness import (
     Sum,
 )
 from krohn.check.verdict import require
-from krohn.proving.witness.machines import explore, groups, labelled, middle
+from krohn.proving.witness.machines import explore, groups, label, middle
 
 MAX_BACK = 64
 CLOSE = 1e-3
@@ -275,18 +275,18 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
         after[:, :, 0] = old.follow[state]
         out = [old.shown[state][..., None]]
         for memory in memories:
-            held, read = _remembered(moment, memory, rows)
+            held, read = _remember(moment, memory, rows)
             after[:, :, memory.at : memory.end] = held
             out += read
         for number, pair in enumerate(pairs, at):
-            one, two = (_filled(moment, memory_of[id(rules[head])], rows) for head in pair)
+            one, two = (_mark_filled(moment, memory_of[id(rules[head])], rows) for head in pair)
             before = np.broadcast_to(rows[:, number, None], one.shape)
             after[:, :, number] = AFTER[2 * one + two, before]
             out.append(after[:, :, number, None] // HERE)
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, moment.length)
-    shown = labelled(outputs, live_states(follow, moment.length))
+    shown = label(outputs, live_states(follow, moment.length))
     finished: dict[int, Rule] = {}
     for memory in memories:
         held = rows[:, memory.at : memory.at + memory.number]
@@ -312,7 +312,7 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, i
     return result
 
 
-def _filled(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
+def _mark_filled(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
     """(row, letter): whether the best cell holds this letter from now on."""
     rule, own = memory.rule, moment.machine.shown[rows[:, 0]]
     assert isinstance(rule, Cells)
@@ -343,7 +343,7 @@ def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[Mem
     return memories, start
 
 
-def _remembered(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[Integers, list[Integers]]:
+def _remember(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[Integers, list[Integers]]:
     """The cells after each letter, and what the head reads: a value and the counts since."""
     state, rule, n = rows[:, 0], memory.rule, memory.number
     own, letters = moment.machine.shown[state], moment.machine.follow.shape[1]

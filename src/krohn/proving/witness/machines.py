@@ -89,7 +89,7 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
     return np.concatenate(result), np.concatenate(follows), np.concatenate(outputs)
 
 
-def labelled(outputs: Integers, live: Flags) -> Integers:
+def label(outputs: Integers, live: Flags) -> Integers:
     """One class per different output of a live state."""
     flat, rows = outputs.reshape(-1, outputs.shape[2]), np.repeat(live, outputs.shape[1])
     labels = np.zeros(len(flat), dtype=np.int64)
@@ -97,7 +97,7 @@ def labelled(outputs: Integers, live: Flags) -> Integers:
     return labels.reshape(outputs.shape[:2])
 
 
-def merged(moment: Moment, live: Flags) -> Merge:
+def merge_alike(moment: Moment, live: Flags) -> Merge:
     """Merges states and classes that agree in all channels that are read later; drops counters that nothing
     reads, and replaces counters of the same worth by their sum.
     """
@@ -115,11 +115,11 @@ def merged(moment: Moment, live: Flags) -> Merge:
     width = machine.follow.shape[1] * len(turn)
     steps = (machine.steps @ turn.T).reshape(len(machine.follow), width)
     seen = np.concatenate([classes[machine.shown], steps], axis=1)
-    states = _refined(machine.follow, seen, reading)
+    states = _refine(machine.follow, seen, reading)
     return Merge(states, classes, turn, moment.wide[:, first])
 
 
-def _refined(follow: Integers, seen: Integers, live: Flags) -> Integers:
+def _refine(follow: Integers, seen: Integers, live: Flags) -> Integers:
     """Moore's partition refinement; states that never read a letter join the start."""
     # The checker asks nothing of states that read no letter, so these may join any other.
     labels = rows_alike(np.concatenate([live[:, None].astype(np.int64), seen * live[:, None]], axis=1))
@@ -217,7 +217,7 @@ class Numbers:
     def __init__(self, place: Integers | None = None) -> None:
         self.place = place
 
-    def normed(self, x: Array, gain: Array | None, shift: Array | None = None) -> Array:
+    def normalise(self, x: Array, gain: Array | None, shift: Array | None = None) -> Array:
         """The search has a network without LayerNorm."""
         return x
 
@@ -226,7 +226,7 @@ class Numbers:
         out: Array = x @ weight + (0.0 if bias is None else bias)
         return out
 
-    def activated(self, x: Array, sine: Flags) -> Array:
+    def activate(self, x: Array, sine: Flags) -> Array:
         """ReLU or sine."""
         made = np.maximum(x, 0.0)
         made[:, sine] = np.sin(x[:, sine])  # of few units, and a sine takes longer than a product
@@ -312,5 +312,5 @@ def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: 
 
     start = [0, *(int(fold(zero)[0]) for fold in folds)]
     rows, follow, outputs = explore(start, expand, moment.length)
-    lift = Lift(follow, rows[:, 0], labelled(outputs, live_states(follow, moment.length)))
+    lift = Lift(follow, rows[:, 0], label(outputs, live_states(follow, moment.length)))
     return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide)

@@ -25,7 +25,7 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, inside, require
 from krohn.proving.witness.heads import attention_step
-from krohn.proving.witness.machines import Numbers, merged, middle, resolve_step, tabulate_step
+from krohn.proving.witness.machines import Numbers, merge_alike, middle, resolve_step, tabulate_step
 
 GRAIN, NEAR = 2.0**10, 2.0**-12
 
@@ -49,22 +49,22 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
     with np.errstate(all="ignore"):
         # Each step multiplies the states by what it remembers. Merging after each by what is read later
         # keeps the machine near the size of the automaton's.
-        walk.take(merged(walk.moment, live[0]))
+        walk.take(merge_alike(walk.moment, live[0]))
         for number, layer in enumerate(held.layers):
             if 2 * number < walk.done:
                 continue
             with inside(f"layer {number + 1}", number + 1):
-                counters = _looked_at(walk.moment, layer)
+                counters = _find_looked_at(walk.moment, layer)
                 if counters:
                     # Scores are numbers of classes: a counter that a head looks at joins the state.
                     walk.take(resolve_step(walk.moment, counters))
-                    walk.take(merged(walk.moment, live[2 * number]))
+                    walk.take(merge_alike(walk.moment, live[2 * number]))
                 walk.take(attention_step(walk.moment, layer), moment=True)
-                walk.take(merged(walk.moment, live[2 * number + 1]))
+                walk.take(merge_alike(walk.moment, live[2 * number + 1]))
                 step = tabulate_step(walk.moment, layer, walk.setting.budget, choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
                 walk.take(step, moment=True)
-                walk.take(merged(walk.moment, live[walk.done]))
+                walk.take(merge_alike(walk.moment, live[walk.done]))
     walk.complete = True
 
 
@@ -105,7 +105,7 @@ class Middles(Block):
     def run(self, strand: Strand) -> tuple[MachineRows, Real]:
         """The outputs of a strand in plain float64."""
         rows = self.rows(self.counters_of(strand))
-        values = strand.passed(Numbers(strand.place), middle(self.entered(rows, strand)))
+        values = strand.passed(Numbers(strand.place), middle(self.read_inputs(rows, strand)))
         return rows, Real(values, values)
 
 
@@ -130,7 +130,7 @@ def compares_repeating_codes(network: Network) -> bool:
     return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
 
 
-def _looked_at(moment: Moment, layer: Layer) -> list[int]:
+def _find_looked_at(moment: Moment, layer: Layer) -> list[int]:
     """Counters that queries or keys read."""
     read = np.zeros(len(moment.wide), dtype=bool)
     for head in layer.heads:
@@ -161,7 +161,7 @@ def scans(network: Network) -> Iterator[Scan]:
     if both.size and (both == np.rint(both)).all() and both.min() >= 0 and both.max() < len(channels):
         moments = [channels]
         for layer in network.layers:
-            moments.append(_moved(layer, moments[-1]))
+            moments.append(_follow_points(layer, moments[-1]))
         rounds = zip(network.layers, moments, strict=False)
         cuts = tuple(tuple(_rounds(network, layer, channels)) for layer, channels in rounds)
         parts = maps.astype(np.int64), pads.astype(np.int64), np.stack(moments)
@@ -210,7 +210,7 @@ def _distance(network: Network, head: Head) -> int:
     return len(codes) - 1 - int(scores.argmax())
 
 
-def _moved(layer: Layer, channels: Integers) -> Integers:
+def _follow_points(layer: Layer, channels: Integers) -> Integers:
     """The channel to which the MLP writes each point: the one output that depends on a copy of it."""
     reads = (layer.weights[0] != 0).astype(np.float64)
     for weight in layer.weights[1:]:
