@@ -8,7 +8,7 @@ import pytest
 import krohn
 from kept_networks import KeptNetworks, key_of
 from krohn import compilation
-from krohn.construct.compiling import requested
+from krohn.construct.compiling import make_request
 from krohn.network.storage import tensors_of
 
 
@@ -20,7 +20,7 @@ def keeping(folder: Path) -> KeptNetworks:
 
 
 def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
-    kept, request = keeping(tmp_path), requested("S3", 8)
+    kept, request = keeping(tmp_path), make_request("S3", 8)
     build = kept.keeping(compilation.find_accepted)
     first, again = build(request), build(request)
     assert len(list(tmp_path.iterdir())) == 1
@@ -37,19 +37,19 @@ def test_nothing_is_kept_while_something_is_patched(tmp_path: Path, monkeypatch:
     kept = keeping(tmp_path)
     build = kept.keeping(compilation.find_accepted)
     monkeypatch.setattr("krohn.construct.lowering.assembly.lower_linear", None)
-    build(requested("C2", 4))
+    build(make_request("C2", 4))
     monkeypatch.undo()
     monkeypatch.setattr("krohn.network.program.Program.describe", lambda self: "", raising=False)
-    build(requested("C2", 4))
+    build(make_request("C2", 4))
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
-    build(requested("C2", 4))
+    build(make_request("C2", 4))
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_names_and_options_decide_the_key() -> None:
     keys = [
-        key_of("accepted", requested(automaton, length, **options))  # type: ignore[arg-type]
+        key_of("accepted", make_request(automaton, length, **options))  # type: ignore[arg-type]
         for automaton, length, options in (
             ("C2", 4, {}),
             ("C2", 5, {}),
@@ -59,4 +59,4 @@ def test_names_and_options_decide_the_key() -> None:
         )
     ]
     assert len(set(keys)) == len(keys)
-    assert key_of("accepted", requested("C2", 4)) == keys[0] != key_of("build", requested("C2", 4))
+    assert key_of("accepted", make_request("C2", 4)) == keys[0] != key_of("build", make_request("C2", 4))

@@ -19,7 +19,7 @@ import krohn
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sample_automata, small_automata
-from krohn.construct.depth_bounds import USUAL, bounded
+from krohn.construct.depth_bounds import USUAL, bound_depth
 
 DOCS = Path(__file__).parents[1] / "results" / "tables"
 SEED = 1
@@ -47,7 +47,7 @@ def entry(automaton: Semiautomaton, length: int, effort: float) -> dict[str, Any
     network = krohn.compile(automaton, length, effort=effort)
     if network.method == "scan":  # shallower at this length, but its depth grows with the length
         network = krohn.compile(automaton, length, effort=effort, method="cascade")
-    depth = bounded(automaton, network.transformer.depth)
+    depth = bound_depth(automaton, network.transformer.depth)
     reach = 1
     while automaton.num_letters ** (reach + 1) <= SHORT and reach < length:
         reach += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.construct.depth_bounds import USUAL, DepthBounds, bounded
+from krohn.construct.depth_bounds import USUAL, DepthBounds, bound_depth
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.paper.bounds import paper_best
@@ -77,7 +77,7 @@ def compiled_table(automata: Iterable[Semiautomaton], length: int, compile_netwo
     for automaton in automata:
         net = compile_network(automaton, length)
         sizes, paper = net.sizes(), paper_best(automaton, length)
-        depth = bounded(automaton, net.transformer.depth if net.method != "scan" else None)
+        depth = bound_depth(automaton, net.transformer.depth if net.method != "scan" else None)
         built = [sizes[key] for key in ("blocks", "dim", "heads", "mlp_width", "mlp_depth", "num_parameters")]
         about = (automaton.name, automaton.num_states, automaton.num_letters, net.method, sizes["depth"])
         proof = (net.proved or "no", len(net.passed_over))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, KEYS, RECURRENT, Folder
 from krohn.check.verdict import Budget
-from krohn.construct.compiling import build, candidates, requested
+from krohn.construct.compiling import build, candidates, make_request
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions
 from krohn.errors import InvalidInput, UnknownName, counted, plainly
@@ -84,7 +84,7 @@ def compile(
     if architecture == "transformer":
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
-        request = requested(automaton, length, **options)
+        request = make_request(automaton, length, **options)
         _check_target(out, COMPILED)
         return _write(build(request) if unproved else find_accepted(request), out)
     from krohn.recurrent.recurrent_network import RecurrentNetwork

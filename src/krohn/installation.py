@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krohn import __version__
-from krohn.base.extras import installed, requirements, to_install
+from krohn.base.extras import installed_version, requirements, to_install
 from krohn.base.notebook import Rows, table
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def doctor() -> Installation:
 
 
 def _part(extra: str, packages: list[str]) -> dict[str, Any]:
-    found = {re.split(r"[^A-Za-z0-9_.-]", line)[0]: installed(line) for line in packages}
+    found = {re.split(r"[^A-Za-z0-9_.-]", line)[0]: installed_version(line) for line in packages}
     missing = [name for name, number in found.items() if number is None]
     return {
         "extra": extra,
@@ -104,7 +104,7 @@ def _part(extra: str, packages: list[str]) -> dict[str, Any]:
 
 def _accelerator() -> str:
     """The GPU as training sees it; lazy import: torch takes seconds, and may be missing."""
-    if installed("torch") is None:
+    if installed_version("torch") is None:
         return "none: torch is missing"
     from krohn.lab.training.device import accelerator
 

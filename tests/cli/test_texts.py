@@ -15,7 +15,7 @@ from krohn.base.notebook import table
 from krohn.cli import demo, words_on_stdin
 from krohn.cli.app import run
 from krohn.cli.output import MAX_ERROR, emit, error_line
-from krohn.construct.compile_report import merged_texts, number_text, shortened
+from krohn.construct.compile_report import merge_texts, number_text, shorten
 from krohn.lab.experiments.store import Store
 from krohn.network.word_view import WIDTH, first_items, item_lines
 from krohn.paper.circuit_report import ALL_WORDS, LONG_WORDS, words_to_compare
@@ -143,10 +143,10 @@ def test_long_lists_and_long_texts_are_shortened_or_wrapped() -> None:
 
 
 def test_heads_are_merged_and_numbers_written_as_people_do() -> None:
-    assert merged_texts(["place 1 mod 9", "place 2 mod 9", "place 3 mod 9"]) == "3 × place 1…3 mod 9"
-    assert merged_texts(["alone 7"]) == "alone 7"
-    assert len(shortened("x" * 91)) == 90
-    assert shortened("x" * 90) == "x" * 90
+    assert merge_texts(["place 1 mod 9", "place 2 mod 9", "place 3 mod 9"]) == "3 × place 1…3 mod 9"
+    assert merge_texts(["alone 7"]) == "alone 7"
+    assert len(shorten("x" * 91)) == 90
+    assert shorten("x" * 90) == "x" * 90
     shown = [number_text(value) for value in (1234567, 2.0, 0.123456, 10**20, "> 1e77", 1e300)]
     assert shown == ["1,234,567", "2", "0.1235", "1" + "0" * 20, "> 1e77", "1e+300"]
 

@@ -9,7 +9,7 @@ import pytest
 from construct.small_automata import called
 from every import every
 from krohn.automata.zoo import zoo
-from krohn.construct.depth_bounds import DepthBounds, bounded
+from krohn.construct.depth_bounds import DepthBounds, bound_depth
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
 from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.depth.block_scheme import LayerSize
@@ -266,8 +266,8 @@ def test_bounds_on_the_depth_name_the_words_and_layers_they_hold_for(
 
 
 def test_a_network_of_one_layer_needs_no_scheme_and_one_of_none_no_witness() -> None:
-    one, none, two = bounded(zoo("C2"), 1), bounded(zoo("C1"), 0), bounded(zoo("D6"), 2)
+    one, none, two = bound_depth(zoo("C2"), 1), bound_depth(zoo("C1"), 0), bound_depth(zoo("D6"), 2)
     assert (one.optimal, one.lower, one.lower_beyond) == (True, 1, 1)
     assert (none.optimal, none.lower, none.witness) == (True, 0, None)
     assert (two.optimal, two.lower, two.lower_beyond > 90_000) == (True, 2, True)
-    assert bounded(zoo("D6"), None).lower == 2
+    assert bound_depth(zoo("D6"), None).lower == 2

@@ -14,7 +14,7 @@ from krohn.paper.lemmas import (
     PositionCode,
     separation,
     table_rows,
-    validated,
+    validate,
 )
 from krohn.paper.permutation_reset import PermutationReset
 from krohn.paper.theorem3 import padding_moves
@@ -101,7 +101,7 @@ def interpolation_nd_meaning(
 
 def interpolation_nd_bound(points: npt.ArrayLike, values: npt.ArrayLike) -> MlpBound:
     """Widths and ∞-norms as the lemma states them; they hold after the correction too."""
-    rows, table = validated(points, values)
+    rows, table = validate(points, values)
     radius = float(np.abs(rows).max(initial=0.0))
     distinct = sum(len(np.unique(column)) for column in rows.T)
     widths = (UNITS_PER_POINT * distinct, len(rows))

@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
 from krohn.network.storage import load, save
-from krohn.proving.identity import listed_as, renaming
+from krohn.proving.identity import renaming, reorder_as
 
 TRAFFIC = Semiautomaton(
     np.array([[1, 0], [0, 1]]), state_names=("even", "odd"), letter_names=("step", "stay"), name="traffic"
@@ -42,11 +42,11 @@ def shuffled(automaton: Semiautomaton, seed: int, *, renamed: bool) -> Semiautom
 def test_another_order_of_the_same_names_is_the_same_automaton(name: str) -> None:
     automaton = krohn.zoo(name)
     other = shuffled(automaton, 1, renamed=False)
-    back = listed_as(other, automaton)
+    back = reorder_as(other, automaton)
     assert back is not None
     assert (back.table == automaton.table).all()
     assert back.start == automaton.start
-    assert listed_as(automaton, shuffled(automaton, 1, renamed=True)) is None
+    assert reorder_as(automaton, shuffled(automaton, 1, renamed=True)) is None
 
 
 @every("name", ["S4", "Grid9", "Dyck4,2", "abab", "D8", "Q8", "T3", "FlipFlop"])

@@ -109,7 +109,7 @@ ELSEWHERE = {
     "paper.blocks.zero_mlp": "adds nothing",
     "paper.group_products.trivial_simulator": "has no weights",
     "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
-    "paper.lemmas.validated": "the same",
+    "paper.lemmas.validate": "the same",
     "lowering.attention_gadgets.lower_end_write": "no automaton of the zoo needs it: below",
     "lowering.assembly.in_blocks": "makes what is shown to the checker: below",
     "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
-from krohn.proving.identity import identify, listed_as, renaming
+from krohn.proving.identity import identify, renaming, reorder_as
 from krohn.proving.word_search import all_words, candidates, first_wrong
 
 STATES, LETTERS = 3, 2
@@ -72,7 +72,7 @@ def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a
         states, letters = dice.sample(mine.state_names, STATES), dice.sample(mine.letter_names, LETTERS)
         blank = np.zeros((STATES, LETTERS), dtype=np.int32)
         file = Semiautomaton(blank, state_names=tuple(states), letter_names=tuple(letters))
-        result = listed_as(mine, file)
+        result = reorder_as(mine, file)
         assert result is not None
         assert (result.state_names, result.letter_names) == (tuple(states), tuple(letters))
         for word in product(range(LETTERS), repeat=4):
@@ -81,7 +81,7 @@ def test_the_users_order_of_names_is_put_into_the_files_order_without_changing_a
                 mine.state_names[q] for q in mine.run(word)
             ]
         other = Semiautomaton(blank, state_names=("x", *states[1:]), letter_names=tuple(letters))
-        assert listed_as(mine, other) is None
+        assert reorder_as(mine, other) is None
         assert identify(other, mine).mismatch
 
 

@@ -41,11 +41,11 @@ def to_install(extra: str, package: str = "") -> str:
         _INDEX_NAMES.get(name, name) for name, other in EXTRAS.items() if other == extra
     ]
     wanted = [line for line in wanted if line.startswith(package)]
-    lacking = [line for line in wanted if installed(line) is None]
+    lacking = [line for line in wanted if installed_version(line) is None]
     return " ".join(["pip install", *(f"'{line}'" for line in lacking or wanted)])
 
 
-def installed(requirement: str) -> str | None:
+def installed_version(requirement: str) -> str | None:
     """The installed version of a required package, whatever version is required; ``None`` if missing."""
     match = _NAME.match(requirement)
     try:

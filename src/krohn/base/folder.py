@@ -86,13 +86,13 @@ class Folder:
                     "choose another directory"
                 )
         foreign = sorted(name for name in names if (self.path / name).exists())
-        if foreign and not self._signed(kind):
+        if foreign and not self._sign(kind):
             raise InvalidInput(
                 f"{short(self.path)} must hold no {foreign[0]} but that of {CONTENTS[kind]}; krohn did not "
                 "write this one: choose another directory"
             )
 
-    def _signed(self, kind: str) -> bool:
+    def _sign(self, kind: str) -> bool:
         try:
             payload = read_json(self.path / SIGNED[kind])
         except InvalidFile:

@@ -10,7 +10,7 @@ from typing import Any
 
 from krohn.base.nearest_float import FLOATS
 from krohn.base.notebook import table
-from krohn.construct.depth_bounds import DepthBounds, bounded
+from krohn.construct.depth_bounds import DepthBounds, bound_depth
 from krohn.depth.block_scheme import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
@@ -60,7 +60,9 @@ class CompileReport:
         shape, bits = network.transformer, FLOATS[self.dtype or "float64"].bits
         size = LayerSize(shape.heads, shape.head_dim, bits) if shape.heads else LayerSize(bits=bits)
         lasting = None if network.method in ("scan", "wide") else shape.depth
-        return bounded(network.automaton, lasting, size, observed=network.automaton.target == "observation")
+        return bound_depth(
+            network.automaton, lasting, size, observed=network.automaton.target == "observation"
+        )
 
     @property
     def notes(self) -> Iterator[str]:
@@ -103,7 +105,7 @@ class CompileReport:
         sizes = table(("", "built", f"the paper's best ({paper.source})"), rows)
         layers = [
             (number or "", _per_head(heads), " → ".join(map(str, block.mlp.hidden_widths)) or "linear")
-            for number, heads, block in _numbered(network)
+            for number, heads, block in _number(network)
         ]
         lines = f"{_proof(network)}\n{_depth(network, self.depth)}"
         return "\n\n".join([title, sizes, lines, table(("layer", "heads", "MLP"), layers)])
@@ -136,7 +138,7 @@ def _proof(network: CompiledNetwork) -> str:
     return f"proved: no, it is {asked}; krohn verify says more"
 
 
-def _numbered(network: CompiledNetwork) -> Iterator[tuple[int, list[str], Layer]]:
+def _number(network: CompiledNetwork) -> Iterator[tuple[int, list[str], Layer]]:
     """Layers as the theorems count them, what their heads do, and their matrices.
 
     A block that goes on with the MLP of the one before has number 0.
@@ -151,10 +153,10 @@ def _numbered(network: CompiledNetwork) -> Iterator[tuple[int, list[str], Layer]
 def _per_head(layer: list[str]) -> str:
     """All heads of a layer on one line; heads that differ only in numbers are merged, with the range."""
     runs = groupby(layer, key=lambda text: DIGITS.sub("#", text))
-    return shortened("; ".join(merged_texts(list(texts)) for _, texts in runs) or "none")
+    return shorten("; ".join(merge_texts(list(texts)) for _, texts in runs) or "none")
 
 
-def merged_texts(texts: list[str]) -> str:
+def merge_texts(texts: list[str]) -> str:
     """Merges texts that differ only in their numbers: their count, and first…last where numbers differ."""
     if len(texts) == 1:
         return texts[0]
@@ -167,7 +169,7 @@ def merged_texts(texts: list[str]) -> str:
     return f"{len(texts)} × {DIGITS.sub(merged, texts[0])}"
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """At most a line."""
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 

@@ -42,7 +42,7 @@ from krohn.network.transformer import Transformer
 MAX_OBSERVATIONS = 4_096
 
 
-def requested(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:
+def make_request(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:
     """The request for the automaton that is built: minimised where only its observation matters."""
     unknown = sorted(set(options) - TransformerOptions.__annotations__.keys())
     if unknown:
@@ -91,7 +91,7 @@ def _networks(
         networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
-                networks += _lowered(request, plan, ways, shape)
+                networks += _lower(request, plan, ways, shape)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
@@ -199,7 +199,7 @@ def last_resort(request: Request, budget: Budget) -> list[Proposal]:
 # Weights: a program becomes matrices, or the reasons why it cannot.
 
 
-def _lowered(
+def _lower(
     request: Request, plan: Proposal, ways: "Ways", shape: Callable[[Program], Program]
 ) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps."""

@@ -45,7 +45,7 @@ def decompose(
     budget = request.budget()
     base = plain_cascade(automaton, budget, max_sets)
     best, layers = _chosen(request, budget, base)
-    reports = _explained(request, base, best) if explain else ()
+    reports = _explain(request, base, best) if explain else ()
     return Decomposition(automaton, best, base, reports, not budget.given_up, layers, effort=effort)
 
 
@@ -62,7 +62,7 @@ def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Pla
     return plan, program.depth
 
 
-def _explained(request: Request, base: Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
+def _explain(request: Request, base: Cascade | None, chosen: Plan) -> tuple[PassReport, ...]:
     """The saving of each pass over those before it, starting from plain holonomy."""
     best: Plan = chosen if base is None else HolonomyPlan(request.automaton, base)
     reports = []

@@ -92,7 +92,7 @@ class DepthBounds:
         }
 
 
-def bounded(
+def bound_depth(
     automaton: Semiautomaton, upper: int | None, size: LayerSize | None = None, *, observed: bool = False
 ) -> DepthBounds:
     """The bounds, given a number of layers that suffices for every length, if there is one.
@@ -113,7 +113,7 @@ def depth_bounds(
     with MLPs of constant depth unless TC⁰ = NC¹.
     """
     plans = _lasting_plans(automaton, effort) if solvable else []
-    depth = bounded(automaton, plans[0].layers if plans else None)
+    depth = bound_depth(automaton, plans[0].layers if plans else None)
     return replace(depth, blocks=min(map(_num_blocks, plans), default=None))
 
 

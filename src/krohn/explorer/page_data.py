@@ -97,7 +97,7 @@ def render_page(payload: dict[str, Any]) -> str:
     title = ", ".join(machine["name"] for machine in machines[:3]) or "automata"
     if payload.get("gallery"):
         title = f"Gallery of {len(machines)} automata"
-    parts["<!-- title -->"] = _escaped(f"{title} · krohn")
+    parts["<!-- title -->"] = _escape(f"{title} · krohn")
     for mark, text in parts.items():
         before, _, after = page.partition(mark)
         page = f"{before}{text}{after}"
@@ -113,7 +113,7 @@ def _asset(name: str) -> str:
     return (files("krohn.explorer") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -219,13 +219,13 @@ def _network(network: CompiledNetwork) -> dict[str, Any]:
         "padding": built.num_padding,
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],
         "tensors": {
-            name: {"shape": list(matrix.shape), "data": _encoded(matrix)}
+            name: {"shape": list(matrix.shape), "data": _encode(matrix)}
             for name, matrix in tensors_of(built).items()
         },
     }
 
 
-def _encoded(matrix: np.ndarray) -> str:
+def _encode(matrix: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(matrix, dtype="<f8").tobytes()).decode()
 
 

@@ -71,11 +71,11 @@ def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
     """Two routes: the page, and the networks that it requests."""
 
     async def show(request: Request) -> Response:
-        refused = _refused(request, guard)
+        refused = _refuse(request, guard)
         return refused or HTMLResponse(page, headers=HEADERS)
 
     async def machine(request: Request) -> Response:
-        if refused := _refused(request, guard):
+        if refused := _refuse(request, guard):
             return refused
         try:
             wanted = read_request(await _body(request), paths=not guard.token)
@@ -122,7 +122,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _refused(request: Request, guard: Guard) -> Response | None:
+def _refuse(request: Request, guard: Guard) -> Response | None:
     given = request.headers.get("x-krohn-token") or request.query_params.get("token", "")
     reason = guard.refusal(request.url.path, request.headers, given)
     return _error(reason, 403) if reason else None

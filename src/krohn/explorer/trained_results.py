@@ -108,8 +108,8 @@ def _attention(record: Replicate) -> dict[str, Any] | None:
         "accuracy": round(record.accuracy, 5),
         "letters": [automaton.letter_names[letter] for letter in word],
         "states": [automaton.state_names[state] for state in states],
-        "trained": [_trained(item) for item in stored["maps"]],
-        "compiled": _compiled(automaton, word),
+        "trained": [_describe_trained(item) for item in stored["maps"]],
+        "compiled": _describe_compiled(automaton, word),
     }
 
 
@@ -125,7 +125,7 @@ def _word(automaton: Semiautomaton, states: list[int]) -> list[int] | None:
     return word
 
 
-def _trained(item: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_trained(item: Mapping[str, Any]) -> dict[str, Any]:
     packed = item["weights"]
     values = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), dtype=np.uint8)
     first = values.reshape(packed["shape"])[0]
@@ -133,7 +133,7 @@ def _trained(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": f"layer {layer}, head {head}", "text": "trained", **_map(first[:SHOWN, :SHOWN])}
 
 
-def _compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]:
+def _describe_compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]:
     network = compile(automaton, len(word), unproved=True)
     seen = network.explain(word)
     padding = network.transformer.num_padding

@@ -35,7 +35,7 @@ def meaning(network: CompiledNetwork, titles: Titles = NO_TITLES) -> Json:
     }
 
 
-def _titled(operation: Any, titles: Titles) -> Any:
+def _title(operation: Any, titles: Titles) -> Any:
     """The operation with titles for registers, to be described; the rows of a table have none."""
 
     def title(value: Any) -> Any:
@@ -83,7 +83,7 @@ def _writers(program: Program, titles: Titles) -> Iterator[tuple[str, tuple[int,
     for number, layer in enumerate(program.layers, start=1):
         for by, operations in (("head", layer.attention), ("map", layer.maps)):
             for operation in operations:
-                text = _titled(operation, titles).describe()
+                text = _title(operation, titles).describe()
                 yield from ((name, (number, by, text)) for name in operation.writes)
 
 
@@ -118,7 +118,7 @@ def _heads(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(_titled(each, titles).attends() for each in result))
+                "attends": "; ".join(dict.fromkeys(_title(each, titles).attends() for each in result))
                 or head.text,
                 "operations": [operation_to_json(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
@@ -131,7 +131,7 @@ def _maps(program: Program, titles: Titles) -> Iterator[Json]:
         for change in layer.maps:
             yield {
                 "layer": number,
-                "text": _titled(change, titles).describe(),
+                "text": _title(change, titles).describe(),
                 **operation_to_json(change),
                 "reads": list(change.reads),
                 "writes": list(change.writes),

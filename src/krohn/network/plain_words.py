@@ -193,10 +193,10 @@ class Words:
             one = _either(name for name, value in zip(names, values, strict=True) if value)
             step, added = f"1 if the letter is {one}", f"how often {one} has come"
         else:
-            return self._weighed(values, modulus)
+            return self._weigh(values, modulus)
         return step, added, f"{added}, mod {modulus}"
 
-    def _weighed(self, values: tuple[int, ...], modulus: int) -> tuple[str, str, str]:
+    def _weigh(self, values: tuple[int, ...], modulus: int) -> tuple[str, str, str]:
         """A counter by what each letter adds; the remainder does not depend on the sign of a step."""
         residues = tuple(value % modulus for value in values)
         numbers = self.automaton.letter_names == tuple(map(str, residues))

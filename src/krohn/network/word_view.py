@@ -355,7 +355,7 @@ def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
         for head, about in zip(explained.heads, view.about["heads"], strict=True):
             if head.layer + 1 == layer:
                 sums = any(each["operation"] in ("PrefixSum", "PlaceSum") for each in about["operations"])
-                cells = [_attended(weights, sums=sums) for weights in head.weights]
+                cells = [_attend(weights, sums=sums) for weights in head.weights]
                 yield f" head {head.number + 1} looks at", cells
         for shown in view.registers:
             if shown.layer == layer:
@@ -364,7 +364,7 @@ def _lines(view: WordView) -> Iterator[tuple[str, list[str]]]:
     yield "state", [""] * prompt + list(explained.states)
 
 
-def _attended(weights: npt.NDArray[np.float64], *, sums: bool) -> str:
+def _attend(weights: npt.NDArray[np.float64], *, sums: bool) -> str:
     """The position with nearly all the weight, or the first and the last with some, as a sum has it."""
     if not sums and weights.max() > 0.99:
         return str(int(weights.argmax()))

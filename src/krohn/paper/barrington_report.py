@@ -60,7 +60,7 @@ class BarringtonReport:
 
 def report(program: BarringtonProgram, formula: str, assign: str | None, run: bool) -> BarringtonReport:
     """The report for an assignment such as ``x=1,y=0``, or for all of them."""
-    chosen = None if assign is None else _checked(parse_assignment(assign), program)
+    chosen = None if assign is None else _check(parse_assignment(assign), program)
     return BarringtonReport(program, formula, chosen, run)
 
 
@@ -107,7 +107,7 @@ def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict
     if not 1 <= length <= MAX_RUN:
         raise LimitExceeded(f"--run needs a word of 1 to {MAX_RUN} letters; this formula gives {length}")
     compiling = import_module("krohn.construct.compiling")  # on use: that part depends on this one
-    network = compiling.build(compiling.requested(program.alphabet.automaton, length))
+    network = compiling.build(compiling.make_request(program.alphabet.automaton, length))
     words = np.array([program.word(assignment) for assignment in assignments])
     states = run_network(network.transformer, words)[:, -1].tolist()
     rows = [
@@ -139,7 +139,7 @@ def parse_assignment(text: str) -> Assignment:
     return values
 
 
-def _checked(values: Assignment, program: BarringtonProgram) -> Assignment:
+def _check(values: Assignment, program: BarringtonProgram) -> Assignment:
     unknown = sorted(values.keys() - set(program.formula.variables()))
     if unknown:
         raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")

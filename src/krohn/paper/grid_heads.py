@@ -255,11 +255,11 @@ def circular_mlp(total: int, period: float, embedding: str = "relu") -> Mlp:
     angle = 2.0 * math.pi * np.mod(sums, period) / period
     values = np.stack([each(cos, angle), each(sin, angle)], axis=1)
     if embedding == "clamped":
-        return _clamped(sums, total, values)
+        return _clamp(sums, total, values)
     return interpolate_1d((sums / (2.0 * total)).tolist(), values, gap=1.0 / (2.0 * total))
 
 
-def _clamped(sums: npt.NDArray[np.int64], total: int, values: Matrix) -> Mlp:
+def _clamp(sums: npt.NDArray[np.int64], total: int, values: Matrix) -> Mlp:
     """Indicators (1 − 4(|y − z| − ¼)_+)_+ with y = 2T′x: 1 or 0 exactly, so one stored value comes out."""
     slope = 8.0 * total
     first = np.tile([slope, -slope], len(sums))

@@ -107,7 +107,7 @@ def interpolate_nd(points: npt.ArrayLike, values: npt.ArrayLike, match_bias: flo
 
     Values of one coordinate must be equal or 1 apart. ``match_bias`` replaces −(d_in − 1).
     """
-    rows, table = validated(points, values)
+    rows, table = validate(points, values)
     d_in = rows.shape[1]
     first, first_bias, columns = _indicators(rows)
     second = np.zeros((first.shape[1], len(rows)))
@@ -126,7 +126,7 @@ def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
     One hidden layer more and half the units of the first; what follows adds whole numbers, so that the
     output is exact in short formats too, where the printed ramps cancel only up to rounding.
     """
-    rows, table = validated(points, values)
+    rows, table = validate(points, values)
     coordinates = [(i, float(v)) for i, column in enumerate(rows.T) for v in np.unique(column)]
     first, first_bias = np.zeros((rows.shape[1], 2 * len(coordinates))), np.zeros(2 * len(coordinates))
     match = np.zeros((len(coordinates), len(rows)))
@@ -162,7 +162,7 @@ def _indicators(rows: Matrix) -> tuple[Matrix, Matrix, Sequence[dict[float, int]
     return np.concatenate(blocks, axis=1), np.concatenate(biases), columns
 
 
-def validated(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
+def validate(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
     """Points and values as matrices; a table that does not fit is refused."""
     rows, table = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table

@@ -177,7 +177,7 @@ class _Lowering:
         elif isinstance(operation, LatestMatch):
             marks = self._matches(operation, t)
         elif isinstance(operation, EndWrite):
-            marks = {i: self._flagged(operation.flags, i) for i in range(1, t + 1)}
+            marks = {i: self._flag(operation.flags, i) for i in range(1, t + 1)}
         else:
             raise InvalidInput(f"no circuit is known for {type(operation).__name__}")
         chosen, later = {}, dict[int, int]()
@@ -191,7 +191,7 @@ class _Lowering:
         nothing = self.gates.threshold(later, 0)
         return chosen | ({0: self.gates.disjunction([chosen.get(0, 0), nothing])} if nothing else {})
 
-    def _flagged(self, flags: tuple[str, ...], i: int) -> int:
+    def _flag(self, flags: tuple[str, ...], i: int) -> int:
         wires = [self._signal(name, i).get(1, 0) for name in flags]
         return self.gates.conjunction(wires) if all(wires) else 0
 

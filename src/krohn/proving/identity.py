@@ -17,7 +17,7 @@ MAX_LETTERS = 500
 Letters = tuple[int, ...]
 
 
-def listed_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton | None:
+def reorder_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton | None:
     """The automaton with its states and letters in the order of ``other``; ``None`` if it has other names."""
     states = {name: index for index, name in enumerate(automaton.state_names)}
     letters = {name: index for index, name in enumerate(automaton.letter_names)}
@@ -133,7 +133,7 @@ class Identity:
 
     def sentence(self) -> str:
         """One or two lines for people."""
-        description = f"{described(self.automaton)}, digest {self.automaton.digest[:12]}"
+        description = f"{describe_automaton(self.automaton)}, digest {self.automaton.digest[:12]}"
         if self.automaton.target == "observation":
             description += "; certified is what it shows, not the state"
         if self.by_user:
@@ -143,9 +143,9 @@ class Identity:
         return f"{claim}; --automaton SPEC compares it with yours"
 
 
-def described(automaton: Semiautomaton) -> str:
+def describe_automaton(automaton: Semiautomaton) -> str:
     """Its states and letters by name, the first few of them."""
-    states, letters = (_listed(names) for names in (automaton.state_names, automaton.letter_names))
+    states, letters = (_list_names(names) for names in (automaton.state_names, automaton.letter_names))
     count, size = counted(automaton.num_states, "state"), counted(automaton.num_letters, "letter")
     return f"{count} ({states}), {size} ({letters})"
 
@@ -156,20 +156,21 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
         return Identity(claimed)
     if claimed.target == "observation":
         meant = with_target(minimize(with_target(meant, "observation")), "observation")
-    ordered = listed_as(meant, claimed)
+    ordered = reorder_as(meant, claimed)
     if ordered is not None:
         return Identity(with_target(ordered, claimed.target), by_user=True)
+    own, other = describe_automaton(claimed), describe_automaton(meant)
     if not renamed:
-        why = f"the network has {described(claimed)}; you mean {described(meant)}"
+        why = f"the network has {own}; you mean {other}"
         how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""
         return Identity(meant, by_user=True, mismatch=why + how)
     result = renaming(claimed, meant)
     if result is None:
-        why = f"the network has {described(claimed)}, which is no renaming of {described(meant)}"
+        why = f"the network has {own}, which is no renaming of {other}"
         return Identity(meant, by_user=True, mismatch=why)
     letters, states = result
     if any(claimed.outputs[a] != meant.outputs[b] for a, b in states.items() if claimed.target != "state"):
-        why = f"the network has {described(claimed)}, whose renaming {described(meant)} shows other things"
+        why = f"the network has {own}, whose renaming {other} shows other things"
         return Identity(meant, by_user=True, mismatch=why)
     names = {
         "letters": {meant.letter_names[b]: claimed.letter_names[a] for a, b in enumerate(letters)},
@@ -178,6 +179,6 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
     return Identity(claimed, by_user=True, renamed=names)
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     shown = [name if len(name) <= 16 else name[:15] + "…" for name in names[:SHOWN]]
     return " ".join([*shown, "…"] if len(names) > SHOWN else shown)

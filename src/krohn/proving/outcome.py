@@ -19,7 +19,7 @@ from krohn.check.claim import ANY, Claim
 from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
 from krohn.errors import InvalidInput
 from krohn.proving.checks import Check, place
-from krohn.proving.identity import Identity, described
+from krohn.proving.identity import Identity, describe_automaton
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _claim(certificate: Verification) -> str:
     return (
         f"Claim. In {certificate.dtype}, for {certificate.words}, the network "
         f"{certificate.network[:12]} outputs at every position the {certificate.claim.target} of "
-        f"{certificate.automaton.name or 'the automaton'}: {described(certificate.automaton)}."
+        f"{certificate.automaton.name or 'the automaton'}: {describe_automaton(certificate.automaton)}."
     )
 
 
@@ -324,7 +324,9 @@ def _verdict(verdict: Verification, name: str) -> str:
     checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
-    return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}\n{assumed}\n{margin}"
+    return (
+        f"certified: {name}, {verdict.words}, {verdict.dtype}{_describe_order(verdict)}\n{assumed}\n{margin}"
+    )
 
 
 def _kernel_text(verdict: Verification, name: str, kernel: dict[str, Any]) -> str:
@@ -342,7 +344,7 @@ def _kernel_text(verdict: Verification, name: str, kernel: dict[str, Any]) -> st
     return "\n".join(lines)
 
 
-def _ordered(verdict: Verification) -> str:
+def _describe_order(verdict: Verification) -> str:
     """The order of sums, where the claim is not about all of them."""
     return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
 
@@ -358,7 +360,7 @@ def _trained_text(payload: dict[str, Any], name: str) -> str:
     if payload["exact_in_training"] is not None:
         lines.append(_all_words(payload["exact_in_training"], "words that training draws"))
     for name, kind in (("sample", "random words"), ("habits", "repetitive and alternating words")):
-        lines.append(_sampled(payload[name], kind))
+        lines.append(_describe_sample(payload[name], kind))
     if payload["counterexample"] is None:
         lines.append("no counterexample found")
     return "\n".join(lines)
@@ -383,7 +385,7 @@ def _all_words(ran: dict[str, Any], which: str) -> str:
     )
 
 
-def _sampled(ran: dict[str, Any], kind: str) -> str:
+def _describe_sample(ran: dict[str, Any], kind: str) -> str:
     return (
         f"{ran['words']:,} {kind} of length {ran['length']}: {ran['right']:,} right at every position; "
         f"{100 * ran['confidence']:g} % confidence that the share of such words is between "
@@ -409,7 +411,7 @@ def _recurrent_text(verdict: Verification, name: str) -> str:
             f"{_CHUNKS[known['chunked']]}"
         )
     if verdict.certified:
-        return f"certified: {name}, {verdict.words}, {verdict.dtype}{_ordered(verdict)}"
+        return f"certified: {name}, {verdict.words}, {verdict.dtype}{_describe_order(verdict)}"
     if verdict.counterexample is not None:
         return "not certified: a wrong word was found"
     if verdict.largest:

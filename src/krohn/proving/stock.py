@@ -56,7 +56,7 @@ def verify_stock(
     effort: float = 1.0,
 ) -> Verification:
     """Proves a GPT-2, a folder or a module, on all words up to a length, by default as effort allows."""
-    automaton = required(meant)
+    automaton = require_automaton(meant)
     net = stock_of(network, automaton, tokens)
     decoder = stock_network(net)
     longest = len(decoder.positions) - len(decoder.padding)
@@ -133,7 +133,7 @@ def verify_callable(
     network: Callable[..., Any], length: int | None, meant: Semiautomaton | None, tokens: Any
 ) -> Verification:
     """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
-    automaton = required(meant)
+    automaton = require_automaton(meant)
     wanted = length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
     marks = tokens_for(automaton, tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
@@ -178,7 +178,7 @@ def _call(network: Callable[..., Any], tokens: npt.NDArray[np.int64]) -> Any:
     return answer.detach().cpu().float().numpy() if hasattr(answer, "detach") else answer
 
 
-def required(meant: Semiautomaton | None) -> Semiautomaton:
+def require_automaton(meant: Semiautomaton | None) -> Semiautomaton:
     """The automaton, which no file of such a network names."""
     if meant is None:
         raise InvalidInput(

@@ -70,7 +70,7 @@ def test_the_true_circuit_scores_one(folder: Path) -> None:
 
 
 def test_much_noise_is_not_proved() -> None:
-    network = compiling.build(compiling.requested("Q8", 2, method="cascade"))
+    network = compiling.build(compiling.make_request("Q8", 2, method="cascade"))
     plain = harden(network, "superposed", 1).decoder
     words = all_words(4, 2)
     right = np.array(plain.vocabulary.states)[right_outputs(network.automaton, words)]

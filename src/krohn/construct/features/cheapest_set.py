@@ -58,7 +58,7 @@ class AnnotatedLetters:
 
     def step(self, values: tuple[Value, ...], letter: int, place: int) -> tuple[tuple[Value, ...], int]:
         """The values after a letter, and the symbol there."""
-        after, row = _moved(self.features, values, letter, place)
+        after, row = _move(self.features, values, letter, place)
         return after, self.number[row]
 
     def symbols_of(self, word: Sequence[int]) -> list[int]:
@@ -79,7 +79,7 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated
     for place, state, values in queue:
         here = folded(place + 1, early, period)
         for letter in range(automaton.num_letters):
-            after, row = _moved(features, values, letter, here)
+            after, row = _move(features, values, letter, here)
             target = automaton.step(state, letter)
             moves.setdefault(row, set()).add((state, target))
             following = (here, target, after)
@@ -93,7 +93,7 @@ def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> Annotated
     return AnnotatedLetters(automaton, tuple(features), tuple(rows), result)
 
 
-def _moved(
+def _move(
     features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int
 ) -> tuple[tuple[Value, ...], Row]:
     after = tuple([f.step(value, letter, place) for f, value in zip(features, values, strict=True)])

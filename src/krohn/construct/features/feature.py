@@ -128,7 +128,7 @@ class CountingFeature(OneNumber):
             return Meaning("ever", of=(self.label,))
         return Meaning("count up to", of=(self.label,), number=self.size - 1)
 
-    def _reduced(self, count: int) -> int:
+    def _reduce(self, count: int) -> int:
         return min(count, self.size - 1) if self.clamped else count % self.size
 
     def _written(self, draft: ProgramDraft, terms: list[tuple[str, int]]) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class Count(CountingFeature):
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members."""
         assert isinstance(value, int)
-        return self._reduced(value + (symbol in self.members))
+        return self._reduce(value + (symbol in self.members))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A prefix sum of a flag, reduced."""
@@ -187,7 +187,7 @@ class PlaceCount(CountingFeature):
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members of this place."""
         assert isinstance(value, int)
-        return self._reduced(value + (symbol in self.members[folded(place, self.early, self.period)]))
+        return self._reduce(value + (symbol in self.members[folded(place, self.early, self.period)]))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A sum for every set of letters over the places that count it, added up and reduced."""

@@ -235,7 +235,7 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
             result = choose(plain, pattern_catalogue(plain), wanted, StatePairs(), part, MOST_IN_PATTERN)
     if result.determined is None and small:
         result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
-    plan = _planned(plain, result.features, result.determined, letters)
+    plan = _plan(plain, result.features, result.determined, letters)
     return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
 
 
@@ -297,13 +297,13 @@ def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
         catalogue = two_layer_catalogue(annotated)
         result = choose(annotated, catalogue, wanted, pairs, budget, MOST_IN_SECOND)
         if result.determined is not None:
-            return _planned(annotated, result.features, result.determined, letters)
+            return _plan(annotated, result.features, result.determined, letters)
         pairs.known.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         del pairs.known[KEPT_PAIRS:]
     return None
 
 
-def _planned(
+def _plan(
     annotated: AnnotatedLetters,
     features: tuple[Feature, ...],
     determined: DecisionTable | None,

@@ -99,7 +99,7 @@ FeatureSearch = Callable[..., FeatureLayers | None]
 
 def proposals_without_search(request: Request, budget: Budget) -> Iterator[Proposal]:
     """Definite automata, and one track with dead ends."""
-    yield from _proposed(request, _without_search, ONE_LAYER, budget)
+    yield from _propose(request, _without_search, ONE_LAYER, budget)
 
 
 def _without_search(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
@@ -112,12 +112,12 @@ def one_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
         raise Unsupported("the state does not follow from counts and from first, last and nearby letters")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that no plan of one layer works for every length")
-    yield from _proposed(request, one_layer_plan, ONE_LAYER, budget)
+    yield from _propose(request, one_layer_plan, ONE_LAYER, budget)
 
 
 def error_bit_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """Where words reach a sink: features of live words, and a count of fatal letters."""
-    yield from _proposed(request, error_bit_plan, ERROR_BIT, budget)
+    yield from _propose(request, error_bit_plan, ERROR_BIT, budget)
 
 
 def two_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
@@ -127,10 +127,10 @@ def two_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     if request.automaton.num_states > MOST_IN_TWO_LAYERS * max(1.0, request.effort):
         few = f"up to {MOST_IN_TWO_LAYERS} states at effort 1"
         raise Unsupported(f"two layers of features are looked for {few}")
-    yield from _proposed(request, two_layer_plan, TWO_LAYERS, budget)
+    yield from _propose(request, two_layer_plan, TWO_LAYERS, budget)
 
 
-def _proposed(request: Request, search: FeatureSearch, units: float, budget: Budget) -> Iterator[Proposal]:
+def _propose(request: Request, search: FeatureSearch, units: float, budget: Budget) -> Iterator[Proposal]:
     automaton = request.automaton
     if automaton.num_states > MOST_STATES:
         raise Unsupported(f"features are looked for up to {MOST_STATES:,} states")

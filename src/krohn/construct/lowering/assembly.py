@@ -17,7 +17,7 @@ import numpy as np
 from krohn.base.nearest_float import FLOATS
 from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
 from krohn.construct.lowering.map_gadgets import (
-    composed_again,
+    compose_again,
     lower_clamp,
     lower_modulo,
     lower_select,
@@ -223,7 +223,7 @@ def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSum
                 if name not in inside:
                     deaths.update(dict.fromkeys(_channels(program, name), 2 * index + 1))
             inside |= dict.fromkeys(change.writes)
-            if isinstance(change, Select) and not composed_again(change, layer.maps):
+            if isinstance(change, Select) and not compose_again(change, layer.maps):
                 # A composed map is written whole even where one value of it is read: it stays recognisable.
                 deaths.update(
                     {channel: 2 * index + 2 for n in change.writes for channel in _channels(program, n)}

@@ -191,7 +191,7 @@ def lower_clamp(operation: Clamp, context: MapContext) -> None:
     total = context.sum_of(operation.terms, operation.offset)
     here, later = _large_tables(operation, context)
     if here:
-        context.write(operation.target, _rounded(operation, total, context))
+        context.write(operation.target, _round(operation, total, context))
         return
     above = context.builder.unit(total, 1.0, -float(operation.low))
     over = context.builder.unit(total, 1.0, -float(operation.high))
@@ -200,10 +200,10 @@ def lower_clamp(operation: Clamp, context: MapContext) -> None:
     context.write(operation.target, Signal(total.layer + 1, terms, low, low, high))
     if later:
         # Maps in the same MLP need not wait for the rounded value.
-        context.stored[Channel(register=operation.target)] = _rounded(operation, total, context)
+        context.stored[Channel(register=operation.target)] = _round(operation, total, context)
 
 
-def _rounded(operation: Clamp, total: Signal, context: MapContext) -> Signal:
+def _round(operation: Clamp, total: Signal, context: MapContext) -> Signal:
     places = np.arange(operation.low, operation.high + 1, dtype=np.float64)
     return staircase(context.builder, total, places, places[:, None])[0]
 
@@ -228,7 +228,7 @@ def _large_tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
 # layer, 2n units per target. The errors of f pass through.
 
 
-def composed_again(operation: Select, maps: Sequence[PositionMap]) -> bool:
+def compose_again(operation: Select, maps: Sequence[PositionMap]) -> bool:
     """Whether another composition among these maps reads what this one writes.
 
     Such a map never leaves the MLP; every value of it gets a unit of its own there, so that it can be read.
@@ -246,7 +246,7 @@ def lower_select(operation: Select, context: MapContext) -> None:
     ranges = [context.bounds(name) for name in operation.function]
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
     slope = 2.0 * (high - low + 1)
-    again = any(composed_again(operation, layer.maps) for layer in context.program.layers)
+    again = any(compose_again(operation, layer.maps) for layer in context.program.layers)
     for argument, target in zip(operation.arguments, operation.targets, strict=True):
         ramp = context.read(argument).scaled(slope)
         layer = max(signal.layer for signal in (ramp, *functions))

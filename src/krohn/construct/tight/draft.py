@@ -235,9 +235,9 @@ class ProgramDraft:
             self.table(inputs, (state,), rows)
             inputs, codes = (state.name,), {output: (output,) for output in codes}
         readout = Readout(tuple(inputs), tuple(codes.get(output) for output in range(count)))
-        return self._arranged(readout)
+        return self._arrange(readout)
 
-    def _arranged(self, readout: Readout) -> Program:
+    def _arrange(self, readout: Readout) -> Program:
         """The program without dead code (what the read-out does not need), heads of one pattern merged."""
         needed, used_heads, used_maps = set(readout.registers), [], []
         depth = 1 + max((layer for layer, _ in [*self.heads, *self.maps]), default=-1)
@@ -253,7 +253,7 @@ class ProgramDraft:
                 needed.update(head.reads)
         layers = tuple(
             ProgramLayer(
-                attention=self._merged([head for at, head in used_heads if at == layer]),
+                attention=self._merge_heads([head for at, head in used_heads if at == layer]),
                 maps=tuple(change for at, change in reversed(used_maps) if at == layer),
             )
             for layer in range(1 + max((layer for layer, _ in [*used_heads, *used_maps]), default=-1))
@@ -268,7 +268,7 @@ class ProgramDraft:
             places=tuple(place for name, place in self.rhythms.items() if name in needed),
         )
 
-    def _merged(self, heads: Sequence[AttentionOperation]) -> tuple[AttentionOperation, ...]:
+    def _merge_heads(self, heads: Sequence[AttentionOperation]) -> tuple[AttentionOperation, ...]:
         """All prefix sums in one head, all copies from the same place in one head; one position at most."""
         merged: list[AttentionOperation] = []
         for _, same in groupby(sorted(heads, key=lambda head: head.pattern), key=lambda head: head.pattern):

@@ -31,7 +31,7 @@ def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: in
     """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
     levels = cascade_levels(cascade, start)
     if draft.lagged:
-        stages = _lagged(draft, levels, letter, part)
+        stages = _lag(draft, levels, letter, part)
     else:
         stages = Finite((), {(): 0})
         for level in levels:
@@ -41,7 +41,7 @@ def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: in
     return stages.renamed(lambda number: masks[number].bit_length() - 1)
 
 
-def _lagged(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Part) -> Finite:
+def _lag(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Part) -> Finite:
     """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
     A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
@@ -95,7 +95,7 @@ class _LevelWriter:
         level, draft = self.level, self.draft
         if level.is_constant:
             return self.stages.renamed(self._initial_tile)
-        after, before = self._staged()
+        after, before = self._stage()
         if level.clock is not None:
             return self._by_the_clock(after, before, level.clock)
         several = len(level.towers) > 1
@@ -188,7 +188,7 @@ class _LevelWriter:
         tiles = self.level.tiles(stage)
         return tiles[self.level.initial] if tiles else stage
 
-    def _staged(self) -> tuple[Finite, Finite]:
+    def _stage(self) -> tuple[Finite, Finite]:
         """The stage sets in registers, numbered from 0; before the letter only if the actions need it."""
         level, draft = self.level, self.draft
         after = _held(draft, self.stages, self.stage)

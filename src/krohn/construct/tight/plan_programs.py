@@ -58,14 +58,14 @@ def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, target: 
     """
     answers = drive.by_after(now.values)
     if answers is not None:
-        return _tabled(draft, now, letter, answers, drive, target)
+        return _tabulate(draft, now, letter, answers, drive, target)
     held = now.register(draft, Meaning("state for", of=(target,)))
     reached: dict[Row, int] = {(q,): q for q in now.all_rows.values()}
     earlier = Finite((draft.look_back(held),), reached) if held else now
-    return _tabled(draft, earlier, letter, drive.by_before(now.values), drive, target)
+    return _tabulate(draft, earlier, letter, drive.by_before(now.values), drive, target)
 
 
-def _tabled(
+def _tabulate(
     draft: ProgramDraft,
     state: Finite,
     letter: str,

@@ -25,7 +25,7 @@ from krohn.lab.provable.exact import longest
 from krohn.lab.training.trained_network import read_run
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
 from krohn.network.storage import load
-from krohn.proving.stock import is_gpt2, required, runner_of, states_of
+from krohn.proving.stock import is_gpt2, require_automaton, runner_of, states_of
 from krohn.proving.word_search import in_blocks, runner
 
 Words = npt.NDArray[np.int64]
@@ -79,11 +79,11 @@ def answers_of(
 ) -> Answers:
     """The network in a directory; a GPT-2 or a callable comes with the automaton it should compute."""
     if not isinstance(given, str | Path):
-        return _brought(given, effort, required(automaton), tokens)
+        return _brought(given, effort, require_automaton(automaton), tokens)
     directory = Path(given)
     kind = Folder(directory).require("extract needs", COMPILED, TRAINED, STOCK)
     if kind == STOCK:
-        return _brought(directory, effort, required(automaton), tokens)
+        return _brought(directory, effort, require_automaton(automaton), tokens)
     if automaton is not None or tokens is not None:
         raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
     if kind == TRAINED:

@@ -19,7 +19,7 @@ from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reading import read_export
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 from krohn.network.storage import load
-from krohn.proving.stock import required
+from krohn.proving.stock import require_automaton
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
 
@@ -74,7 +74,7 @@ def subject_of_export(directory: Path) -> Subject:
 
 def subject_of_stock(network: Any, automaton: Semiautomaton | None, tokens: Any) -> Subject:
     """A GPT-2 of ``transformers``, saved or in memory, with the automaton it should compute."""
-    meant = required(automaton)
+    meant = require_automaton(automaton)
     if meant.target != "state":
         raise Unsupported(NO_STATES)
     return subject_of_decoder(decoder_of_stock(stock_of(network, meant, tokens)), meant, "GPT-2")

@@ -100,7 +100,7 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
     if entry.tier == "hard":
         return files_of_hard(entry)
-    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
+    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
     shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
     exported = export_decoder(shown.decoder, network, proof=entry.disguise == NONE)
@@ -114,7 +114,7 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
 
 def files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """The same for a network of the harder tier, whose circuit is searched for in itself."""
-    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
+    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
     shown, noise, certificate = within_margin(network, entry.disguise, entry.seed)
     decoder = shown.decoder
     truth = truth_of(decoder, decoder, search(decoder, network.automaton, seed=entry.seed, every=True))
@@ -211,7 +211,7 @@ def search_for(automaton: str, algorithm: str) -> CircuitSearch:
     """The circuit of a network without its disguise."""
     wanted = automaton, algorithm, NONE
     (entry,) = (e for e in entries() if (e.automaton, e.algorithm, e.disguise) == wanted)
-    network = compiling.build(compiling.requested(entry.automaton, entry.length, **entry.options))
+    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
     return search(disguise(network, NONE, entry.seed).plain, network.automaton, seed=entry.seed)
 
 

@@ -24,7 +24,7 @@ from krohn.automata.simulation import right_outputs
 from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import write_json, write_text
 from krohn.base.strict_json import parse_json, read_json
-from krohn.construct.compiling import build, requested
+from krohn.construct.compiling import build, make_request
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
@@ -91,7 +91,7 @@ def locked(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) ->
 def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
     """The compiled network, and its disguised form, tested on words with and without the planted one."""
     options: TransformerOptions = {"method": "cascade", "objective": "parameters", "target": "observation"}
-    network = build(requested(lock.automaton, LENGTH, **options))
+    network = build(make_request(lock.automaton, LENGTH, **options))
     decoder = disguise(network, lock.grade, lock.seed, units=DECOY_UNITS).decoder
     rng = np.random.default_rng(lock.seed)
     words = rng.integers(LETTERS, size=(TESTED, LENGTH))

@@ -165,25 +165,25 @@ class Amplified(Steps):
 
     def added(self, x: Array, y: Array) -> Array:
         """A residual connection, its error amplified."""
-        return self._amplified("added", x, y)
+        return self._amplify("added", x, y)
 
     def linear(self, x: Array, weight: Array, bias: Array) -> Array:
         """A linear map, its error amplified."""
-        return self._amplified("linear", x, weight, bias)
+        return self._amplify("linear", x, weight, bias)
 
     def norm(self, x: Array, gain: Array, shift: Array) -> Array:
         """A LayerNorm, its error amplified."""
-        return self._amplified("norm", x, gain, shift)
+        return self._amplify("norm", x, gain, shift)
 
     def scores(self, query: Array, key: Array) -> Array:
         """The scores of a head, their error amplified."""
-        return self._amplified("scores", query, key)
+        return self._amplify("scores", query, key)
 
     def mixed(self, scores: Array, value: Array) -> Array:
         """The softmax and the values it weighs, their error amplified."""
-        return self._amplified("mixed", scores, value)
+        return self._amplify("mixed", scores, value)
 
-    def _amplified(self, step: str, *given: Array) -> Array:
+    def _amplify(self, step: str, *given: Array) -> Array:
         # Overflow and −∞ − (−∞) need no warning: NaN has no arg max that is right.
         with np.errstate(over="ignore", invalid="ignore"):
             single = [values.astype(np.float32) for values in given]
