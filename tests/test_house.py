@@ -88,3 +88,20 @@ def test_a_trace_counts_files_whose_functions_ran() -> None:
     assert "automata/semiautomaton.py" in files
     assert "automata/zoo.py" in files
     assert "network/forward.py" not in files
+
+
+def test_participles_are_whole_names_of_functions_and_no_properties() -> None:
+    text = """
+def _joined(): ...
+def joined_up(): ...
+def need(): ...
+class A:
+    def stored(self): ...
+    @property
+    def closed(self): ...
+"""
+    assert house.participles(text) == ["_joined", "stored"]
+
+
+def test_lines_of_code_leave_out_docstrings_comments_and_blank_lines() -> None:
+    assert house.code_lines('"""A\nb."""\n\n# c\nx = 1  # d\n"""About x."""\ny = "e"\n') == 2

@@ -7,6 +7,7 @@
 
 A file counts as met when one of its functions is called during the work; what only runs because a module is
 imported (definitions, class bodies, tables) does not count. A comment line is one that holds nothing else.
+A function is named by a participle if that is its whole name (``_joined``); properties do not count.
 """
 
 import argparse
@@ -150,6 +151,31 @@ def comment_lines(text: str) -> int:
     return sum(line.lstrip().startswith("#") for line in text.splitlines())
 
 
+NO_PARTICIPLE = ("embed", "exceed", "feed", "need", "seed")
+
+
+def participles(text: str) -> list[str]:
+    """Functions whose whole name is a participle: they do something, and their name says what was done."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            read = {getattr(mark, "id", "") for mark in node.decorator_list}
+            name = node.name.strip("_")
+            if name.endswith("ed") and "_" not in name and name not in NO_PARTICIPLE:
+                found += [] if read & {"property", "cached_property"} else [node.name]
+    return found
+
+
+def code_lines(text: str) -> int:
+    """Lines that are neither blank nor comments nor part of a docstring."""
+    left: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            left |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    rows = enumerate(text.splitlines(), 1)
+    return sum(n not in left and bool(row.strip()) and not row.lstrip().startswith("#") for n, row in rows)
+
+
 def words_in_docs() -> int:
     """Of the pages that somebody wrote: building the site leaves copies of records and a reference there."""
     docs = ROOT / "docs"
@@ -169,6 +195,7 @@ def count_all(sources: dict[str, str], hidden: Collection[str]) -> dict[str, flo
     tests = sum(lines(path.read_text()) for path in (ROOT / "tests").rglob("*.py"))
     return {
         "lines": total,
+        "lines of code alone": sum(map(code_lines, sources.values())),
         "modules": len(sources),
         "lines of the core": total - rooms["lab"],
         "lines of the lab": rooms["lab"],
@@ -176,6 +203,7 @@ def count_all(sources: dict[str, str], hidden: Collection[str]) -> dict[str, flo
         "loose modules": sum(name.count(".") <= 1 and name.split(".")[-1] not in rooms for name in sources)
         + 1,
         "class names that stand for two things": len(clashes(sources)),
+        "functions named by a participle": sum(len(participles(text)) for text in sources.values()),
         "lines of the longest command": max(map(lines, commands)),
         "lines of the checker": rooms["check"],
         "comment lines for each 100 lines": round(100 * sum(map(comment_lines, sources.values())) / total, 1),
@@ -192,6 +220,10 @@ def report(*, trace: bool, names: bool, write: bool) -> None:
     numbers = count_all(sources, hidden)
     traces = trace_all() if trace or write else {}
     numbers |= {f"files met by {name}": len(files) for name, files in traces.items()}
+    numbers |= {
+        f"lines in files met by {name}": sum(lines((PACKAGE / file).read_text()) for file in files)
+        for name, files in traces.items()
+    }
     for name, value in numbers.items():
         aim = f"  (aim: at most {AIMS[name]:,})" if name in AIMS else ""
         print(f"{value:>9,}  {name}{aim}")

@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
-from size_table import LEAST
+from size_table import LEAST, read_sizes
 from two_optimisers import published, words_to
 
 from krohn.algebra.analysis import analyze
@@ -67,19 +67,11 @@ class Line:
 
 def compiled_depths() -> dict[str, tuple[int, int, int]]:
     """Layers, lower bound and blocks of the paper's automata."""
-    rows = [
-        line
-        for line in (ROOT / "results" / "tables" / "sizes.md").read_text().splitlines()
-        if line.startswith("| ")
-    ]
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    place, bound = cells[0].index("layers"), cells[0].index(LEAST)
-    fewest = cells[0].index("blocks")
-    depths: dict[str, tuple[int, int, int]] = {}
-    for row in cells[2:]:
-        if row[0] in TASKS and row[0] not in depths:
-            depths[row[0]] = int(row[place]), int(row[bound].split()[0]), int(row[fewest])
-    return depths
+    return {
+        task: (int(row["layers"]), int(row[LEAST].split()[0]), int(row["blocks"]))
+        for task, row in read_sizes().items()
+        if task in TASKS
+    }
 
 
 @cache

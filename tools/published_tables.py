@@ -20,6 +20,7 @@ from claims import claims_by_verdict, claims_table
 from click.testing import CliRunner
 from held_out import blocks as held_out
 from learned_depth import blocks
+from size_table import read_sizes
 from take_offs import table as take_offs
 from two_optimisers import swapped
 from two_optimisers import table as optimisers
@@ -59,7 +60,7 @@ PAPER = "the paper's best"
 
 def sizes() -> str:
     """For some automata: the size built, that of the paper's best, and the proof (results/tables)."""
-    built = first_rows("results/tables/sizes.md", "automaton")
+    built = read_sizes()
     rows = []
     for name in SHOWN:
         own = built[name]
@@ -94,23 +95,8 @@ def blocks_of(row: dict[str, str]) -> str:
 
 def size_of_s4() -> str:
     """The network of the first example, in words."""
-    row = first_rows("results/tables/sizes.md", "automaton")["S4"]
+    row = read_sizes()["S4"]
     return f"{layers(row['layers'])} ({blocks_of(row)}) and {row['width']} dimensions"
-
-
-def first_rows(page: str, column: str) -> dict[str, dict[str, str]]:
-    """The rows of the first table of a page that has the column, by automaton."""
-    rows: dict[str, dict[str, str]] = {}
-    header: list[str] = []
-    for line in (ROOT / page).read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
-        if not header:
-            header = cells if column in cells else []
-        elif not cells:
-            break
-        elif set(cells[0]) - set("-: "):
-            rows.setdefault(cells[0], dict(zip(header, cells, strict=True)))
-    return rows
 
 
 @cache

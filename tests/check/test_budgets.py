@@ -74,7 +74,7 @@ def blank(letters: int, dim: int, length: int, states: int) -> Transformer:
     """One layer without heads whose channels all hold numbers."""
     return Transformer(
         np.ones((letters, dim)), np.ones((1, dim)), np.arange(1.0 + length)[:, None] * np.ones(dim), (),
-        np.ones((dim, states)), np.zeros(states), "causal",
+        np.ones((dim, states)), np.zeros(states),
     )  # fmt: skip
 
 
