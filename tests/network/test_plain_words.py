@@ -15,7 +15,7 @@ from krohn.construct.request import Method
 from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.plain_words import Words, about, head_words, register_words
+from krohn.network.plain_words import Wording, about, head_words, register_words
 from krohn.network.program import interpret_registers
 from krohn.network.register_meaning import KINDS, fields_of
 from krohn.network.storage import meaning_from_json
@@ -187,7 +187,7 @@ def drawn(rng: Random, depth: int = 0) -> dict[str, Any]:
 
 def test_whatever_a_file_says_a_register_means_it_has_a_name_and_words_or_is_refused() -> None:
     rng, accepted = Random(0), 0
-    words = Words(compiled("S4").automaton, compiled("S4"))
+    words = Wording(compiled("S4").automaton, compiled("S4"))
     for _ in range(120):
         payload = drawn(rng)
         for kind in KINDS:  # with the fields that this kind has

@@ -95,7 +95,7 @@ def about(automaton: Semiautomaton) -> str:
 
 def register_words(network: CompiledNetwork) -> dict[str, str]:
     """What the registers hold, by name."""
-    words = Words(network.automaton, network)
+    words = Wording(network.automaton, network)
     return {name: words.of(meaning) for name, meaning in words.meanings.items()}
 
 
@@ -118,7 +118,7 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
     """What the heads of each layer look for; a head without an operation keeps its description."""
     if network.program is None:
         return [[head.text for head in layer] for layer in network.layout.heads]
-    words = Words(network.automaton, network)
+    words = Wording(network.automaton, network)
     return [
         [
             "; ".join(dict.fromkeys(words.of_head(layer.attention[n]) for n in head.operations)) or head.text
@@ -128,7 +128,7 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
     ]
 
 
-class Words:
+class Wording:
     """Sentences for meanings: of features of an automaton, or of the registers of a network for it."""
 
     def __init__(self, automaton: Semiautomaton, network: CompiledNetwork | None = None) -> None:
@@ -272,7 +272,7 @@ class Words:
 class _WordParts(dict[str, str]):
     """What the template of a sentence asks for."""
 
-    def __init__(self, words: Words, meaning: Meaning) -> None:
+    def __init__(self, words: Wording, meaning: Meaning) -> None:
         super().__init__()
         self.words, self.meaning = words, meaning
 

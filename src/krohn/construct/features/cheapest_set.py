@@ -22,7 +22,7 @@ from krohn.base.budget import Budget
 from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.plain_words import Words
+from krohn.network.plain_words import Wording
 from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
@@ -314,7 +314,7 @@ class FeatureLayers:
 
     def titles(self, automaton: Semiautomaton) -> tuple[str, ...]:
         """What the layers see, one line each."""
-        words, alike = Words(automaton), self._alike(automaton.letter_names)
+        words, alike = Wording(automaton), self._alike(automaton.letter_names)
         seen = [part for part in (self.annotated.features, self.features) if part]
         lines = ("; ".join(words.of(each.meaning.spelled(alike)) for each in part) for part in seen)
         return tuple(lines) or ("the letter",)
