@@ -54,6 +54,8 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
     ("S5", "doubling:1=4,2=8,3=16,4=32,5=64,6=128", 6): {"sequences": 6_000 * 64},
     **{(task, EQUAL, 7): {} for task in ("S5", "S4", "D6")},
     **{(task, CASCADE, 7): {} for task in ("D6", "S4")},
+    # Its one hint is a parity, which takes more words than the others read: as many as the map's.
+    ("D6", f"{CASCADE}, as many words as the map", 7): {"sequences": MAP_WORDS},
 }
 
 # Beside the map's cells with the least depth that passes: of its depths those run nearest to the taught one.
