@@ -17,7 +17,7 @@ start)
   for queue in "$@"; do
     number=$((number + 1)) name=$(basename "$queue" .txt)-$number
     OMP_NUM_THREADS=2 setsid nohup python3 research/device_queue.py "$queue" --device "${DEVICE:-cuda}" --name "$name" \
-      --seconds "$seconds" --out "$folder" --known results/*-small.jsonl >> "$folder/$name.log" 2>&1 &
+      --seconds "$seconds" --share "${SHARE:-1}" --out "$folder" --known results/*-small.jsonl >> "$folder/$name.log" 2>&1 &
   done ;;
 jobs)
   for job in "$@"; do
