@@ -19,7 +19,7 @@ from krohn.network.plain_words import Wording, about, head_words, register_words
 from krohn.network.program import interpret_registers
 from krohn.network.register_meaning import KINDS, fields_of
 from krohn.network.storage import meaning_from_json
-from network.naive_meanings import naive
+from network.naive_meanings import naive, related
 
 LENGTH = 12
 ZOO = [
@@ -129,7 +129,28 @@ def test_what_the_fields_of_a_meaning_say_is_what_the_register_holds() -> None:
                         assert value == wanted, (spec, method, register.name, names[:t])
                         checked.add(register.meaning.kind)
     plain = {"is", "sum", "count", "ever", "order", "distance", "position", "state"}
-    assert checked >= plain | {"back", "point", "map", "map before", "failed", "position of"}, plain - checked
+    stack = {"bracket", "act", "rise", "height", "error", "removed", "held", "on stack"}
+    others = {"back", "point", "map", "map before", "failed", "position of"}
+    assert checked >= plain | stack | others, plain - checked
+
+
+def test_memories_counters_and_walks_hold_what_their_sentences_say_of_other_registers() -> None:
+    checked = set[str]()
+    for spec, method in (*EVERY, ("regex:(aa)*b", "cascade"), ("D8", "cascade")):
+        network = compiled(spec, method)
+        program = network.program
+        assert program is not None
+        words = np.random.default_rng(1).integers(network.automaton.num_letters, size=(6, LENGTH))
+        held = interpret_registers(program, words)
+        for number in range(len(words)):
+            values = {r.meaning: [int(value) for value in held[r.name][number]] for r in program.registers}
+            for meaning, shown in values.items():
+                wanted = related(meaning, values, size=4)
+                if wanted is not None:
+                    checked.add(meaning.kind)
+                    assert all(w in (None, v) for w, v in zip(wanted, shown, strict=True)), (spec, meaning)
+    wanted = {"memory", "place of reset", "counter", "unclamped"}
+    assert checked >= wanted | {"axis sum", "axis key", "axis visit", "axis bit", "axis state"}
 
 
 def test_a_number_for_the_last_letter_is_that_of_the_letter() -> None:

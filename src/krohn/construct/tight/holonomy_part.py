@@ -168,7 +168,8 @@ class _LevelWriter:
         place = self.draft.places(clock, (0,), (*range(1, order), 0))
         flag, target = self._meaning("reset").name, self._meaning("target").name
         result = self.draft.latest_write(flag, target, self._meaning("memory"))
-        then = self.draft.latest_write(flag, place, self._meaning("place of reset"))
+        where = replace(self.stage, kind="place of reset", modulus=order)
+        then = self.draft.latest_write(flag, place, where)
         rows: dict[Row, int] = {}
         for x in range(self.level.num_tiles):
             image = x
@@ -195,7 +196,7 @@ class _LevelWriter:
         if not level.needs_before:
             return after, Finite((), {(): level.start})
         if self.earlier is not None:
-            return after, _held(draft, self.earlier, self._meaning("earlier stage"))
+            return after, self.earlier
         earlier = draft.look_back(after.inputs[0])
         return after, Finite((earlier,), after.rows)
 

@@ -87,7 +87,7 @@ class _Counter:
 
     def value(self, total: str) -> str:
         """v = z mod (S + 1)², with z = 0 in the middle: short walks do not wrap; only differences count."""
-        target = self._meaning("unclamped")
+        target = Meaning("unclamped", part=self.part, modulus=self.modulus)
         return self.draft.modulo([(total, 1)], self.modulus, target, offset=self.modulus // 2)
 
     def circle(self, value: str, total: str) -> str:
