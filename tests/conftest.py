@@ -43,9 +43,20 @@ SLOW = (
     *("test_one_less", "test_one_less_elsewhere", "test_one_hypothesis_less", "test_race", "test_budgets"),
     *("test_deceivers", "test_scan_deceivers", "test_norm_deceiver", "test_unread", "test_other_automata"),
     *("test_planted_bugs", "test_planted_gadgets", "test_mutants", "test_arbitrary_networks"),
-    *("test_descriptions_fit", "test_margins", "test_refutations"),
+    *("test_descriptions_fit", "test_margins", "test_refutations", "test_boxes", "test_norm"),
+    *("test_eight_constructions", "test_interruption"),
 )
 """Folders and files of ``make slow``: other programs, kept bytes, pages, scripts of tools, campaigns."""
+
+SLOW_TESTS = (
+    "mutant",
+    "test_the_demo_fits_on_a_screen",
+    "test_hard_families_are_answered_within_their_units",
+    "test_a_letter_of_more_steps_than_a_chunk_has_none",
+    "test_plugins.py::test_a_family_and_a_format_of_another_package_work_like_our_own",
+    "test_registry.py::test_the_documented_file_trains_from_the_command_line_once_it_is_installed",
+)
+"""Single tests of ``make slow``, by a part of their names: campaigns, and packages that are installed."""
 
 ATTACKS = (
     "test_what_coq_accepts_after_a_flipped_bit_is_right",
@@ -152,6 +163,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def _in_parts(item: pytest.Item, names: tuple[str, ...]) -> bool:
+    """Whether the test's name contains one of these."""
+    return any(name in item.nodeid for name in names)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests come first, so that no worker is left alone with one at the end.
 
@@ -161,8 +177,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = left_out(item.nodeid)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-        if item.path.stem in SLOW or item.path.parent.name in SLOW:
+        if item.path.stem in SLOW or item.path.parent.name in SLOW or _in_parts(item, SLOW_TESTS):
             item.add_marker(pytest.mark.slow)
-        if any(name in item.nodeid for name in ATTACKS):
+        if _in_parts(item, ATTACKS):
             item.add_marker(pytest.mark.attack)
     items.sort(key=lambda item: item.path.stem not in LONG)
