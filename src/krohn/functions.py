@@ -377,7 +377,7 @@ def _load(network: Network) -> CompiledNetwork:
 # What commands call beside the public functions, loaded on use: some of it needs torch.
 _ON_USE = {
     "serve": "krohn.explorer.server:serve",
-    "export_all": "krohn.exporting.exports:export_all",
+    "attempt_export": "krohn.exporting.driver:attempt",
     "export_formats": "krohn.exporting.driver:ALL_FORMATS",
     "suite_networks": "krohn.lab.suite.catalogue:list_networks",
     "train_settings": "krohn.lab.training.settings:SETTINGS",

@@ -112,7 +112,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     """Every register it names has, in the exported stream, the value the network itself gives it."""
     without_proof(monkeypatch)
     network = krohn.compile(krohn.zoo(name), length=LENGTH, **options)
-    exported = export_compiled(network, ("transformer-lens",))["transformer-lens"]
+    exported = export_compiled(network, "transformer-lens")
     write_files(tmp_path, exported.files)
     meaning = json.loads((tmp_path / "meaning.json").read_text())
     word, streams = words_of(name, 1), {}
@@ -184,7 +184,7 @@ def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:
 
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_every_format_brings_the_automaton_and_a_page(to: str) -> None:
-    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5), (to,))[to]
+    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5), to)
     payload = json.loads(exported.files["automaton.json"])
     assert (payload["krohn"], len(payload["states"])) == (1, 4)
     assert "simulate C4" in exported.files["README.md"].decode()

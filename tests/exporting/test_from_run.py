@@ -53,7 +53,7 @@ def test_the_stock_model_has_the_logits_of_the_replicate(
     decoder = decoder_of_run(folder, replicate=1)
     assert decoder.replicate == 1
     assert decoder.difference < 2e-6 * max(1.0, decoder.scale)
-    write_files(tmp_path / "hf", export_run(folder, ("hf",), replicate=1)["hf"].files)
+    write_files(tmp_path / "hf", export_run(folder, "hf", replicate=1).files)
     stock = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "hf").eval()
     words = np.random.default_rng(0).integers(decoder.automaton.num_letters, size=(5, 6))
     with torch.no_grad():
@@ -69,12 +69,12 @@ def test_the_other_formats_have_the_logits_of_the_replicate_too(tmp_path: Path) 
     folder = run(tmp_path / "run")
     words = np.random.default_rng(1).integers(2, size=(5, 6))
     own = _own_logits(folder, words, 6)
-    graph = export_run(folder, ("onnx",), replicate=1)["onnx"].files["model.onnx"]
+    graph = export_run(folder, "onnx", replicate=1).files["model.onnx"]
     reader = ReferenceEvaluator(onnx.load_from_string(graph))
     np.testing.assert_allclose(
         reader.run(None, {"letters": words})[0], own, atol=5e-6 * max(1.0, np.abs(own).max())
     )
-    lens = export_run(folder, ("transformer-lens",), replicate=1)["transformer-lens"]
+    lens = export_run(folder, "transformer-lens", replicate=1)
     write_files(tmp_path / "lens", lens.files)
     out = native_transformer_lens(tmp_path / "lens", lens.decoder.token_ids(words))
     np.testing.assert_allclose(

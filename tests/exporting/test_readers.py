@@ -27,9 +27,9 @@ FORMATS = ("hf", "transformer-lens", "onnx")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every automaton in every format, each network run on words once for all of them."""
+    """Every automaton in every format."""
     from krohn.exporting import from_compiled
-    from krohn.exporting.driver import prepare, write
+    from krohn.exporting.driver import export_compiled, write
 
     base = tmp_path_factory.mktemp("exports")
     with pytest.MonkeyPatch.context() as patch:
@@ -37,8 +37,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             patch.setattr(from_compiled, amount, 1 << 8)
         without_proof(patch)
         for name in NAMES:
-            for to, exported in prepare(krohn.compile(krohn.zoo(name), length=LENGTH), FORMATS).items():
-                write(exported, base / name / to)
+            network = krohn.compile(krohn.zoo(name), length=LENGTH)
+            for to in FORMATS:
+                write(export_compiled(network, to), base / name / to)
     return base
 
 

@@ -7,35 +7,22 @@ import click
 
 from krohn.cli.options import FOLDER, NetworkFolder
 from krohn.cli.output import emit, json_option, note
-from krohn.functions import export_all, export_formats
-
-FORMATS = export_formats.names()
-
-
-def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """The formats asked for, each once; the option may be repeated or hold a list with commas."""
-    names = tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",")))
-    for name in names:
-        if name not in FORMATS:
-            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(FORMATS)}")
-    return names
+from krohn.functions import attempt_export, export_formats
 
 
 @click.command()
 @click.argument("directory", type=NetworkFolder())
 @click.option(
     "--to",
-    "formats",
-    callback=_formats,
-    multiple=True,
+    type=click.Choice(export_formats.names()),
     required=True,
-    help=f"{', '.join(FORMATS)}; several with commas.",
+    help="The format.",
 )
 @click.option(
     "--out",
     type=FOLDER,
     required=True,
-    help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
+    help="Directory to write; an export in it is replaced.",
 )
 @click.option("--replicate", type=int, help="Which replicate of a training run.  [default: the best]")
 @click.option("--length", "-T", type=int, help="For a training run: the longest word.  [default: as trained]")
@@ -50,9 +37,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: tuple[str, .
     "--no-proof", is_flag=True, help="Test the export but do not prove it; a proof takes a second to minutes."
 )
 @json_option
-def command(
-    directory: Path, formats: tuple[str, ...], out: Path, no_proof: bool, as_json: bool, **options: Any
-) -> int:
+def command(directory: Path, to: str, out: Path, no_proof: bool, as_json: bool, **options: Any) -> int:
     """Write the network in a directory of krohn compile or krohn train as a stock model.
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
@@ -65,10 +50,10 @@ def command(
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
-              krohn export nets/s4 --to hf,onnx --out nets/s4-exports
+              krohn export nets/s4 --to onnx --out nets/s4-onnx
     """
-    exports = export_all(directory, formats, out, proof=not no_proof, announce=note, **options)
-    for line in exports.notes:
-        note(line)
-    emit(exports.to_json(), as_json=as_json, text=exports.text)
-    return 0 if exports.written else 1
+    exported = attempt_export(directory, to, out, proof=not no_proof, announce=note, **options)
+    if exported.refusal is None:
+        note(f"written: {', '.join(str(out / name) for name in exported.files)}")
+    emit(exported.to_json(out), as_json=as_json, text=exported.text)
+    return 0 if exported.refusal is None else 1

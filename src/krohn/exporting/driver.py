@@ -1,7 +1,7 @@
-"""Exporting: a compiled network or a trained run, in one or more standard formats."""
+"""Exporting: a compiled network or a trained run, in a standard format."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, ModelCard
+from krohn.exporting.exported import Exported
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
@@ -43,9 +44,6 @@ OF_FORMAT = {
 }
 NAMES = COMMON.union(*OF_FORMAT.values())
 """Every file that an export may write."""
-
-SHOWN_LETTERS = 24
-"""Letters shown of a word with a wrong answer; the findings have all of it."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +84,6 @@ def export_format(name: str) -> ExportFormat:
     return known
 
 
-@dataclass(frozen=True, eq=False)
-class Exported:
-    """Files by name, their decoder, and the results of comparing it with its origin."""
-
-    files: Files
-    decoder: Decoder
-    findings: dict[str, Any]
-
-    def __repr__(self) -> str:
-        blocks = f"{self.decoder.layers} blocks of width {self.decoder.dim}"
-        return f"<Exported: {', '.join(self.files)}; {blocks}>"
-
-
 @plainly
 def export(
     network: CompiledNetwork | str | Path,
@@ -119,44 +104,49 @@ def export(
     rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is
     tested, not proved: a proof for all words takes from a second to minutes.
     """
-    export_format(to)
-    check_target(Path(out))  # fail early
-    exported = prepare(network, (to,), replicate=replicate, length=length, dtype=dtype, proof=proof)[to]
-    reason = refusal(exported, unchecked=unchecked)
-    if reason is not None:
-        raise Unsupported(f"{reason}: compile with dtype float64 or for shorter words")
-    write(exported, Path(out))
+    exported = attempt(
+        network,
+        to,
+        Path(out),
+        replicate=replicate,
+        length=length,
+        dtype=dtype,
+        unchecked=unchecked,
+        proof=proof,
+    )
+    if exported.refusal is not None:
+        raise Unsupported(f"{exported.refusal}: compile with dtype float64 or for shorter words")
     return exported
 
 
-def refusal(exported: Exported, *, unchecked: bool = False) -> str | None:
-    """Why the files should not be written, if there is a counterexample: the rule and the wrong answer."""
-    result, failed = exported.findings.get("counterexample"), exported.findings.get("failed")
-    if result is None or (unchecked and failed == "rounding"):
-        return None
-    letters = list(result["letters"])
-    if len(letters) > SHOWN_LETTERS:
-        half = SHOWN_LETTERS // 2
-        letters[half:-half] = [f"… ({len(letters):,} letters) …"]
-    rule = "an export must be right on every word tried"
-    if failed == "rounding":
-        rule += f" with {SAFETY:g} times the rounding of float32, as other readers sum in other orders"
-    elif failed != "float32":
-        rule += f" in {failed}"
-    return f"{rule}; after {' '.join(letters)} it says {result['got']}, not {result['expected']}"
+def attempt(
+    network: CompiledNetwork | str | Path,
+    to: str,
+    out: Path,
+    *,
+    unchecked: bool = False,
+    **options: Any,
+) -> Exported:
+    """As ``export``; a network that is refused is not written, and the result says why."""
+    export_format(to)
+    check_target(out)  # fail early
+    exported = replace(prepare(network, to, **options), unchecked=unchecked)
+    if exported.refusal is None:
+        write(exported, out)
+    return exported
 
 
 def prepare(
     network: CompiledNetwork | str | Path,
-    formats: Sequence[str],
+    to: str,
     *,
     replicate: int | None = None,
     length: int | None = None,
     dtype: str = "float32",
     proof: bool = True,
     announce: Callable[[str], object] = str,
-) -> dict[str, Exported]:
-    """The files of a network, or of that in a directory, for each format; nothing is written.
+) -> Exported:
+    """The files of a network, or of that in a directory; nothing is written.
 
     ``announce`` is called with a description of the slow steps, once all input is validated.
     """
@@ -164,18 +154,20 @@ def prepare(
         raise UnknownName(
             f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
         )
-    for to in formats:
-        export_format(to)
-    if "onnx" in formats:
+    if to == "onnx":
         onnx_graph.require_onnx()  # fail early
     if not isinstance(network, CompiledNetwork) and Folder(Path(network)).kind == TRAINED:
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
-        return export_run(Path(network), formats, replicate=replicate, length=length)
+        return export_run(Path(network), to, replicate=replicate, length=length)
     if replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     compiled = network if isinstance(network, CompiledNetwork) else load(network)
-    return export_compiled(compiled, formats, dtype, proof=proof, announce=announce)
+    if proof:
+        announce(
+            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
+        )
+    return export_compiled(compiled, to, dtype, proof=proof)
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -207,36 +199,12 @@ def _earlier(out: Path, names: Iterable[str]) -> frozenset[str]:
 
 
 def export_compiled(
-    network: CompiledNetwork,
-    formats: Sequence[str],
-    dtype: str = "float32",
-    *,
-    proof: bool = True,
-    announce: Callable[[str], object] = str,
-) -> dict[str, Exported]:
-    """The network as files; a ``counterexample`` among the findings means that they should not be written.
-
-    Formats without LayerNorm hold the same decoder, which is run once.
-    """
-    norms = {to: export_format(to).needs_layer_norm for to in formats}
-    decoders = {
-        norm: decoder_of_compiled(network, normalized=norm, dtype=dtype)
-        for norm in dict.fromkeys(norms.values())
-    }
-    if proof:
-        announce(
-            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
-        )
-    checked = {norm: _check_decoder(decoder, network, dtype, proof) for norm, decoder in decoders.items()}
-    return {to: _export(to, decoders[norm], *checked[norm]) for to, norm in norms.items()}
-
-
-def _check_decoder(
-    decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
-) -> tuple[ModelCard, Files, Verdict | None]:
-    """Test results of a decoder, the files common to all its formats, and the proof."""
-    card, proof = _examine(decoder, network, dtype, asked)
-    return card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, proof
+    network: CompiledNetwork, to: str, dtype: str = "float32", *, proof: bool = True
+) -> Exported:
+    """The network as files; a ``counterexample`` among the findings means that they should not be written."""
+    decoder = decoder_of_compiled(network, normalized=export_format(to).needs_layer_norm, dtype=dtype)
+    card, result = _examine(decoder, network, dtype, proof)
+    return _export(to, decoder, card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, result)
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:
@@ -293,8 +261,8 @@ def _counts(checked: Checked) -> dict[str, Any]:
 
 
 def export_run(
-    directory: Path, formats: Sequence[str], *, replicate: int | None = None, length: int | None = None
-) -> dict[str, Exported]:
+    directory: Path, to: str, *, replicate: int | None = None, length: int | None = None
+) -> Exported:
     """One replicate of a training run as files."""
     from krohn.lab.training.run_decoder import decoder_of_run
 
@@ -307,7 +275,7 @@ def export_run(
     card = ModelCard(
         title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings
     )
-    return {to: _export(to, trained.decoder, card, {}) for to in formats}
+    return _export(to, trained.decoder, card, {})
 
 
 def _name_of(automaton: Semiautomaton) -> str:
@@ -325,7 +293,7 @@ def _export(
         findings["certificate"] = {**findings["certificate"], "covers": covers}
         card = replace(card, findings=findings)
     if findings.get("rounding", ...) is None:  # wrong in float32: nothing will be written
-        return Exported({}, decoder, findings)
+        return Exported(to, {}, decoder, findings)
     payload, own = card.payload(decoder, to), chosen.files(decoder, card.about(to))
     if proof is not None and proof.largest and "config.json" in own:  # an ONNX graph has no certificate
         certificate = certificate_of(net_of(own, payload["tokens"], card.automaton), card.automaton, proof)
@@ -337,4 +305,4 @@ def _export(
         **more,
         **own,
     }
-    return Exported(files, decoder, findings)
+    return Exported(to, files, decoder, findings)
