@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.coq.stored import StoredNetwork
 
 Vector = list[Tensor]
@@ -20,12 +21,12 @@ class ScalarNetwork:
     """Runs one word; gates must be saturated or at 0."""
 
     def __init__(self, network: StoredNetwork) -> None:
-        self.network = network
+        self.cell = network.cell
         self.tensors = {t.name: torch.from_numpy(t.floats().copy()) for t in network.tensors}
 
     def logits(self, word: list[int]) -> Tensor:
         """Logits after the last letter."""
-        layers, dim = self.network.layers, self.network.dim
+        layers, dim = self.cell.layers, self.cell.dim
         memories: list[object] = [None] * layers
         before = {(i, part): [ZERO] * dim for i in range(layers) for part in ("mixer", "mlp")}
         for letter in word:
@@ -41,7 +42,7 @@ class ScalarNetwork:
 
     def window(self, x: Vector, before: dict[tuple[int, str], Vector], place: tuple[int, str]) -> Vector:
         last, before[place] = before[place], x
-        return [*x, *last] if self.network.looks_back else x
+        return [*x, *last] if self.cell.conv == 2 else x
 
     def linear(self, x: Vector, weight: str, bias: str = "") -> Vector:
         matrix = self.tensors[weight]
@@ -52,12 +53,11 @@ class ScalarNetwork:
         ]
 
     def mix(self, p: str, x: Vector, memory: object) -> tuple[Vector, object]:
-        kind = self.network.kind
-        if kind[0] in ("DeltaProduct", "RankOneSteps"):
+        if not isinstance(self.cell, DiagonalStack):
             return self.delta(p, x, memory)
         gates, write = self.linear(x, f"{p}gate.weight", f"{p}gate.bias"), self.linear(x, f"{p}write")
-        if kind[0] == "Real":
-            bend = torch.tanh if kind[1] == "Signed" else torch.sigmoid
+        if self.cell.gate != "complex":
+            bend = torch.tanh if self.cell.gate == "signed" else torch.sigmoid
             old = memory or [ZERO] * len(gates)
             new = [w + bend(z) * h for z, w, h in zip(gates, write, old, strict=True)]  # type: ignore[call-overload]
             return new, new
@@ -73,35 +73,32 @@ class ScalarNetwork:
         return [*re, *im], (re, im)
 
     def delta(self, p: str, x: Vector, memory: object) -> tuple[Vector, object]:
-        name, heads, steps, keys, values = self.network.kind
+        assert isinstance(self.cell, DeltaStack)
+        heads, steps, keys, values = self.cell.sizes_of_heads
         parts = {k: self.linear(x, p + k) for k in ("key", "value", "query")}
-        rank_one = name == "RankOneSteps"
+        rank_one = isinstance(self.cell, RankOneStack)
         rates = "rate" if rank_one else "beta"
         rate = [TWO * torch.sigmoid(z) for z in self.linear(x, f"{p}{rates}.weight", f"{p}{rates}.bias")]
         reads, after = [], []
-        for h in range(int(heads)):
-            columns = memory[h] if memory else [[ZERO] * int(keys) for _ in range(int(values))]  # type: ignore[index]
+        for h in range(heads):
+            columns = memory[h] if memory else [[ZERO] * keys for _ in range(values)]  # type: ignore[index]
             if not rank_one:
                 gate = torch.sigmoid(self.linear(x, f"{p}gate.weight", f"{p}gate.bias")[h])
                 columns = [[gate * c for c in column] for column in columns]
-            for s in range(int(steps)):
-                at = h * int(steps) + s
-                raw = _piece(parts["key"], at, int(keys))
+            for s in range(steps):
+                at = h * steps + s
+                raw = _piece(parts["key"], at, keys)
                 size = torch.maximum(torch.sqrt(dot(raw, raw)), torch.tensor(1e-12))
                 key = [k / size for k in raw]
-                value = _piece(parts["value"], at, int(values))
-                look = (
-                    [r * k for r, k in zip(_piece(rate, at, int(keys)), key, strict=True)]
-                    if rank_one
-                    else key
-                )
+                value = _piece(parts["value"], at, values)
+                look = [r * k for r, k in zip(_piece(rate, at, keys), key, strict=True)] if rank_one else key
                 new = []
                 for column, v in zip(columns, value, strict=True):
                     missing = v - dot(look, column)
                     write = missing if rank_one else rate[at] * missing
                     new.append([c + k * write for c, k in zip(column, key, strict=True)])
                 columns = new
-            query = _piece(parts["query"], h, int(keys))
+            query = _piece(parts["query"], h, keys)
             reads += [dot(query, column) for column in columns]
             after.append(columns)
         return reads, after

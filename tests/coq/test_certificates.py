@@ -22,7 +22,7 @@ from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsuppo
 from krohn.lab.cards.recurrent_modules import states_in_training
 from krohn.proving.kernel import kernel_verdict
 from krohn.proving.recurrent import close
-from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 Stored = Callable[[str, str], StoredNetwork]
@@ -142,10 +142,7 @@ def judged(tag: str, order: str = "Exact.closed_in_any_order") -> str:
 
 
 def cell_of(network: StoredNetwork) -> Cell:
-    tensors = {tensor.name: tensor.floats() for tensor in network.tensors}
-    if network.architecture == "diagonal":
-        return CELLS["diagonal"].of(tensors, {"gate": str(network.kind[1]).lower()})
-    return CELLS[network.architecture].of(tensors, {"heads": network.kind[1]})
+    return replace(network.cell, tensors={tensor.name: tensor.floats() for tensor in network.tensors})
 
 
 def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored) -> None:

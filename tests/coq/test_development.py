@@ -80,11 +80,11 @@ def saturated(stored: StoredNetwork, seed: int) -> StoredNetwork:
     tensors = []
     for tensor in stored.tensors:
         numbers = tensor.floats().copy()
-        complex_gate = stored.kind[0] == "ComplexNumbers" and "gate" in tensor.name
+        complex_gate = getattr(stored.cell, "gate", "") == "complex" and "gate" in tensor.name
         if re.search(r"(gate|beta|rate)\.weight", tensor.name) and not complex_gate:
             numbers[:] = 0
         if re.search(r"(gate|beta|rate)\.bias", tensor.name) and not complex_gate:
-            middle = [] if stored.kind[0] == "DeltaProduct" and "gate" in tensor.name else [0]
+            middle = [] if stored.architecture == "deltaproduct" and "gate" in tensor.name else [0]
             numbers[:] = rng.choice([-150, 150, 150, *middle], numbers.shape)
         tensors.append(replace(tensor, words=numbers.reshape(-1).view(np.uint32)))
     return replace(stored, tensors=tuple(tensors))

@@ -12,6 +12,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.real import Array
 from krohn.check.recurrent.boxes import Boxes
+from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.coq.coqc import AXIOMS
 from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint, MatchHint
 from krohn.coq.exploring import Exploration
@@ -60,7 +61,7 @@ def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
     """The file of a recurrent network."""
     order = "any" if exploration.any_order else "one"
     theorem = f"""right_on_every_word letter_by_letter {order}_order 0x{network.digest}
-    ({_mixer(network)}) network_sizes tensors machine"""
+    ({_mixer(network.cell)}) network_sizes tensors machine"""
     begin = f"{HEAD}\n{definitions(network, exploration.hints)}"
     return _file(network, begin, theorem, f"refine (in_{order}_order _ network_kind _ _ _ hints _)")
 
@@ -98,22 +99,23 @@ Print Assumptions {module}.{THEOREM}.
 def statement(network: StoredNetwork, exploration: Exploration) -> str:
     """The theorem without tensors and automaton, by full names."""
     order = "any" if exploration.any_order else "one"
-    name, _, sizes = _mixer(network).partition(" ")
+    cell, states = network.cell, network.automaton.num_states
+    name, _, sizes = _mixer(cell).partition(" ")
     file = "Delta" if name == "delta" else "Diagonal"
     return f"""Krohn.Recurrent.right_on_every_word Krohn.Recurrent.letter_by_letter
   Krohn.Recurrent.{order}_order 0x{network.digest}%Z
   (Krohn.{file}.{name} {sizes})
-  (Krohn.Recurrent.Build_sizes {network.automaton.num_letters} {network.dim} {str(network.looks_back).lower()}
-    {network.layers} {network.hidden} {network.automaton.num_states})"""
+  (Krohn.Recurrent.Build_sizes {network.automaton.num_letters} {cell.dim} {str(cell.conv == 2).lower()}
+    {cell.layers} {cell.mlp} {states})"""
 
 
 def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
     """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
-    automaton = network.automaton
-    return f"""Definition network_kind{tag} : kind := {_kind(network)}.
+    automaton, cell = network.automaton, network.cell
+    return f"""Definition network_kind{tag} : kind := {_kind(network.cell)}.
 Definition network_sizes{tag} : sizes := {{|
-  LettersRead := {automaton.num_letters}; Width := {network.dim}; Layers := {network.layers};
-  LooksBack := {str(network.looks_back).lower()}; Hidden := {network.hidden};
+  LettersRead := {automaton.num_letters}; Width := {cell.dim}; Layers := {cell.layers};
+  LooksBack := {str(cell.conv == 2).lower()}; Hidden := {cell.mlp};
   Classes := {automaton.num_states} |}}.
 {_tensors(network.tensors, tag)}
 {_machine(automaton, tag)}
@@ -122,27 +124,23 @@ Definition hints{tag} : list (list nat) :=
 """
 
 
-def _mixer(network: StoredNetwork) -> str:
+def _mixer(cell: StackCell) -> str:
     """The mixer, as ``Delta.v`` or ``Diagonal.v`` names it."""
-    match network.kind:
-        case "Real", bend, channels:
-            return f"diagonal {str(bend == 'Signed').lower()} {channels}"
-        case "ComplexNumbers", channels:
-            return f"complex_diagonal {channels}"
-        case name, *sizes:
-            return f"delta {' '.join(map(str, sizes))} {str(name == 'RankOneSteps').lower()}"
-    raise AssertionError(network.kind)
+    if isinstance(cell, DiagonalStack):
+        signed = "" if cell.gate == "complex" else f"{str(cell.gate == 'signed').lower()} "
+        name = "complex_diagonal" if cell.gate == "complex" else "diagonal"
+        return f"{name} {signed}{cell.options['channels']}"
+    assert isinstance(cell, DeltaStack)
+    sizes = " ".join(map(str, cell.sizes_of_heads))
+    return f"delta {sizes} {str(isinstance(cell, RankOneStack)).lower()}"
 
 
-def _kind(network: StoredNetwork) -> str:
+def _kind(cell: StackCell) -> str:
     """The same, as ``Reading.v`` names it."""
-    others = {"delta": "Heads", "complex_diagonal": "ComplexNumbers"}
-    name, _, sizes = _mixer(network).partition(" ")
-    return (
-        f"{others[name]} {sizes}"
-        if name in others
-        else f"RealNumbers Network.{network.kind[1]} {network.kind[2]}"
-    )
+    name, _, sizes = _mixer(cell).partition(" ")
+    if isinstance(cell, DiagonalStack) and name == "diagonal":
+        return f"RealNumbers Network.{cell.gate.capitalize()} {cell.memory}"
+    return f"{'Heads' if name == 'delta' else 'ComplexNumbers'} {sizes}"
 
 
 def comment(text: str) -> str:

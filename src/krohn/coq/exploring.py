@@ -3,21 +3,27 @@
 Of recurrent weights these are the reachable states, numbered; of a trained LSTM the boxes of its own
 certificate, grown a little, since Coq rounds images outwards.
 
-The arithmetic is that of ``Recurrent.v``. Where nothing is rounded, the order of summation does not matter
-and sums are computed in float64; otherwise from left to right, with one rounding per operation.
+The layers are the checker's cells in the arithmetic of ``Recurrent.v``. Where nothing is rounded, the order
+of summation does not matter and sums are computed in float64; otherwise from left to right, with one rounding
+per operation.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import Array, Real
 from krohn.check.recurrent.boxes import BoxCell, Boxes
 from krohn.coq.stored import StoredNetwork, StoredRun
 from krohn.errors import LimitExceeded
+from krohn.recurrent.recurrent_network import PlainSums
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[Any]
 State = tuple[Floats, ...]
 """For each block: memory, the stream before the mixer and before the MLP one letter ago; each [many, …]."""
 MAX_PAIRS = 3_000
@@ -99,139 +105,98 @@ def _leads(logits: Floats, right: npt.NDArray[np.int64]) -> bool:
     return bool((logits[rows, right][:, None] > others).all())
 
 
+@dataclass(frozen=True)
+class KernelSums(PlainSums):
+    """The arithmetic of ``Recurrent.v``: sums of which nothing is rounded, or sums from left to right."""
+
+    any_order: bool = True
+
+    def product(self, x: Real, weight: Array, bias: Array | None = None) -> Real:
+        """See ``Sums``: a bias is the last row of its matrix."""
+        rows, matrix = x.lo, weight
+        if bias is not None:
+            rows, matrix = np.hstack([rows, np.ones((len(rows), 1), np.float32)]), np.vstack([weight, bias])
+        if not self.any_order:
+            return _from_left(rows[:, i : i + 1] * row for i, row in enumerate(matrix))
+        wide, sizes = rows.astype(np.float64), matrix.astype(np.float64)
+        _exact(sizes)
+        return _exact(wide @ sizes, np.abs(wide) @ np.abs(sizes))
+
+    def dot(self, x: Real, y: Real, axis: int) -> Real:
+        """See ``Sums``."""
+        left, right = np.broadcast_arrays(x.lo.astype(np.float32), y.lo.astype(np.float32))
+        if not self.any_order:
+            return _from_left(np.moveaxis(left * right, axis, 0))
+        terms = _exact(left).lo.astype(np.float64) * _exact(right).lo
+        return _exact(terms.sum(axis=axis), np.abs(terms).sum(axis=axis))
+
+    def plus(self, x: Real, y: Real) -> Real:
+        """See ``Sums``."""
+        return _exact(x.lo.astype(np.float64) + y.lo) if self.any_order else super().plus(x, y)
+
+    def sigmoid(self, x: Real) -> Real:
+        """See ``Sums``."""
+        return _saturated(x, 0.0, 0.5)
+
+    def gate(self, x: Real) -> Real:
+        """See ``Sums``: it need not be 1/2 at 0."""
+        return _saturated(x, 0.0, np.nan)
+
+    def tanh(self, x: Real) -> Real:
+        """See ``Sums``."""
+        return _saturated(x, -1.0, 0.0)
+
+
+def _from_left(terms: Iterable[Floats]) -> Real:
+    total: Floats = reduce(np.add, terms)
+    return Real(total, total)
+
+
+def _exact(numbers: npt.NDArray[Any], size: npt.NDArray[Any] | float = 0.0) -> Real:
+    """Raises ``Rounds`` unless all are multiples of 2⁻⁸ of at most 24 bits, and ``size`` is no larger."""
+    wide = numbers.astype(np.float64) * GRAIN
+    if (wide != np.rint(wide)).any() or (np.maximum(np.abs(wide), size * GRAIN) > MOST * GRAIN).any():
+        raise Rounds
+    made: Floats = numbers.astype(np.float32)
+    return Real(made, made)
+
+
+def _saturated(x: Real, low: float, middle: float) -> Real:
+    z = x.lo
+    made: Floats = np.where(z > FAR, 1.0, np.where(z < -FAR, low, middle)).astype(np.float32)
+    if ((np.abs(z) <= FAR) & (z != 0)).any() or np.isnan(made).any():
+        raise LimitExceeded(
+            "the kernel's proofs need gates that are saturated (beyond ±110) or at 0; this network has others"
+        )
+    return Real(made, made)
+
+
 class LayersOnStates:
     """The layers of ``Recurrent.v`` on many states at once."""
 
     def __init__(self, network: StoredNetwork, *, any_order: bool) -> None:
-        self.network, self.any_order = network, any_order
-        self.tensors = {tensor.name: tensor.floats() for tensor in network.tensors}
+        self.cell, self.sums = network.cell, KernelSums(FORMATS["float32"], any_order=any_order)
+        self.tensors: dict[str, Floats] = {tensor.name: tensor.floats() for tensor in network.tensors}
+        self.parts = [self.cell.parts(self.tensors, i) for i in range(self.cell.layers)]
+        self.back = slice(None) if self.cell.conv == 2 else slice(0)
 
     def start(self) -> State:
         """One state, all zero."""
-        kind = self.network.kind
-        if kind[0] in ("DeltaProduct", "RankOneSteps"):
-            _, heads, _, keys, values = kind
-            shape: tuple[int | str, ...] = (1, heads, values, keys)
-        else:
-            shape = (1, 2, kind[1]) if kind[0] == "ComplexNumbers" else (1, kind[2])
-        before = np.zeros((1, self.network.dim if self.network.looks_back else 0), np.float32)
-        memory = np.zeros(tuple(map(int, shape)), np.float32)
-        return (memory, before, before) * self.network.layers
+        memory, stream = (np.zeros((1, size), np.float32) for size in (self.cell.memory, self.cell.dim))
+        return (memory, stream[:, self.back], stream[:, self.back]) * self.cell.layers
 
     def step(self, state: State, letter: int) -> tuple[State, Floats]:
         """All states after a letter, and the logits there."""
-        many = len(state[0])
-        x = np.repeat(self.tensors["wte"][letter][None], many, axis=0)
-        after: list[Floats] = []
-        for i in range(self.network.layers):
-            memory, before_mixer, before_mlp = state[3 * i : 3 * i + 3]
-            prefix = f"h.{i}."
-            read, memory = self._mix(prefix + "mix.", np.hstack([x, before_mixer]), memory)
-            y = self._exact(x + self._linear(read, self.tensors[f"{prefix}mix.out"]))
-            out = y
-            if self.network.hidden:
-                z = self._affine(np.hstack([y, before_mlp]), f"{prefix}mlp.in", f"{prefix}mlp.in_bias")
-                bent = np.where(z < 0, np.float32(0), z)
-                out = self._exact(y + self._linear(bent, self.tensors[f"{prefix}mlp.out"]))
-            back = slice(None) if self.network.looks_back else slice(0)
-            after += [memory, x[:, back], y[:, back]]
-            x = out
-        logits = self._affine(x, "head.weight", "head.bias")
-        plain = [part + np.float32(0) for part in after] if self.any_order else after
-        return tuple(plain), logits
-
-    def _mix(self, prefix: str, x: Floats, memory: Floats) -> tuple[Floats, Floats]:
-        if self.network.kind[0] in ("DeltaProduct", "RankOneSteps"):
-            return self._delta(prefix, x, memory)
-        z = self._affine(x, f"{prefix}gate.weight", f"{prefix}gate.bias")
-        write = self._linear(x, self.tensors[f"{prefix}write"])
-        if self.network.kind[0] == "Real":
-            low = np.float32(-1 if self.network.kind[1] == "Signed" else 0)
-            gates = self._saturate(z, low, np.float32((1 + low) / 2))
-            h = self._exact(write + self._exact(gates * memory))
-            return h, h
-        a, b = np.split(z, 2, axis=1)
-        wide = np.sqrt(np.maximum(self._exact(self._exact(a * a) + self._exact(b * b)), np.float32(1)))
-        a, b, u, v = self._exact(a / wide), self._exact(b / wide), memory[:, 0], memory[:, 1]
-        real = self._exact(self._exact(a * u) - self._exact(b * v))
-        imaginary = self._exact(self._exact(a * v) + self._exact(b * u))
-        after = self._exact(np.hstack([real, imaginary]) + write)
-        return after, after.reshape(memory.shape)
-
-    def _delta(self, prefix: str, x: Floats, memory: Floats) -> tuple[Floats, Floats]:
-        kind, *sizes = self.network.kind
-        heads, steps, keys, values = map(int, sizes)
-        many = len(x)
-
-        def part(name: str, *shape: int) -> Floats:
-            return self._linear(x, self.tensors[prefix + name]).reshape(many, heads, *shape)
-
-        raw, value, query = part("key", steps, keys), part("value", steps, values), part("query", keys)
-        wide = np.sqrt(self._dot(raw, raw))
-        key = self._exact(raw / np.maximum(wide, np.float32(1e-12))[..., None])
-        name = "rate" if kind == "RankOneSteps" else "beta"
-        z = self._affine(x, f"{prefix}{name}.weight", f"{prefix}{name}.bias")
-        rate = np.float32(2) * self._saturate(z, np.float32(0), np.float32(0.5))
-        if kind == "RankOneSteps":
-            look = self._exact(rate.reshape(key.shape) * key)
-        else:
-            gate = self._affine(x, f"{prefix}gate.weight", f"{prefix}gate.bias")
-            opened = self._saturate(gate, np.float32(0), np.float32(np.nan))
-            memory = self._exact(opened[:, :, None, None] * memory)
-        for s in range(steps):
-            along = (look if kind == "RankOneSteps" else key)[:, :, s, None]
-            missing = self._exact(value[:, :, s] - self._dot(along, memory))
-            if kind != "RankOneSteps":
-                missing = self._exact(rate.reshape(many, heads, steps)[:, :, s, None] * missing)
-            change = self._exact(key[:, :, s, None] * missing[..., None])
-            memory = self._exact(memory + change)
-        return self._dot(query[:, :, None], memory).reshape(many, -1), memory
-
-    def _saturate(self, z: Floats, low: np.float32, middle: np.float32) -> Floats:
-        high = np.float32(1)
-        result: Floats = np.where(z > FAR, high, np.where(z < -FAR, low, middle)).astype(np.float32)
-        if ((np.abs(z) <= FAR) & (z != 0)).any() or np.isnan(result).any():
-            raise LimitExceeded(
-                "the kernel's proofs need gates that are saturated (beyond ±110) or at 0; "
-                "this network has others"
-            )
-        return result
-
-    def _affine(self, x: Floats, weight: str, bias: str) -> Floats:
-        ones = np.ones((len(x), 1), np.float32)
-        return self._linear(np.hstack([x, ones]), np.vstack([self.tensors[weight], self.tensors[bias]]))
-
-    def _linear(self, x: Floats, weight: Floats) -> Floats:
-        if self.any_order:
-            wide, sizes = x.astype(np.float64), weight.astype(np.float64)
-            if (np.abs(wide) @ np.abs(sizes) > MOST).any():
-                raise Rounds
-            self._exact(weight)
-            return self._exact(wide @ sizes)
-        total: Floats = x[:, :1] * weight[0]
-        for i in range(1, len(weight)):
-            total = total + x[:, i : i + 1] * weight[i]
-        return total
-
-    def _dot(self, x: Floats, y: Floats) -> Floats:
-        """Sums of products over the last axis."""
-        if self.any_order:
-            terms = x.astype(np.float64) * y
-            if (np.abs(terms).sum(axis=-1) > MOST).any():
-                raise Rounds
-            return self._exact(terms.sum(axis=-1))
-        total: Floats = x[..., 0] * y[..., 0]
-        for i in range(1, x.shape[-1]):
-            total = total + x[..., i] * y[..., i]
-        return total
-
-    def _exact(self, numbers: npt.NDArray[Any]) -> Floats:
-        """In any order: raises ``Rounds`` unless all are multiples of 2⁻⁸ of at most 24 bits."""
-        if self.any_order:
-            wide = numbers.astype(np.float64) * GRAIN
-            if (wide != np.rint(wide)).any() or (np.abs(wide) > MOST * GRAIN).any():
-                raise Rounds
-        return numbers.astype(np.float32)
+        row: Floats = np.repeat(self.tensors["wte"][letter][None], len(state[0]), axis=0)
+        x, after = Real(row, row), list[Floats]()
+        for i, w in enumerate(self.parts):
+            memory, *before = (Real(part, part) for part in state[3 * i : 3 * i + 3])
+            mix = partial(self.cell.mix, self.sums, f"h.{i}")
+            memory, near, near_mlp, x = self.cell.block(self.sums, mix, w, x, memory, before)
+            after += [memory.lo, near.lo[:, self.back], near_mlp.lo[:, self.back]]
+        logits = self.sums.product(x, self.tensors["head.weight"], self.tensors["head.bias"]).lo
+        # In any order the sign of 0 is nothing; Coq tells it apart in one.
+        return tuple(part + np.float32(0) for part in after) if self.sums.any_order else tuple(after), logits
 
 
 ROOM = 2e-6

@@ -18,7 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
 from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated
-from krohn.check.recurrent.cells import Cell, Gated
+from krohn.check.recurrent.cells import Gated
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.errors import InvalidFile, Unsupported
 from krohn.network.storage import MODEL
@@ -55,38 +55,33 @@ class StoredNetwork:
 
     Attributes:
         automaton: the automaton that the network is said to track.
-        kind: the mixer: a name and its numbers.
-        dim, layers, hidden: channels, blocks, hidden units of each MLP (0 without one).
-        looks_back: whether layers see the position before.
+        cell: its layers, used only to compute hints and sizes.
         digest: the SHA-256 of the line and the file after it.
     """
 
     automaton: Semiautomaton
-    architecture: str
-    kind: tuple[str | int, ...]
-    dim: int
-    layers: int
-    hidden: int
-    looks_back: bool
+    cell: StackCell
     tensors: tuple[StoredTensor, ...]
     digest: str
 
     file: ClassVar[str] = MODEL
+    length: ClassVar[None] = None
+    """The claim is about words of every length."""
 
     @property
-    def length(self) -> None:
-        """``None``: the claim is about words of every length."""
-        return
+    def architecture(self) -> str:
+        """The kind of its mixers."""
+        return self.cell.kind
+
+    @property
+    def layers(self) -> int:
+        """How many blocks there are."""
+        return self.cell.layers
 
     @property
     def line(self) -> str:
         """What the shapes of the tensors leave open, as ``Delta.v`` and ``Diagonal.v`` write it."""
-        return line_of(self.kind)
-
-    @property
-    def parameters(self) -> int:
-        """Numbers in all tensors."""
-        return sum(tensor.words.size for tensor in self.tensors)
+        return line_of(self.cell)
 
 
 def stored_network(folder: Path) -> StoredNetwork:
@@ -101,24 +96,12 @@ def stored_network(folder: Path) -> StoredNetwork:
     tensors = tensors_of_bytes(whole)
     if any(tensor.dtype != "F32" for tensor in tensors):
         raise InvalidFile(f"{MODEL} of a recurrent network must hold float32 tensors; it holds others")
-    kind = _kind(cell)
-    network = StoredNetwork(
-        automaton=witness.automaton,
-        architecture=cell.kind,
-        kind=kind,
-        dim=cell.dim,
-        layers=cell.layers,
-        hidden=cell.mlp,
-        looks_back=cell.conv == 2,
-        tensors=tensors,
-        digest=digest_of(line_of(kind), whole),
-    )
-    if network.parameters > MOST_PARAMETERS:
+    if cell.num_parameters > MOST_PARAMETERS:
         raise Unsupported(
             f"the kernel's proofs cover networks of at most {MOST_PARAMETERS:,} numbers; "
-            f"this one has {network.parameters:,}"
+            f"this one has {cell.num_parameters:,}"
         )
-    return network
+    return StoredNetwork(witness.automaton, cell, tensors, digest_of(line_of(cell), whole))
 
 
 @dataclass(frozen=True)
@@ -231,28 +214,14 @@ def stored_run(folder: Path) -> StoredRun:
     return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
 
 
-def _kind(cell: Cell) -> tuple[str | int, ...]:
-    if isinstance(cell, RankOneStack):
-        return "RankOneSteps", *cell.sizes_of_heads
-    if isinstance(cell, DeltaStack):
-        return "DeltaProduct", *cell.sizes_of_heads
-    assert isinstance(cell, DiagonalStack)
-    if cell.gate == "complex":
-        return "ComplexNumbers", cell.memory // 2
-    return "Real", cell.gate.capitalize(), cell.memory
-
-
-def line_of(kind: tuple[str | int, ...]) -> str:
+def line_of(cell: StackCell) -> str:
     """The configuration of a mixer in a line."""
-    match kind:
-        case "Real", bend, channels:
-            return f"diagonal: {str(bend).lower()} {channels}"
-        case "ComplexNumbers", channels:
-            return f"diagonal: complex {channels}"
-        case name, heads, steps, keys, values:
-            which = "rank one" if name == "RankOneSteps" else "delta"
-            return f"{which}: heads {heads}, steps {steps}, keys {keys}, values {values}"
-    raise AssertionError(kind)
+    if isinstance(cell, DiagonalStack):
+        return f"diagonal: {cell.gate} {cell.options['channels']}"
+    assert isinstance(cell, DeltaStack)
+    heads, steps, keys, values = cell.sizes_of_heads
+    which = "rank one" if isinstance(cell, RankOneStack) else "delta"
+    return f"{which}: heads {heads}, steps {steps}, keys {keys}, values {values}"
 
 
 def digest_of(line: str, whole: bytes) -> str:

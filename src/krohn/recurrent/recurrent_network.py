@@ -81,7 +81,7 @@ class PlainSums(Sums):
 
     def normalise(self, keys: Real) -> Real:
         """See ``Sums``: keys of any length."""
-        size = np.sqrt(np.square(_float(keys.lo)).sum(axis=-1, keepdims=True))
+        size = np.sqrt(self.dot(keys, keys, -1).lo)[..., None]
         return _one(_float(keys.lo) / np.maximum(size, np.float32(1e-12)))
 
     def disc(self, x: Real, y: Real) -> tuple[Real, Real]:
