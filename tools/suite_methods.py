@@ -32,7 +32,8 @@ PAIRS = 48
 VARIABLES = 3
 TIE = 0.02
 """Networks on which all methods but the random one are within this AUROC are left out of the headline."""
-VERSIONS = {entry.name: entry.version for entry in entries()}
+NETWORKS = [entry for entry in entries() if entry.tier != "taught"]  # those are tools/taught_tier.py's
+VERSIONS = {entry.name: entry.version for entry in NETWORKS}
 SUBSPACE_METHODS = ("true", "DAS", "most variance")
 
 
@@ -63,7 +64,7 @@ def measure(folder: Path, part: Part) -> Rows:
         rows = [ranking(known, name)]
     about = {
         key: known.facts[key] for key in ("name", "automaton", "algorithm", "disguise", "edges", "in_graph")
-    } | {"suite": known.facts["krohn suite"]}
+    } | {"suite": known.facts["krohn_suite"]}
     about |= {key: known.facts[key] for key in ("noise", "registers", "channels") if key in known.facts}
     return [{**about, **row} for row in rows]
 
@@ -162,7 +163,7 @@ def run(suite: Path, out: Path, only: set[str], jobs: int) -> None:
 
 def in_order(rows: Rows) -> Rows:
     """Sorts rows by the order in which networks and methods are listed."""
-    names = [entry.name for entry in entries()]
+    names = [entry.name for entry in NETWORKS]
     methods = [*CIRCUIT_METHODS, *SUBSPACE_METHODS]
     return sorted(
         rows,
@@ -265,10 +266,10 @@ def older(row: dict[str, object]) -> bool:
 
 def missing(rows: list[dict[str, object]]) -> str:
     """The networks of the suite that have no row."""
-    names = [entry.name for entry in entries() if entry.name not in {row["name"] for row in rows}]
+    names = [entry.name for entry in NETWORKS if entry.name not in {row["name"] for row in rows}]
     if not names:
         return "All networks of the suite were measured."
-    return f"Not measured ({len(names)} of {len(entries())}): {', '.join(names)}."
+    return f"Not measured ({len(names)} of {len(NETWORKS)}): {', '.join(names)}."
 
 
 def by_network(rows: list[dict[str, object]]) -> str:

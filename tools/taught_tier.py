@@ -22,21 +22,23 @@ from circuit_methods import CIRCUIT_METHODS, aligned, most_variance
 
 from krohn.base.atomic import write_json
 from krohn.lab.interpret.findings import Share
+from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import TEST, TRAIN
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.scoring import SCORING_SEED, auroc
 from krohn.lab.suite.swaps import interchange_accuracy
-from krohn.lab.suite.taught import BLOCKS, CIRCUITS, establish, load, looks, names, seed_of
+from krohn.lab.suite.taught import BLOCKS, CIRCUITS, establish, load, looks
 from krohn.lab.suite.truth import MORE_PAIRS, PruningTrial, search, word_pairs
 
 PAIRS, RANKED, STEPS = 128, 48, 150
 Row = dict[str, object]
+TAUGHT = {entry.name: entry for entry in entries() if entry.tier == "taught"}
 
 
-def blocks(name: str) -> list[Row]:
+def blocks(entry: Entry) -> list[Row]:
     """What each block holds."""
-    decoder, automaton = load(name)
-    model, seed = EdgeModel(decoder), seed_of(name)
+    decoder, automaton = load(entry)
+    model, seed = EdgeModel(decoder), entry.seed
     rows, pairs, _ = establish(decoder, automaton, seed)
     lines = []
     for block, (row, shares) in enumerate(zip(rows, looks(decoder, automaton, seed), strict=True), 1):
@@ -51,23 +53,23 @@ def blocks(name: str) -> list[Row]:
             for method, basis in found.items()
         }
         heads = [round(share, 4) for share in shares]
-        lines.append({"network": name, "block": block, **row, **scores, "heads": heads})
+        lines.append({"network": entry.name, "block": block, **row, **scores, "heads": heads})
     return lines
 
 
-def circuit(name: str) -> list[Row]:
+def circuit(entry: Entry) -> list[Row]:
     """The circuit, and what rankings of edges say about it."""
-    decoder, automaton = load(name)
-    model, seed, started = EdgeModel(decoder), seed_of(name), time.process_time()
+    decoder, automaton = load(entry)
+    model, seed, started = EdgeModel(decoder), entry.seed, time.process_time()
     found = search(decoder, automaton, seed=seed, pairs=PAIRS, rounds=1)
     kept = np.array([edge in found.names for edge in model.graph.edges])
     row = {
-        "network": name,
+        "network": entry.name,
         "edges": len(kept),
         "in_graph": int(kept.sum()),
         "kept": np.packbits(kept).tobytes().hex(),
         "pairs": PAIRS,
-        "answers change": len(found.wrong),
+        "changed": len(found.wrong),
         "of": MORE_PAIRS,
         "seconds": round(time.process_time() - started, 1),
     }
@@ -84,10 +86,9 @@ PARTS = {"blocks": blocks, "circuit": circuit}
 def measured(out: Path, only: str | None, part: str | None) -> None:
     lines = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     done = {(row["network"], "blocks" if "block" in row else "circuit") for row in lines}
-    asked = [(name, kind) for name in names() for kind in PARTS]
-    for name, kind in asked:
+    for name, kind in [(name, kind) for name in TAUGHT for kind in PARTS]:
         if (name, kind) not in done and only in (None, name) and part in (None, kind):
-            rows = PARTS[kind](name)
+            rows = PARTS[kind](TAUGHT[name])
             with out.open("a") as file:
                 file.write("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -99,7 +100,7 @@ def table_of_blocks(rows: list[dict]) -> str:
         f"|{' --- |' * 8}",
     ]
     for row in rows:
-        whole = row["whole position"]
+        whole = row["position"]
         cells = [
             f"{row['network']}, {row['block']}",
             str(row["dimension"]),
@@ -121,7 +122,7 @@ def table_of_circuits(rows: list[dict]) -> str:
         f"|{' --- |' * (4 + len(methods))}",
     ]
     for row in rows:
-        share = Share.of(row["of"] - row["answers change"], row["of"])
+        share = Share.of(row["of"] - row["changed"], row["of"])
         cells = [row["network"], str(row["edges"]), str(row["in_graph"])]
         cells.append(f"{share.value:.1%} [{share.low:.1%}–{share.high:.1%}]")
         lines.append(f"| {' | '.join([*cells, *(f'{row[method]:.2f}' for method in methods)])} |")
@@ -141,7 +142,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run")
     run.add_argument("--out", type=Path, required=True)
-    run.add_argument("--only", metavar="NAME", choices=names())
+    run.add_argument("--only", metavar="NAME", choices=TAUGHT)
     run.add_argument("--part", choices=PARTS)
     write = commands.add_parser("write")
     write.add_argument("rows", type=Path)
@@ -151,13 +152,13 @@ def main() -> None:
     if given.command == "run":
         measured(given.out, given.only, given.part)
         return
-    order = list(names())
+    order = list(TAUGHT)
     rows = [json.loads(line) for line in given.rows.read_text().splitlines()]
     rows.sort(key=lambda row: (order.index(row["network"]), row.get("block", BLOCKS + 1)))
     circuits = [row for row in rows if "block" not in row]
     written(given.page, "suite-taught", table_of_blocks([row for row in rows if "block" in row]))
     written(given.page, "suite-taught-circuits", table_of_circuits(circuits))
-    kept = ("kept", "answers change", "of")
+    kept = ("kept", "changed", "of")
     write_json(CIRCUITS, {row["network"]: {key: row[key] for key in kept} for row in circuits})
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.files import automaton_payload
 from krohn.base.atomic import json_bytes
@@ -19,13 +20,12 @@ from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.suite.catalogue import Entry, entries
-from krohn.lab.suite.causal import CausalVariable, Counterfactual, causal_model, counterfactuals
+from krohn.lab.suite.causal import Counterfactual, causal_model, counterfactuals
 from krohn.lab.suite.disguise import DECOY_UNITS, HARD, NONE, ROTATED, Disguised, disguise
-from krohn.lab.suite.graph import Graph, circuit_of
+from krohn.lab.suite.graph import Circuit, Graph, circuit_of
 from krohn.lab.suite.hard import within_margin
 from krohn.lab.suite.paper_program import with_program
-from krohn.lab.suite.taught import VERSION as TAUGHT
-from krohn.lab.suite.taught import circuit_in, establish, judge, load, looks, names, seed_of
+from krohn.lab.suite.taught import circuit_in, establish, judge, load, looks
 from krohn.lab.suite.truth import CircuitSearch, Truth, search, truth_of
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Files, tensor_file, write_files
@@ -58,36 +58,32 @@ def build(
     out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> list[Built]:
     """Builds networks of the suite into folders of ``out``; finished ones are kept."""
-    taught = [name for name in names() if not only or name in only]
-    compiled = [name for name in only if name not in taught]
-    wanted: list[Entry | str] = [*(entries(compiled) if compiled or not only else []), *taught]
-    base, done = Path(out), []
+    base, wanted, done = Path(out), entries(only), []
     if base.exists() and not base.is_dir():
         raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
     _require_parquet()
     for number, entry in enumerate(wanted):
-        name, version = (entry, TAUGHT) if isinstance(entry, str) else (entry.name, entry.version)
         if progress is not None:
-            progress(name, number, len(wanted))
-        folder = base / name
-        facts, new = _finished(folder, name, version), False
+            progress(entry.name, number, len(wanted))
+        folder = base / entry.name
+        facts, new = _finished(folder, entry), False
         if facts is None:
             _refuse_foreign(folder)
-            files, facts = files_of_taught(entry) if isinstance(entry, str) else files_of(entry)
+            files, facts = files_of(entry)
             write_files(folder, files)
             new = True
-        done.append(Built(name, folder, facts, new))
+        done.append(Built(entry.name, folder, facts, new))
     return done
 
 
-def _finished(folder: Path, name: str, version: int) -> dict[str, Any] | None:
+def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
     """The facts of a folder that holds the network as it is now."""
     path = folder / SUITE
     if not path.exists():
         return None
     facts = read_json(path)
-    same = isinstance(facts, dict) and facts.get("krohn suite") == version and facts.get("name") == name
-    return facts if same else None
+    wanted = {"krohn_suite": entry.version, "name": entry.name}
+    return facts if isinstance(facts, dict) and wanted.items() <= facts.items() else None
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -98,9 +94,12 @@ def _refuse_foreign(folder: Path) -> None:
 
 def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
-    if entry.tier == "hard":
-        return files_of_hard(entry)
-    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
+    kinds = {"compiled": _files_of_compiled, "hard": _files_of_hard, "taught": _files_of_taught}
+    return kinds[entry.tier](entry)
+
+
+def _files_of_compiled(entry: Entry) -> tuple[Files, dict[str, Any]]:
+    network = _compile(entry)
     shown = disguise(network, entry.disguise, entry.seed, units=DECOY_UNITS)
     truth = truth_of(shown.plain, shown.decoder, search_for(entry.automaton, entry.algorithm))
     exported = export_decoder(shown.decoder, network, proof=entry.disguise == NONE)
@@ -112,16 +111,16 @@ def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     return {**exported.files, "README.md": page.encode(), **files}, facts
 
 
-def files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
-    """The same for a network of the harder tier, whose circuit is searched for in itself."""
-    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
+def _files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
+    """The circuit is searched for in the network itself."""
+    network = _compile(entry)
     shown, noise, certificate = within_margin(network, entry.disguise, entry.seed)
     decoder = shown.decoder
     truth = truth_of(decoder, decoder, search(decoder, network.automaton, seed=entry.seed, every=True))
-    files, facts = _known(entry, network, shown, truth, _proof(entry, proved=True))
     carried = max(len(each.writes) for layer in network.program.layers for each in layer.attention)  # type: ignore[union-attr]
     sizes = {"registers": len(shown.turn), "channels": int(shown.turn.any(axis=0).sum())}
-    facts |= {"noise": noise, **sizes, "in_one_head": carried}
+    more = {"noise": noise, **sizes, "in_one_head": carried}
+    files, facts = _known(entry, network, shown, truth, _proof(entry, proved=True), more)
     page = f"""# {entry.name}
 
 A stock GPT-2 that computes {entry.automaton}, {facts["proof"]}; each was run with a bound on rounding:
@@ -138,54 +137,15 @@ $ krohn verify . --automaton automaton.json --tokens tokens.json --recheck certi
         "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode(),
         "README.md": page.encode(),
         **files,
-        SUITE: json_bytes(facts),
     }, facts
 
 
-def _known(
-    entry: Entry, network: CompiledNetwork, shown: Disguised, truth: Truth, proof: str
-) -> tuple[Files, dict[str, Any]]:
-    """What is known of a network, and how: the files, and the facts."""
-    explained = with_program(network)
-    variables, pairs = counterfactuals(explained, shown.turn, shown.reads, seed=entry.seed)
-    facts = _facts(entry, network, truth, variables, pairs, proof)
-    spaces = {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}
-    if shown.reads:
-        spaces |= {f"{v.name} @ {v.place}{READS}": v.reads.astype(np.float32) for v in variables}
-    return {
-        CIRCUIT: json_bytes(circuit_of(truth.graph, truth.kept).to_json()),
-        TRUTH: json_bytes(_truth(truth)),
-        CAUSAL: json_bytes(causal_model(explained, variables)),
-        PAIRS: parquet_of(pairs),
-        SUBSPACES: tensor_file(spaces, {}),
-        SUITE: json_bytes(facts),
-    }, facts
-
-
-def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
-    """Everything that the folder of a taught network holds, and the facts about it."""
-    decoder, automaton = load(name)
-    seed = seed_of(name)
-    rows, pairs, bases = establish(decoder, automaton, seed)
+def _files_of_taught(entry: Entry) -> tuple[Files, dict[str, Any]]:
+    decoder, automaton = load(entry)
+    rows, pairs, bases = establish(decoder, automaton, entry.seed)
     variables = [{key: row[key] for key in ("name", "place", "dimension")} for row in rows]
-    circuit, faithful = circuit_in(name, Graph(decoder.layers, decoder.heads, decoder.dim))
-    heads = [[round(share, 4) for share in block] for block in looks(decoder, automaton, seed)]
-    facts = {
-        "krohn suite": TAUGHT,
-        "name": name,
-        "tier": "taught",
-        "automaton": automaton.name,
-        "length": decoder.length,
-        "layers": decoder.layers,
-        "heads": decoder.heads,
-        "dim": decoder.dim,
-        "edges": len(circuit.graph.edges),
-        "in_graph": int(circuit.kept.sum()),
-        **judge(decoder, automaton, seed),
-        "variables": variables,
-        "counterfactuals": len(pairs),
-        "seed": seed,
-    }
+    circuit, faithful = circuit_in(entry.name, Graph(decoder.layers, decoder.heads, decoder.dim))
+    heads = [[round(share, 4) for share in block] for block in looks(decoder, automaton, entry.seed)]
     about = {
         "tokens": tokens_of(decoder),
         "length": decoder.length,
@@ -193,17 +153,88 @@ def files_of_taught(name: str) -> tuple[Files, dict[str, Any]]:
         "automaton": automaton.name,
     }
     mechanism = "after block l the product of the last 2^l letters, composed from two of half the length"
+    files, facts = _evidence(
+        entry,
+        circuit,
+        truth={"interventions": rows, "faithful": faithful, "attention": heads},
+        causal={"variables": variables, "mechanism": mechanism},
+        variables=variables,
+        pairs=pairs,
+        spaces=bases,
+        more=judge(decoder, automaton, entry.seed),
+    )
     return {
         **hugging_face_files(decoder, {}),
         "automaton.json": json_bytes(automaton_payload(automaton)),
         "export.json": json_bytes(about),
+        **files,
+    }, facts
+
+
+def _known(
+    entry: Entry,
+    network: CompiledNetwork,
+    shown: Disguised,
+    truth: Truth,
+    proof: str,
+    more: dict[str, Any] | None = None,
+) -> tuple[Files, dict[str, Any]]:
+    """What is known of a compiled network, and how."""
+    explained = with_program(network)
+    variables, pairs = counterfactuals(explained, shown.turn, shown.reads, seed=entry.seed)
+    spaces = {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}
+    if shown.reads:
+        spaces |= {f"{v.name} @ {v.place}{READS}": v.reads.astype(np.float32) for v in variables}
+    return _evidence(
+        entry,
+        circuit_of(truth.graph, truth.kept),
+        truth=_truth(truth),
+        causal=causal_model(explained, variables),
+        variables=[{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
+        pairs=pairs,
+        spaces=spaces,
+        more={"constant": len(truth.constant), "proof": proof, **(more or {})},
+    )
+
+
+def _evidence(
+    entry: Entry,
+    circuit: Circuit,
+    *,
+    truth: dict[str, Any],
+    causal: dict[str, Any],
+    variables: list[dict[str, Any]],
+    pairs: list[Counterfactual],
+    spaces: dict[str, npt.NDArray[np.float32]],
+    more: dict[str, Any],
+) -> tuple[Files, dict[str, Any]]:
+    """The files that every tier has, and the facts."""
+    graph = circuit.graph
+    facts = {
+        "krohn_suite": entry.version,
+        **entry.to_json(),
+        "layers": graph.layers,
+        "heads": graph.heads,
+        "dim": graph.dim,
+        "edges": len(graph.edges),
+        "in_graph": int(circuit.kept.sum()),
+        "variables": variables,
+        "counterfactuals": len(pairs),
+        **more,
+        "seed": entry.seed,
+    }
+    return {
         CIRCUIT: json_bytes(circuit.to_json()),
-        TRUTH: json_bytes({"interventions": rows, "faithful": faithful, "attention": heads}),
-        CAUSAL: json_bytes({"variables": variables, "mechanism": mechanism}),
+        TRUTH: json_bytes(truth),
+        CAUSAL: json_bytes(causal),
         PAIRS: parquet_of(pairs),
-        SUBSPACES: tensor_file(bases, {}),
+        SUBSPACES: tensor_file(spaces, {}),
         SUITE: json_bytes(facts),
     }, facts
+
+
+def _compile(entry: Entry) -> CompiledNetwork:
+    return compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
 
 
 @lru_cache(maxsize=1)  # cached: disguises of one network are consecutive
@@ -211,36 +242,8 @@ def search_for(automaton: str, algorithm: str) -> CircuitSearch:
     """The circuit of a network without its disguise."""
     wanted = automaton, algorithm, NONE
     (entry,) = (e for e in entries() if (e.automaton, e.algorithm, e.disguise) == wanted)
-    network = compiling.build(compiling.make_request(entry.automaton, entry.length, **entry.options))
+    network = _compile(entry)
     return search(disguise(network, NONE, entry.seed).plain, network.automaton, seed=entry.seed)
-
-
-def _facts(
-    entry: Entry,
-    network: CompiledNetwork,
-    truth: Truth,
-    variables: list[CausalVariable],
-    pairs: list[Counterfactual],
-    proof: str,
-) -> dict[str, Any]:
-    return {
-        "krohn suite": entry.version,
-        "name": entry.name,
-        "automaton": entry.automaton,
-        "algorithm": entry.algorithm,
-        "disguise": entry.disguise,
-        "length": network.length,
-        "layers": truth.graph.layers,
-        "heads": truth.graph.heads,
-        "dim": truth.graph.dim,
-        "edges": len(truth.graph.edges),
-        "in_graph": int(truth.kept.sum()),
-        "constant": len(truth.constant),
-        "variables": [{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
-        "counterfactuals": len(pairs),
-        "proof": proof,
-        "seed": entry.seed,
-    }
 
 
 def _proof(entry: Entry, proved: bool) -> str:

@@ -44,6 +44,9 @@ HARDER: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
 }
 """The harder tier: short enough for the checker to run every word."""
 
+TAUGHT, TAUGHT_LENGTH = ("C3", "D6", "D8", "Q8", "A4", "S4", "S5", "Grid4"), 16
+"""Networks that were trained, with their variables as lessons: two of each."""
+
 VERSION = 3
 REVISED = {
     **{("D6", "paper"): 4, ("A5", "scan"): 4, ("Grid5", "counter"): 4},
@@ -55,7 +58,7 @@ REVISED = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One network of the suite, determined by these values."""
+    """One network of the suite, determined by these values; of a taught one the disguise is a number."""
 
     automaton: str
     algorithm: str
@@ -73,7 +76,8 @@ class Entry:
     @property
     def version(self) -> int:
         """The version of its files: a folder of another version is built again."""
-        return REVISED.get((self.automaton, self.algorithm), VERSION) if self.tier == "compiled" else 1
+        revised = REVISED.get((self.automaton, self.algorithm), VERSION)
+        return {"compiled": revised, "hard": 1, "taught": 2}[self.tier]
 
     def to_json(self) -> dict[str, Any]:
         """Its entry in a list of the suite."""
@@ -98,6 +102,7 @@ def entries(only: Sequence[str] = ()) -> list[Entry]:
         # A scan's scores reach 10⁴: its margin covers one of the two disguises, not both.
         if (algorithm, disguise) != ("scan", BOTH)
     ]
+    every += [Entry(spec, "taught", seed, TAUGHT_LENGTH, {}, "taught") for spec in TAUGHT for seed in "01"]
     names = [entry.name for entry in every]
     for name in only:
         if name not in names:
@@ -107,28 +112,8 @@ def entries(only: Sequence[str] = ()) -> list[Entry]:
     return [entry for entry in every if not only or entry.name in only]
 
 
-TAUGHT = {
-    f"{spec.lower()}-taught-{seed}": spec
-    for spec in ("C3", "D6", "D8", "Q8", "A4", "S4", "S5", "Grid4")
-    for seed in range(2)
-}
-"""Networks that were trained, with their variables as lessons: automaton by name."""
-TAUGHT_LENGTH = 16
-
-
 def list_networks() -> Rows[dict[str, Any]]:
     """All networks by name and tier; locks are made by a command of their own, as many as are asked for."""
-    taught = [
-        {
-            "name": name,
-            "tier": "taught",
-            "automaton": spec,
-            "algorithm": "scan, learned",
-            "disguise": "training",
-            "length": TAUGHT_LENGTH,
-        }
-        for name, spec in TAUGHT.items()
-    ]
     lock = {
         "name": "locks",
         "tier": "lock",
@@ -137,4 +122,4 @@ def list_networks() -> Rows[dict[str, Any]]:
         "disguise": "all three",
         "length": 32,
     }
-    return Rows([*(entry.to_json() for entry in entries()), *taught, lock])
+    return Rows([*(entry.to_json() for entry in entries()), lock])

@@ -167,7 +167,7 @@ def _build(
         parts.append(tokens)
         truth = automaton_payload(lock.automaton)
         answers[lock.name] = {"word": list(lock.word), "automaton": truth, "proof": proof}
-    write_json(kept / KEY, {"krohn locks": 1, "seed": seed, "locks": answers})
+    write_json(kept / KEY, {"krohn_locks": 1, "seed": seed, "locks": answers})
     digest = hashlib.sha256((kept / KEY).read_bytes()).hexdigest()
     tasks = (_task(lock, folder.name, tokens, digest) for lock, tokens in zip(locks, parts, strict=True))
     lines = [json.dumps(task, sort_keys=True) for task in tasks]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from krohn.base.notebook import Rows
 from krohn.errors import InvalidInput
 from krohn.lab.suite.building import Built, build
-from krohn.lab.suite.catalogue import Entry, entries
+from krohn.lab.suite.catalogue import list_networks
 from krohn.lab.suite.graph import Circuit
 from krohn.lab.suite.locks import BOUND, QUERIES, LockScore, LockTask, build_locks, key_folder, score_locks
 from krohn.lab.suite.scoring import CircuitScore, SubspaceScore, score_circuit, score_subspace
@@ -19,9 +19,9 @@ Progress = Callable[[str, int, int], None]
 class Suite:
     """What ``krohn suite`` does: ``list``, ``build``, ``locks``, ``score``."""
 
-    def list(self) -> Rows[Entry]:
-        """The compiled networks, in the order of the catalogue; ``krohn suite list`` has all tiers."""
-        return Rows(entries(), Entry.to_json)
+    def list(self) -> Rows[dict[str, Any]]:
+        """The networks of all tiers, as ``krohn suite list`` has them."""
+        return list_networks()
 
     def build(
         self, out: str | Path, only: Sequence[str] = (), progress: Progress = lambda name, number, count: None

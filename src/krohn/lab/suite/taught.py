@@ -20,11 +20,10 @@ from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 from krohn.base.strict_json import read_json
-from krohn.errors import UnknownName
 from krohn.lab.interpret.findings import Share
 from krohn.lab.interpret.readings import window_maps
 from krohn.lab.interpret.stages import stages_of_decoder
-from krohn.lab.suite.catalogue import TAUGHT, TAUGHT_LENGTH
+from krohn.lab.suite.catalogue import TAUGHT_LENGTH, Entry
 from krohn.lab.suite.causal import TEST, TRAIN, Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, circuit_of
 from krohn.lab.suite.patching import EdgeModel
@@ -39,24 +38,11 @@ WEIGHTS = Path(__file__).parent / "weights"
 CIRCUITS = WEIGHTS / "circuits.json"
 """The edges of each network's circuit, a bit each, and the other pairs of words on which it was faithful."""
 PAIRS, FITTED, JUDGED = 160, 512, 1_024
-VERSION = 2
 
 
-def names() -> dict[str, str]:
-    """The automaton of each network of the tier."""
-    return dict(TAUGHT)
-
-
-def seed_of(name: str) -> int:
-    """The seed of everything that is measured on a network, the same on every machine."""
-    return sum((place + 1) * code for place, code in enumerate(name.encode()))
-
-
-def load(name: str) -> tuple[Decoder, Semiautomaton]:
+def load(entry: Entry) -> tuple[Decoder, Semiautomaton]:
     """A network of the tier."""
-    if name not in names():
-        raise UnknownName(f"the suite must have a taught network {name!r:.60}; krohn suite list shows all")
-    automaton, parts = zoo(names()[name]), load_file(WEIGHTS / f"{name}.safetensors")
+    automaton, parts = zoo(entry.automaton), load_file(WEIGHTS / f"{entry.name}.safetensors")
     tensors = {
         key: (part * parts[f"{key}.scale"]).astype(np.float32) if part.dtype == np.int8 else part
         for key, part in parts.items()
@@ -167,7 +153,7 @@ def establish(
         # As many random directions: a control for the size of the subspace alone.
         other = torch.linalg.qr(torch.randn(decoder.dim, len(basis), generator=dice, dtype=torch.double))[0].T
         shares = {
-            "whole position": torch.eye(decoder.dim, dtype=torch.double),
+            "position": torch.eye(decoder.dim, dtype=torch.double),
             "classes": basis,
             "random": other,
         }
@@ -187,15 +173,14 @@ def _share(value: float, count: int) -> dict[str, float]:
     return {key: round(number, 4) for key, number in vars(share).items()}
 
 
-def circuit_in(name: str, graph: Graph) -> tuple[Circuit, dict[str, Any]]:
+def circuit_in(name: str, graph: Graph) -> tuple[Circuit, dict[str, float]]:
     """The circuit that the search kept, and on how many other pairs of words no answer changed."""
     row = read_json(CIRCUITS)[name]
     bits = np.unpackbits(np.frombuffer(bytes.fromhex(row["kept"]), dtype=np.uint8))
     kept = np.zeros(graph.possible.shape, dtype=bool)
     for place, bit in zip(graph.edges.values(), bits, strict=False):
         kept[place] = bool(bit)
-    share = Share.of(row["of"] - row["answers change"], row["of"])
-    return circuit_of(graph, kept), {key: round(number, 4) for key, number in vars(share).items()}
+    return circuit_of(graph, kept), _share(1 - row["changed"] / row["of"], row["of"])
 
 
 def judge(decoder: Decoder, automaton: Semiautomaton, seed: int) -> dict[str, Any]:
@@ -204,4 +189,4 @@ def judge(decoder: Decoder, automaton: Semiautomaton, seed: int) -> dict[str, An
     right = products(automaton, words, LENGTH)[:, :, automaton.start]
     hits = logits(decoder, words).argmax(-1) == np.array(decoder.vocabulary.states)[right]
     letters, whole = float(hits.mean()), float(hits.all(axis=1).mean())
-    return {"letters right": _share(letters, hits.size), "words right": _share(whole, len(hits))}
+    return {"letters_right": _share(letters, hits.size), "words_right": _share(whole, len(hits))}
