@@ -63,7 +63,7 @@ def trained(names: list[str]) -> None:
         begun = process_time()
         report = understand(ROOT / "results" / "networks" / name)
         keep(name, report, process_time() - begun)
-        write_page(report, STORE / f"{name}.svg")
+        write_page(report, STORE / f"{name}.html")
 
 
 def stored(name: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ WRITERS = [
     ("extract net --length 2 --out {}", ".json"),
     ("explain net --out {}", ".json"),
     ("explain net 0 1 --out {}", ".svg"),
-    ("understand net --effort 0.05 --out {}", ".svg"),
     ("understand net --effort 0.05 --out {}", ".html"),
 ]
 

@@ -14,7 +14,7 @@ from krohn.cli.output import emit, json_option, note
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
 @click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
 @TOKENS
-@click.option("--out", type=OutputFile(".html", ".svg"), help="Write the page, F.html or F.svg.")
+@click.option("--out", type=OutputFile(".html"), help="Write the page, F.html.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the words.")
 @effort("How many words and swaps.")
 @json_option

@@ -15,7 +15,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.interpret.attention import HeadReport, classify_heads, nearness, patterns, report_of
 from krohn.lab.interpret.findings import Amount, Finding, Share
 from krohn.lab.interpret.readings import Readings
-from krohn.lab.interpret.report import Report, html, picture, status, verdict, write_page
+from krohn.lab.interpret.report import Report, heat_map, html, status, verdict, write_page
 from krohn.lab.interpret.stages import stages_of_transformer
 from krohn.lab.interpret.variables import Variable, letter_variable, state_variable
 from network.naive_transformer import random_transformer
@@ -243,32 +243,29 @@ def test_json_has_every_number_of_every_row() -> None:
     )
 
 
-def test_the_picture_is_xml_and_frames_exactly_what_is_held() -> None:
-    root = ElementTree.fromstring(picture(REPORT))
-    rects = root.findall("{*}rect")
-    framed = [rect for rect in rects if rect.get("stroke") == "#cc3311"]
-    assert [rect.get("stroke-dasharray") for rect in framed] == ["4 2", None]
-    texts = [text.text for text in root.findall("{*}text")]
-    assert "a <b> & c" in texts
-    assert [text for text in texts if text in ("0", "·", "70", "100")].count("·") == 1
-    assert {rect.get("fill") for rect in rects} >= {"#f2f2f2", "#1f4e8c", "#ffffff", "#ccbb44", "#eeeeee"}
-    assert "right letters 87.50%, words of 8 letters" in texts
-    titles = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+def test_the_heat_map_frames_exactly_what_is_held() -> None:
+    root = ElementTree.fromstring(heat_map(REPORT.to_json()).replace("<br>", ""))
+    cells = [cell for cell in root.iter("td") if cell.get("style")]
+    assert [cell.get("class") for cell in cells if cell.get("class")] == ["with", "held"]
+    assert "a <b> & c" in [name.text for name in root.iter("th")]
+    assert [cell.text for cell in cells].count("·") == 1
+    shades = {(cell.get("style") or "").partition(";")[0] for cell in cells}
+    assert shades >= {"background:#f2f2f2", "background:#1f4e8c", "background:#ffffff"}
+    titles = [cell.get("title") for cell in cells]
     assert "no counterfactual; probe 100.0%, guessing 50.0%" in titles
     swaps = "partly: causal 70.0% [62.0–77.0] in 160 swaps of 2 dimensions; random 0.0%"
     assert f"{swaps}; probe 100.0%, guessing 50.0%" in titles
 
 
 def test_the_page_escapes_names_and_says_all(tmp_path: Path) -> None:
-    page = html(REPORT)
+    page = html(REPORT.to_json())
     assert "net &lt;of&gt; A &amp; B" in page
     assert "<of>" not in page
     assert "<li>no &lt;windows&gt; &amp; more</li>" in page
     assert "<td>latest a&lt;b</td><td>90%</td><td>10%</td>" in page
-    for name, text in (("a.html", page), ("a.svg", picture(REPORT))):
-        write_page(REPORT, tmp_path / name)
-        assert (tmp_path / name).read_text() == text
-    with pytest.raises(InvalidInput, match=r"must end in one of \.html, \.svg; got .*a\.pdf"):
+    write_page(REPORT, tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text() == page
+    with pytest.raises(InvalidInput, match=r"must end in \.html; got .*a\.pdf"):
         write_page(REPORT, tmp_path / "a.pdf")
     assert not (tmp_path / "a.pdf").exists()
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from krohn.base.atomic import check_output, write_text
 from krohn.base.notebook import frame, table
-from krohn.base.svg import Canvas, fit_text
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share
 from krohn.lab.interpret.variables import Variable
@@ -69,7 +68,7 @@ class Report:
         return _text(self.to_json())
 
     def save(self, path: str | Path) -> None:
-        """Writes the page, HTML or SVG."""
+        """Writes the page."""
         write_page(self, Path(path))
 
     def to_frame(self) -> "DataFrame":
@@ -250,9 +249,6 @@ def _missing(report: Report) -> Iterator[str]:
         )
 
 
-CELL, ROW, NAME, TOP = 46.0, 22.0, 270.0, 74.0
-SUFFIXES = (".html", ".svg")
-COLOURS = {"uniform": "#4477aa", "look back": "#228833", "latest": "#ccbb44", "boundary": "#aa3377"}
 HEADER = {
     "layer": "the block, from 1",
     "head": "its number in the block",
@@ -262,78 +258,78 @@ HEADER = {
     "on the prompt": "share of attention on the tokens before the first letter",
 }
 """Columns of the heads, and what they mean."""
+STYLE = """th{max-width:11rem}.map{border-spacing:1px}.map small{font-size:.6rem}
+.map td{text-align:center;min-width:2.6rem;border:2px solid transparent}
+.map .held{border-color:#cc3311}.map .with{border:2px dashed #cc3311}"""
 LEGEND = (
     "A cell is the share of swaps after which the network says what the algebra predicts; below it the "
     "accuracy of a linear probe. A red frame: held (lower end of the 95% interval at least 90%); dashed: no "
     "pair of words tells it from the state itself. Point at a cell for its interval and controls."
 )
-OTHER = {"prompt": "#bbbbbb", "none": "#eeeeee"}
-
-
-def check_page(path: Path) -> None:
-    """Refuses a file name that is neither HTML nor SVG."""
-    check_output(path, *SUFFIXES)
+MARKS = {"held": "*", "with the state": "="}
+"""Beside a share in the terminal; on the page these have a frame."""
 
 
 def write_page(report: Report, path: Path) -> None:
     """Writes the page of a report atomically."""
-    check_page(path)
-    write_text(path, html(report) if path.suffix == ".html" else picture(report))
+    check_output(path, ".html")
+    write_text(path, html(report.to_json()))
 
 
-def picture(report: Report) -> str:
-    """Causal shares as a heat map (the probe's accuracy small below), and the heads as coloured boxes."""
-    names = [variable.title for variable, _ in report.variables]
-    columns = report.layers + 1
-    canvas = Canvas(NAME + CELL * columns + 30, TOP + ROW * 1.4 * len(names) + 40)
-    canvas.text(12, 20, report.network, size=15, text_anchor="start", font_weight="bold")
-    right = f"right letters {100 * report.accuracy.value:.2f}%, words of {report.length} letters"
-    canvas.text(12, 40, right, size=11, text_anchor="start")
-    for layer in range(columns):
-        title = f"layer {layer}" if layer else "start"
-        canvas.text(NAME + CELL * (layer + 0.5), TOP - 12, title, size=11)
-    for place, (name, (_, rows)) in enumerate(zip(names, report.variables, strict=True)):
-        y = TOP + 1.4 * ROW * place
-        shown, size = fit_text(name, NAME - 24, 11)
-        canvas.text(NAME - 8, y + 0.6 * ROW, shown, size=size, text_anchor="end")
-        for row in rows:
-            _cell(canvas, NAME + CELL * row.layer, y, row)
-    bottom = TOP + 1.4 * ROW * len(names)
-    for place, what in enumerate(("state", "letter")):
-        y = bottom + 24 + 18 * place
-        canvas.text(NAME - 8, y, f"whole position: its {what}", size=11, text_anchor="end")
-        for layer, brought in enumerate(report.whole):
-            canvas.text(NAME + CELL * (layer + 0.5), y, f"{100 * brought[what].value:.0f}", size=11)
-    _heads(canvas, report, bottom + 72)
-    canvas.crop(12)
-    return canvas.render(paper="white", title=report.network)
+def html(data: dict[str, Any]) -> str:
+    """A self-contained page in the explorer's style; what a column means stands over it."""
+    heads = ""
+    for head in data["heads"]:
+        shares = (f"{100 * head[key]:.0f}%" for key in ("score", "prompt"))
+        texts = (head["layer"], head["head"], escape(head["kind"]), escape(head["nearest"]), *shares)
+        heads += f"<tr>{''.join(f'<td>{text}</td>' for text in texts)}</tr>"
+    columns = "".join(f'<th>{name}<br><span class="note">{text}</span></th>' for name, text in HEADER.items())
+    notes = "".join(f"<li>{escape(note)}</li>" for note in data["notes"])
+    first, _, more = data["verdict"].partition(". ")
+    parts = f"""<section class="panel"><h2>Variables</h2><p class="note">{LEGEND}</p>{heat_map(data)}
+<p>{escape(more)}</p></section>
+<section class="panel"><h2>Heads</h2><table><tr>{columns}</tr>{heads}</table></section>
+<section class="panel"><h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
+<p class="note">Words of {data["length"]} letters, seed {data["seed"]}, effort {data["effort"]:g}.</p>
+</section>
+"""
+    return page(data["network"], data["network"], f"{first}.", parts, STYLE)
 
 
-def _cell(canvas: Canvas, x: float, y: float, row: Finding) -> None:
-    """The shade is the causal share; a frame marks held variables; grey: a probe only."""
-    height = 1.4 * ROW - 3
-    share = None if row.causal is None else row.causal.value
-    result = status(row)
-    fill = "#f2f2f2" if share is None else _blue(share)
-    strong = result in ("held", "with the state")
-    dash = {"stroke_dasharray": "4 2"} if result == "with the state" else {}
-    edge = {"stroke": "#cc3311", "stroke_width": 2} if strong else {"stroke": "white"}
-    canvas.rect(x + 1, y, CELL - 3, height, fill=fill, **edge, **dash)
-    canvas.title(_described(row))
+def heat_map(data: dict[str, Any]) -> str:
+    """A row for each variable, a column for each layer: causal shares, the probe's accuracy below."""
+    rows = [
+        f"<tr><th>{escape(name)}</th>{''.join(map(_cell, entries))}</tr>"
+        for name, entries in _by_variable(data).items()
+    ]
+    for what in ("state", "letter"):
+        shares = "".join(f"<td>{100 * row[what]['value']:.0f}</td>" for row in data["whole"])
+        rows.append(f"<tr><th>a whole position: its {what}</th>{shares}</tr>")
+    head = "".join(f"<th>{name}</th>" for name in _columns(data))
+    return f'<table class="map"><tr><th></th>{head}</tr>{"".join(rows)}</table>'
+
+
+def _by_variable(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The entries of each variable, layer by layer, under its names."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for entry in data["variables"]:
+        rows.setdefault(" = ".join((entry["name"], *entry["aliases"])), []).append(entry)
+    return rows
+
+
+def _columns(data: dict[str, Any]) -> list[str]:
+    return ["start", *(f"layer {number}" for number in range(1, data["layers"] + 1))]
+
+
+def _cell(entry: dict[str, Any]) -> str:
+    """The shade is the causal share; a frame marks what is held; grey: a probe only."""
+    share = entry["causal"]
+    shade = "#f2f2f2" if share is None else _blue(share)
     ink = "white" if share is not None and share > 0.55 else "black"
-    text = "·" if share is None else f"{100 * share:.0f}"
-    canvas.text(x + CELL / 2, y + 0.38 * height, text, size=12, fill=ink)
-    probe = f"probe {100 * row.probe.value:.0f}"
-    canvas.text(x + CELL / 2, y + 0.8 * height, probe, size=7, fill=ink)
-
-
-def _described(row: Finding) -> str:
-    probe = f"probe {100 * row.probe.value:.1f}%, guessing {100 * row.baseline:.1f}%"
-    if row.causal is None:
-        return f"no counterfactual; {probe}"
-    causal = f"causal {100 * row.causal.value:.1f}% [{100 * row.causal.low:.1f}–{100 * row.causal.high:.1f}]"
-    controls = ", ".join(f"{name} {100 * share.value:.1f}%" for name, share in row.controls.items())
-    return f"{status(row)}: {causal} in {row.pairs} swaps of {row.dimension} dimensions; {controls}; {probe}"
+    held = f' class="{entry["status"].partition(" ")[0]}"' if entry["status"] in MARKS else ""
+    probe = f"<br><small>probe {100 * entry['probe']:.0f}</small>"
+    look = f'title="{escape(_described(entry))}" style="background:{shade};color:{ink}"'
+    return f"<td{held} {look}>{_share(share)}{probe}</td>"
 
 
 def _blue(share: float) -> str:
@@ -341,34 +337,19 @@ def _blue(share: float) -> str:
     return "#" + "".join(f"{round(255 + (end - 255) * share):02x}" for end in (0x1F, 0x4E, 0x8C))
 
 
-def _heads(canvas: Canvas, report: Report, y: float) -> None:
-    canvas.text(12, y, "heads", size=12, text_anchor="start", font_weight="bold")
-    for layer in range(1, report.layers + 1):
-        for place, head in enumerate(h for h in report.heads if h.layer == layer):
-            x, top = NAME + CELL * layer, y + 10 + 16 * place
-            canvas.rect(x + 1, top, CELL - 3, 14, fill=(COLOURS | OTHER)[head.kind], stroke="white")
-            canvas.title(f"layer {layer} head {head.head}: {head.nearest}, {100 * head.score:.0f}%")
-            label, size = fit_text(head.nearest if head.kind != "none" else "none", CELL - 6, 9, 6)
-            canvas.text(x + CELL / 2, top + 7, label, size=size)
+def _share(value: float | None) -> str:
+    return "·" if value is None else f"{100 * value:.0f}"
 
 
-def html(report: Report) -> str:
-    """A self-contained page in the explorer's style; what a column means stands over it."""
-    heads = "".join(
-        f"<tr><td>{h.layer}</td><td>{h.head}</td><td>{escape(h.kind)}</td><td>{escape(h.nearest)}</td>"
-        f"<td>{100 * h.score:.0f}%</td><td>{100 * h.prompt:.0f}%</td></tr>"
-        for h in report.heads
-    )
-    columns = "".join(f'<th>{name}<br><span class="note">{text}</span></th>' for name, text in HEADER.items())
-    notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
-    first, _, more = verdict(report).partition(". ")
-    parts = f"""<section class="panel"><h2>Variables</h2><p class="note">{LEGEND}</p>{picture(report)}
-<p>{escape(more)}</p></section>
-<section class="panel"><h2>Heads</h2><table><tr>{columns}</tr>{heads}</table></section>
-<section class="panel"><h2>Notes</h2><ul>{notes or "<li>none</li>"}</ul>
-<p class="note">Words of {report.length} letters, seed {report.seed}, effort {report.effort:g}.</p></section>
-"""
-    return page(report.network, report.network, f"{first}.", parts, "th{max-width:11rem}")
+def _described(entry: dict[str, Any]) -> str:
+    probe = f"probe {100 * entry['probe']:.1f}%, guessing {100 * entry['baseline']:.1f}%"
+    if entry["causal"] is None:
+        return f"no counterfactual; {probe}"
+    low, high = entry["causal_interval"]
+    causal = f"causal {100 * entry['causal']:.1f}% [{100 * low:.1f}–{100 * high:.1f}]"
+    controls = ", ".join(f"{name} {100 * one['value']:.1f}%" for name, one in entry["controls"].items())
+    swaps = f"{entry['pairs']} swaps of {entry['dimension']} dimensions"
+    return f"{entry['status']}: {causal} in {swaps}; {controls}; {probe}"
 
 
 def page(title: str, name: str, lead: str, parts: str, style: str = "") -> str:
@@ -385,13 +366,10 @@ td,th{{padding:.15rem .7rem;text-align:left;vertical-align:top}}.panel{{overflow
 
 
 def _text(payload: dict[str, Any]) -> str:
-    marks = {"held": "*", "with the state": "="}
-    rows: dict[str, list[str]] = {}
-    for entry in payload["variables"]:
-        share = "·" if entry["causal"] is None else f"{100 * entry['causal']:.0f}"
-        name = " = ".join((entry["name"], *entry["aliases"]))
-        rows.setdefault(name[:60], []).append(share + marks.get(entry["status"], ""))
-    header = ["causal, %", "start", *(f"layer {n}" for n in range(1, payload["layers"] + 1))]
+    rows = [
+        [name[:60], *(_share(entry["causal"]) + MARKS.get(entry["status"], "") for entry in entries)]
+        for name, entries in _by_variable(payload).items()
+    ]
     heads = [
         (h["layer"], h["head"], h["kind"], h["nearest"], f"{100 * h['score']:.0f}%") for h in payload["heads"]
     ]
@@ -399,7 +377,7 @@ def _text(payload: dict[str, Any]) -> str:
         f"{payload['network']}: {100 * payload['accuracy']['value']:.2f}% of the letters right",
         *wrap(payload["verdict"], LINE),
         "",
-        table(header, [[name, *cells] for name, cells in rows.items()]),
+        table(["causal, %", *_columns(payload)], rows),
         "causal: share of swaps of the variable that the output follows; * the layer holds it, = no pair of",
         "words tells it from the state itself, · no swap predicts another answer",
     ]
