@@ -11,7 +11,6 @@ from krohn.cli.app import run
 WRITERS = [
     "zoo C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
-    "analyze C2 --svg {}.svg",
     "decompose C2 --plain --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",
     "sample C2 --length 3 --count 2 --out {}.jsonl",
