@@ -1,8 +1,4 @@
-"""Congruences of an automaton as label tuples: ``labels[q]`` is the class of q, numbered by first state.
-
-Letters may be partial: −1 marks a place where a letter is free. A partition is a congruence if the
-defined images of a class lie in one class; then every letter can be completed so that it respects it.
-"""
+"""Congruences of an automaton as label tuples: ``labels[q]`` is the class of q, numbered by first state."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -41,18 +37,13 @@ def _leaders(labels: Partition) -> list[int]:
 
 
 def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[tuple[int, int]]) -> Partition:
-    """Union-find; a class carries one defined image per letter, and a union joins those images."""
+    """Union-find; a union joins the images of the two leaders under every letter."""
 
     def find(state: int) -> int:
         while leader[state] != state:
             leader[state] = state = leader[leader[state]]
         return state
 
-    images = [list(letter) for letter in letters]
-    for state, first in enumerate(leader):
-        for image in images:
-            if image[first] < 0:
-                image[first] = image[state]
     queue, classes = list(pairs), len({find(state) for state in leader})
     while queue and classes > 1:
         one, other = queue.pop()
@@ -63,11 +54,7 @@ def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[t
             left, right = right, left
         leader[right] = left
         classes -= 1
-        for image in images:
-            if image[left] < 0:
-                image[left] = image[right]
-            elif image[right] >= 0:
-                queue.append((image[left], image[right]))
+        queue += [(letter[left], letter[right]) for letter in letters]
     return renumber([find(state) for state in range(len(leader))])
 
 
@@ -183,7 +170,7 @@ def pairs_of(letters: Sequence[Transformation], limit: int) -> Iterator[tuple[in
         yield from combinations(range(size), 2)
         return
     # States that a letter connects generate the finest congruences, which all others are joins of.
-    moved = [[(min(q, x), max(q, x)) for q, x in enumerate(letter) if x not in (q, -1)] for letter in letters]
+    moved = [[(min(q, x), max(q, x)) for q, x in enumerate(letter) if x != q] for letter in letters]
     half = max(1, limit // 2)
     near = dict.fromkeys(
         pairs[turn * len(pairs) // limit] for turn in range(half) for pairs in moved if turn < len(pairs)

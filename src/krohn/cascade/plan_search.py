@@ -7,12 +7,9 @@ charged to a budget. If it runs out, the best plan so far is kept, and ``is_comp
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
-
-import numpy as np
 
 from krohn.automata.quotients import reachable_states
-from krohn.automata.semiautomaton import Semiautomaton, Transformation
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (
@@ -44,7 +41,6 @@ PASSES = (REACHABLE, MERGE, PARALLEL, SERIAL, ERROR_BIT, CLAMPED, STACK)
 _OVERHEAD = 200  # base cost of any automaton, in units of work
 _MAX_PAIRS = 800  # pairs of states tried for principal congruences
 _MAX_CONGRUENCES = 80
-_MAX_PRODUCT = 4096  # most states of a product fibre
 _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer at greater depth
 _MAX_NESTING = 12  # nesting depth beyond which no sink is dropped
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
@@ -205,16 +201,15 @@ class PlanSearch:
             yield HolonomyPlan(automaton, cascade)
 
     def _merges(self, automaton: Semiautomaton) -> Iterator[Plan]:
-        """The cascade with classes merged: once all that can be, once only those that save a level."""
+        """The cascade with all classes merged that can be."""
         cascade = self._cascade(automaton) if MERGE in self.passes else None
         if cascade is None or cascade.num_levels < 2:
             return
-        for only_gains in (False, True):
-            better = self._merge(cascade, only_gains=only_gains)
-            if better is not cascade:
-                yield HolonomyPlan(automaton, better)
+        better = self._merge(cascade)
+        if better is not cascade:
+            yield HolonomyPlan(automaton, better)
 
-    def _merge(self, cascade: Cascade, *, only_gains: bool) -> Cascade:
+    def _merge(self, cascade: Cascade) -> Cascade:
         """Merges one crossing after another; a solvable cascade stays solvable."""
 
         current, cost = cascade.skeleton, cascade.skeleton.num_sets * (4 + cascade.automaton.num_letters)
@@ -232,7 +227,7 @@ class PlanSearch:
             proposal.append(sorted(one + other))
             trial = merge_classes(cascade.skeleton, proposal)
             # A merge that gains nothing by itself may enable one that does.
-            if trial is None or trial.num_levels > current.num_levels - only_gains:
+            if trial is None or trial.num_levels > current.num_levels:
                 continue
             # The merged group may hold elements that no word induces; if it is not solvable, the plan has
             # no constant depth any more.
@@ -246,13 +241,10 @@ class PlanSearch:
             return
         sinks = [sink for sink in splitting.sinks(automaton) if sink != automaton.start]
         for sink in sinks[: self._max_splits]:
-            seen = set()
-            for style in ("stay", "permutation"):
-                states, inner = splitting.without_sink(automaton, sink, style)
-                plan = None if inner in seen else self.best(inner)
-                seen.add(inner)
-                if plan is not None:
-                    yield ErrorBitPlan(automaton, sink, states, plan)
+            states, inner = splitting.without_sink(automaton, sink)
+            plan = self.best(inner)
+            if plan is not None:
+                yield ErrorBitPlan(automaton, sink, states, plan)
 
     def _parallel(self, automaton: Semiautomaton, splits: list[tuple[Partition, ...]]) -> Iterator[Plan]:
         for maps in splits[: self._max_splits]:
@@ -275,49 +267,13 @@ class PlanSearch:
             quotient = self.best(splitting.quotient_automaton(automaton, blocks))
             if quotient is None:
                 continue
-            for labels, drive, fiber in self._fibers(automaton, blocks):
-                yield SerialPlan(automaton, blocks, labels, drive, quotient, fiber)
-
-    def _fibers(
-        self, automaton: Semiautomaton, blocks: Partition
-    ) -> Iterator[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], Plan]]:
-        """Places, the letters that drive them, and a plan: as a product of parts, or as one automaton."""
-        for largest_first in (False, True):
-            self.budget.spend(_OVERHEAD + 4 * automaton.table.size)
-            labels = splitting.block_labels(automaton, blocks, largest_first=largest_first)
+            labels = splitting.block_labels(automaton, blocks)
             partial, drive = splitting.driven_maps(automaton, blocks, labels)
-            if PARALLEL in self.passes and max(labels) > 1:
-                product = self._product_fiber(partial, labels[automaton.start])
-                if product is not None:
-                    codes, plan = product
-                    yield tuple(codes[label] for label in labels), drive, plan
-            for style in ("permutation", "idempotent"):
-                letters = [splitting.complete(letter, style) for letter in partial]
-                fiber = self.best(Semiautomaton.from_letters(letters, start=labels[automaton.start]))
-                if fiber is not None:
-                    yield labels, drive, fiber
-
-    def _product_fiber(self, partial: list[Transformation], start: int) -> tuple[list[int], Plan] | None:
-        """The subdirect representation of a partial fibre, each part completed by itself.
-
-        The fibre is then the product of the parts, and a place is the number of its tuple of classes.
-        """
-        maps = subdirect_parts(partial, principal_congruences(partial, _MAX_PAIRS, self.budget), self.budget)
-        sizes = [max(labels) + 1 for labels in maps]
-        if len(maps) < 2 or prod(sizes) > _MAX_PRODUCT:
-            return None
-        parts = []
-        for labels in maps:
-            letters = [splitting.complete(splitting.quotient_map(row, labels), "stay") for row in partial]
-            part = self.best(Semiautomaton.from_letters(letters, start=labels[start]))
-            if part is None:
-                return None
-            parts.append(part)
-        self.budget.spend(4 * prod(sizes) * len(partial))
-        product = splitting.product_automaton([part.automaton for part in parts])
-        radix = [tuple(row) for row in np.indices(sizes).reshape(len(sizes), -1).tolist()]
-        codes = np.ravel_multi_index(tuple(np.array(labels) for labels in maps), sizes).tolist()
-        return codes, ParallelPlan(product, tuple(radix), tuple(parts))
+            self.budget.spend(_OVERHEAD + 4 * automaton.table.size)
+            letters = [splitting.complete(letter) for letter in partial]
+            fiber = self.best(Semiautomaton.from_letters(letters, start=labels[automaton.start]))
+            if fiber is not None:
+                yield SerialPlan(automaton, blocks, labels, drive, quotient, fiber)
 
 
 def _key(automaton: Semiautomaton) -> _Key:

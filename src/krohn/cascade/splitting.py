@@ -6,8 +6,6 @@ This module only proposes; the plan nodes check.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
@@ -28,7 +26,7 @@ def quotient_automaton(automaton: Semiautomaton, labels: Partition) -> Semiautom
     )
 
 
-def block_labels(automaton: Semiautomaton, blocks: Partition, *, largest_first: bool) -> tuple[int, ...]:
+def block_labels(automaton: Semiautomaton, blocks: Partition) -> tuple[int, ...]:
     """A place for every state inside its block, carried from block to block by injective letters.
 
     A letter keeps the places of its block where they are free in the next; otherwise the states get the
@@ -37,9 +35,8 @@ def block_labels(automaton: Semiautomaton, blocks: Partition, *, largest_first: 
     members: list[list[int]] = [[] for _ in range(max(blocks) + 1)]
     for state, block in enumerate(blocks):
         members[block].append(state)
-    sign = -1 if largest_first else 1
     labels: list[int] = [-1] * automaton.num_states
-    for root in sorted(range(len(members)), key=lambda block: (sign * len(members[block]), block)):
+    for root in sorted(range(len(members)), key=lambda block: (len(members[block]), block)):
         if labels[members[root][0]] >= 0:
             continue
         _number(members[root], members[root], labels)
@@ -88,32 +85,20 @@ def driven_maps(
     return list(number), tuple(drive)
 
 
-def product_automaton(parts: Sequence[Semiautomaton]) -> Semiautomaton:
-    """All parts side by side over the same letters; states are mixed-radix numbers, first part slowest."""
-    table = parts[0].table.astype(np.int64)
-    start = parts[0].start
-    for part in parts[1:]:
-        size = part.num_states
-        table = (table[:, None, :] * size + part.table[None, :, :]).reshape(-1, table.shape[1])
-        start = start * size + part.start
-    return Semiautomaton(table.astype(np.int32), start=start)
+def complete(partial: Sequence[int]) -> Transformation:
+    """Extends a partial map to a total one: constant if possible, a permutation if it is injective.
 
-
-def complete(partial: Sequence[int], style: str) -> Transformation:
-    """Extends a partial map to a total one: constant if possible, else by ``style``.
-
-    ``permutation``: injective maps become permutations; ``idempotent``: free places that are images stay,
-    the others go to the first image; ``stay``: free places stay.
+    Of any other map the free places that are images stay, and the rest go to the first image.
     """
     values = set(partial) - {FREE}
     if len(values) == 1:
         return tuple([min(values)] * len(partial))
-    if style == "permutation" and len(values) == len(partial) - partial.count(FREE):
+    if len(values) == len(partial) - partial.count(FREE):
         return _permutation(partial)
-    first = min(values, default=0)
+    first = min(values)
     return tuple(
         [
-            value if value != FREE else place if style == "stay" or place in values else first
+            value if value != FREE else place if place in values else first
             for place, value in enumerate(partial)
         ]
     )
@@ -132,15 +117,6 @@ def _permutation(partial: Sequence[int]) -> Transformation:
     return tuple(result)
 
 
-def quotient_map(partial: Sequence[int], labels: Partition) -> Transformation:
-    """A partial map on the classes of a congruence."""
-    result = [FREE] * (max(labels) + 1)
-    for place, value in enumerate(partial):
-        if value != FREE:
-            result[labels[place]] = labels[value]
-    return tuple(result)
-
-
 def sinks(automaton: Semiautomaton) -> list[int]:
     """The states that no letter leaves."""
     return [
@@ -150,7 +126,7 @@ def sinks(automaton: Semiautomaton) -> list[int]:
     ]
 
 
-def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple[int, ...], Semiautomaton]:
+def without_sink(automaton: Semiautomaton, sink: int) -> tuple[tuple[int, ...], Semiautomaton]:
     """The states except the sink, and a total automaton on them, arbitrary where a letter leads to the sink.
 
     Letters that never contradict each other are merged first, so that each borrows the others' moves.
@@ -165,7 +141,7 @@ def without_sink(automaton: Semiautomaton, sink: int, style: str) -> tuple[tuple
             if all(FREE in (a, b) or a == b for a, b in zip(union, other, strict=True)):
                 union = [b if a == FREE else a for a, b in zip(union, other, strict=True)]
         united.append(union)
-    letters = [complete(row, style) for row in united]
+    letters = [complete(row) for row in united]
     inner = Semiautomaton.from_letters(
         letters,
         start=place.get(automaton.start, 0),
