@@ -1,7 +1,7 @@
 """Sequences per second of the sampler, beside a plain numpy gather in the same run.
 
 The limit: a word of length T and its states are 2·T bytes at one byte each, and every byte must at least be
-written once. The first line measures how fast this machine fills memory with both cores, and what that means
+written once. The first line measures how fast one core of this machine fills memory, and what that means
 in sequences per second; nothing that returns the data can be faster. The second line says the same of the
 disk, by writing as many bytes of zeros and syncing; files are written there and, where the system has one, to
 a folder in memory, which leaves out the disk.
@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from krohn.automata.zoo import zoo
 from krohn.base.notebook import table
 
 LENGTH = 100
-THREADS = 2
 ROUNDS = 5
 PLAIN = 16_384
 NAMES = ("Parity", "S5", "Dyck4,2", "Dyck4,8")
@@ -49,18 +47,14 @@ def best(work: Callable[[], None], before: Callable[[], None] = lambda: None) ->
 
 
 def memory_limit() -> float:
-    """Bytes per second that THREADS threads write to buffers of a chunk's size."""
-    buffers = [np.empty(2 * LENGTH * 16_384, dtype=np.uint8) for _ in range(THREADS)]
+    """Bytes per second that one thread writes to a buffer of a chunk's size."""
+    buffer = np.empty(2 * LENGTH * 16_384, dtype=np.uint8)
 
-    def fill(buffer: np.ndarray) -> None:
+    def work() -> None:
         for value in range(20):
             buffer.fill(value)
 
-    def work() -> None:
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(fill, buffers))
-
-    return 20 * sum(buffer.size for buffer in buffers) / best(work)[0]
+    return 20 * buffer.size / best(work)[0]
 
 
 def plain_gather(automaton: Semiautomaton, choices: tuple[np.ndarray, np.ndarray] | None, count: int) -> None:
@@ -86,8 +80,8 @@ def feasible_letters(automaton: Semiautomaton) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(~allowed, axis=1, kind="stable"), allowed.sum(axis=1)
 
 
-def drain(sampler: Sampler, count: int, threads: int) -> None:
-    for _ in sampler.chunks(count, threads=threads):
+def drain(sampler: Sampler, count: int) -> None:
+    for _ in sampler.chunks(count):
         pass
 
 
@@ -105,23 +99,22 @@ def disk_limit(folder: Path, size: int) -> float:
 
 
 def measure(name: str, count: int, folders: list[Path]) -> tuple[object, ...]:
-    """Plain gather, sampler on one and two threads, its processor time, sampler to a file in each folder."""
+    """Plain gather, sampler, its processor time, sampler to a file in each folder."""
     automaton = zoo(name)
     sampler = Sampler(automaton, LENGTH)
     choices = feasible_letters(automaton) if name.startswith("Dyck") else None
     plain = PLAIN / best(lambda: plain_gather(automaton, choices, PLAIN))[0]
-    one, _ = best(lambda: drain(sampler, count, 1))
-    two, processor = best(lambda: drain(sampler, count, THREADS))
+    drawn, processor = best(lambda: drain(sampler, count))
 
     def to_file(path: Path) -> float:
         return best(
-            lambda: write_dataset(sampler, count, path, threads=THREADS),
+            lambda: write_dataset(sampler, count, path),
             before=lambda: path.unlink(missing_ok=True),
         )[0]
 
     files = [to_file(folder / "data.npz") for folder in folders]
-    rates = [f"{rate / 1e6:.2f} M" for rate in (plain, *(count / seconds for seconds in (one, two, *files)))]
-    return (name, *rates[:3], f"{count / two / plain:.1f}×", f"{processor / count * 1e9:.0f}", *rates[3:])
+    rates = [f"{rate / 1e6:.2f} M" for rate in (plain, *(count / seconds for seconds in (drawn, *files)))]
+    return (name, *rates[:2], f"{count / drawn / plain:.1f}×", f"{processor / count * 1e9:.0f}", *rates[2:])
 
 
 def main() -> None:
@@ -130,7 +123,7 @@ def main() -> None:
     print(
         f"{os.cpu_count()} cores, T = {LENGTH}, {count:,} sequences, best of {ROUNDS}; rates are per second"
     )
-    header = ["automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "to .npz"]
+    header = ["automaton", "plain", "drawn", "ratio", "core·ns", "to .npz"]
     with ExitStack() as stack:
         places = [None, "/dev/shm"] if Path("/dev/shm").is_dir() else [None]
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(dir=place))) for place in places]
