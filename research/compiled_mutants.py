@@ -51,11 +51,10 @@ NETWORKS: tuple[tuple[str, int, str, int, tuple[str, ...]], ...] = (
     ("Grid4", 8, "grid", 2, ("float64",)),
     ("Grid4", 8, "grid count", 4, ("float64",)),
     ("FlipFlop", 8, "scan plateau", 3, BOTH),
-    ("Grid4", 8, "paper binary", 3, BOTH),
     ("regex:d*(es?d*)?", 8, "features", 4, BOTH),
 )
-"""Automaton, length, method with its gadget, positions or variant, mutants per kind (fewer if slow), type."""
-FORM = {"scan": "gadget", "paper": "positions", "grid": "variant"}
+"""Automaton, length, method with its gadget or variant, mutants per kind (fewer if slow), type."""
+FORM = {"scan": "gadget", "grid": "variant"}
 OUTCOMES = ("certified, right", "refused, right", "refused, wrong", "certified, wrong")
 OTHERS = "## Exports and recurrent networks"
 """The second part of the page, which ``folder_mutants.py`` writes."""

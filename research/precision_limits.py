@@ -32,10 +32,7 @@ Build = Callable[[int], CompiledNetwork]
 def cases() -> dict[str, Build]:
     result: dict[str, Build] = {}
     for name in ("C2", "S4"):
-        for positions in ("circle", "binary"):
-            result[f"Theorem 1, {name}, {positions}"] = lambda t, n=name, p=positions: build_scan(
-                parse_spec(n), t, positions=p
-            )
+        result[f"Theorem 1, {name}"] = lambda t, n=name: build_scan(parse_spec(n), t)
     for modulus in (2, 6, 24):
         for counting in ("relu", "steps", "sin"):
             result[f"counter mod {modulus}, {counting}"] = lambda t, m=modulus, c=counting: build_counter(
@@ -44,10 +41,6 @@ def cases() -> dict[str, Build]:
     for sharp in (False, True):
         result[f"memory 24, {'sharp' if sharp else 'printed'} score"] = lambda t, s=sharp: build_memory(
             24, t, 1, s
-        )
-    for name in ("T3", "Dyck4,2"):
-        result[f"Theorem 2, {name}, relu, binary"] = lambda t, n=name: build_paper(
-            parse_spec(n), t, positions="binary"
         )
     for name in ("S4", "T3", "Dyck4,2"):
         for activation in ("relu", "sin"):

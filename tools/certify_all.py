@@ -71,8 +71,8 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     *((s, {"method": "grid", "activation": "sin"}) for s in ("Grid4", "Grid9")),
     *(("D6", {"method": "scan", "gadget": g}) for g in ("direct", "plateau", "hat")),
-    *(("D6", {"method": "scan", "positions": p}) for p in ("circle", "binary")),
-    *(("T3", {"method": "paper", "positions": p}) for p in ("circle", "binary")),
+    ("D6", {"method": "scan"}),
+    ("T3", {"method": "paper"}),
     *((s, {"method": "paper", "activation": "sin"}) for s in ("C6", "D6", "S4", "abab")),
     *(
         (spec, {"objective": objective})

@@ -78,8 +78,8 @@ def compile(
         unproved: take a Transformer of least depth without asking the checker.
         out: a directory to write it to, refused before the work if it holds something else.
         options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid),
-            ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``positions``, ``variant``,
-            ``effort``; see ``krohn compile --help``.
+            ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``variant``, ``effort``;
+            see ``krohn compile --help``.
     """
     if architecture == "transformer":
         if length is None:

@@ -27,7 +27,7 @@ from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, re
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.explanation import Explanation
+from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import float_name
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
@@ -150,7 +150,7 @@ def forward_of(
 @plainly
 def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
-    return _load(network).explain(word)
+    return explain_word(_load(network), word)
 
 
 @plainly

@@ -121,8 +121,6 @@ def test_a_network_in_the_way_is_replaced_and_other_files_stay(
 def test_options_of_the_paper_s_methods_are_passed_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert compiled(capsys, "Q8", "-T", "9", "--method", "scan", "--gadget", "hat")["mlp_width"] == 72
     assert compiled(capsys, "Grid9", "-T", "9", "--method", "grid", "--variant", "mod_sum")["dim"] == 9
-    binary = compiled(capsys, "C2", "-T", "9", "--method", "scan", "--positions", "binary")
-    assert binary["dim"] == 4 + 2 * 5
 
 
 def test_hundreds_of_states_are_beside_the_papers_best_too(capsys: pytest.CaptureFixture[str]) -> None:

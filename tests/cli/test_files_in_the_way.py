@@ -114,7 +114,7 @@ def test_options_of_transformers_are_refused_for_recurrent_networks(
         ("explain none", "must exist"),
         ("explain net 0 zebra", "zebra"),
         ("explain net 0 1 0 1", "3"),
-        ("explain net --out word.svg", "a picture needs a word"),
+        ("explain net --out word.svg", "need a word to show"),
         ("explain net --out word.pdf", "pdf"),
         ("extract none --length 3", "must be the directory of a network"),
         ("understand none", "none"),

@@ -17,7 +17,7 @@ from krohn.cli.app import run
 from krohn.cli.output import MAX_ERROR, emit, error_line
 from krohn.construct.compile_report import merge_texts, number_text, shorten
 from krohn.lab.experiments.store import Store
-from krohn.network.word_view import WIDTH, first_items, item_lines
+from krohn.network.meaning import WIDTH, first_items, item_lines
 from krohn.paper.circuit_report import ALL_WORDS, LONG_WORDS, words_to_compare
 from krohn.proving.outcome import proof_text
 from krohn.recurrent.recurrent_network import RecurrentNetwork

@@ -27,8 +27,6 @@ ACCEPTED = {  # the methods that accept a non-default value of each option, as d
     "activation=sin": {"paper", "grid"},
     "gadget=hat": {"scan"},
     "gadget=direct": {"scan"},
-    "positions=binary": {"scan", "paper"},
-    "positions=circle": {"scan", "paper"},
     "dtype=float32": {"auto", "cascade", "features", "scan", "paper", "grid"},
 }
 LENGTH = 7

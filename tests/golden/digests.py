@@ -40,7 +40,6 @@ OPTIONS = {
     "--target observation": "regex:(a|b)*abb abab@accept",
     "--dtype float64": "C3 S4 Grid4",
     "--dtype float16": "C2 Grid4",
-    "--method scan --positions binary": "S3 abab",
     "--method scan --gadget plateau": "S3 T3",
     "--method scan --gadget hat": "S3 T3",
     "--method grid --variant mod_sum": "Grid9",

@@ -24,12 +24,12 @@ from krohn.network.attention_operations import (
     PrefixSum,
     latest,
 )
-from krohn.network.explanation import HeadView, word_picture
+from krohn.network.explanation import around_circle, without_noise
 from krohn.network.forward import caster, logits, run
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table, formula
 from krohn.network.storage import fitted, load, operation_to_json, save, tensors_of, transformer_from
 from krohn.network.transformer import Transformer
-from krohn.network.word_view import around_circle, without_noise
+from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
 from network.naive_transformer import naive_logits, random_transformer
 

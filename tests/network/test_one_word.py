@@ -14,9 +14,9 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, UnknownName
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.explanation import LONGEST
 from krohn.network.forward import logits
 from krohn.network.meaning import meaning
-from krohn.network.word_view import LONGEST, check_name, view_word, write_meaning, write_view
 
 ODD = ("<a>", "b&c", '"', "北")
 LENGTH = 5
@@ -41,7 +41,7 @@ def compiled(seed: int) -> CompiledNetwork:
 def test_positions_tell_letters_states_and_where_heads_look(seed: int) -> None:
     network, automaton = compiled(seed), compiled(seed).automaton
     word = np.random.default_rng(seed).integers(2, size=LENGTH).tolist()
-    places = view_word(network, word).to_json()["positions"]
+    places = network.explain(word).to_json()["positions"]
     prompt = len(places) - LENGTH
     assert prompt == network.transformer.num_padding
     assert [place["position"] for place in places] == list(range(len(places)))
@@ -61,10 +61,10 @@ def test_positions_tell_letters_states_and_where_heads_look(seed: int) -> None:
 
 @pytest.mark.parametrize("word", [[], [1], [0, 1, 1, 0, 1]], ids=len)
 def test_files_are_the_same_each_time_and_say_the_same(word: list[int], tmp_path: Path) -> None:
-    view = view_word(compiled(2), word)
+    view = compiled(2).explain(word)
     for suffix in ("json", "svg", "parquet"):
         for name in ("one", "two"):
-            write_view(view, tmp_path / f"{name}.{suffix}")
+            view.save(tmp_path / f"{name}.{suffix}")
         assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"two.{suffix}").read_bytes()
     payload = json.loads((tmp_path / "one.json").read_text())
     assert payload == {"krohn": 1, **json.loads(json.dumps(view.to_json()))}
@@ -78,41 +78,42 @@ def test_files_are_the_same_each_time_and_say_the_same(word: list[int], tmp_path
         compiled(2).automaton.letter_names[letter] for letter in word
     ]
     texts = [part.text or "" for part in ElementTree.parse(tmp_path / "one.svg").iter()]
-    for state in view.explanation.states:
+    for state in view.states:
         assert state in texts
 
 
 def test_the_empty_word_has_a_prompt_and_nothing_else() -> None:
     network = compiled(2)
-    view = view_word(network, [])
-    assert view.explanation.states == ()
+    view = network.explain([])
+    assert view.states == ()
     assert len(view.to_json()["positions"]) == network.transformer.num_padding
-    assert "the empty word" in repr(view.explanation)
+    assert "the empty word" in repr(view)
 
 
 @pytest.mark.parametrize("word", [[2], [-1], [0.5], ["nobody"], [0] * (LENGTH + 1)], ids=str)
 def test_an_invalid_word_is_one_line(word: list[object]) -> None:
     with pytest.raises(InvalidInput) as refused:
-        view_word(compiled(2), word)  # type: ignore[arg-type]
+        compiled(2).explain(word)  # type: ignore[arg-type]
     assert "\n" not in str(refused.value)
 
 
 def test_words_that_fill_a_screen_are_enough() -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=LONGEST + 5)
-    assert len(view_word(network, [0] * LONGEST).explanation.states) == LONGEST
+    name = network.automaton.letter_names[0]
+    assert len(network.view(" ".join([name] * LONGEST)).states) == LONGEST
     with pytest.raises(InvalidInput, match=f"at most {LONGEST} letters; got {LONGEST + 1}"):
-        view_word(network, [0] * (LONGEST + 1))
+        network.view(" ".join([name] * (LONGEST + 1)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_registers_are_whole_numbers_and_those_of_the_read_out_are_the_code_of_the_state(seed: int) -> None:
     network, word = compiled(seed), [1, 0, 0, 1]
-    view = view_word(network, word)
+    view = network.explain(word)
     by_name = {shown.name: shown for shown in view.registers}
     assert len(by_name) == len(view.registers)
     assert {entry["name"] for entry in meaning(network)["registers"]} == set(by_name)
     for shown in view.registers:
-        assert len(shown.values) == len(view.explanation.positions)
+        assert len(shown.values) == len(view.positions)
         assert all(isinstance(value, int) for value in shown.values), shown
     assert network.program is not None
     readout, prompt = network.program.readout, network.transformer.num_padding
@@ -121,7 +122,7 @@ def test_registers_are_whole_numbers_and_those_of_the_read_out_are_the_code_of_t
 
 
 def test_a_register_is_found_by_its_name() -> None:
-    explained = view_word(compiled(2), [0, 1]).explanation
+    explained = compiled(2).explain([0, 1])
     last = explained.moments[-1]
     for name in last:
         np.testing.assert_array_equal(explained.value(name), last[name])
@@ -132,13 +133,12 @@ def test_a_register_is_found_by_its_name() -> None:
 @pytest.mark.parametrize("name", ["word", "word.txt", "word.JSON", ".json", "word.svg.gz"])
 def test_a_file_of_another_form_is_refused_before_anything_is_written(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=re.escape(".parquet, .json, .svg")):
-        check_name(tmp_path / name, word=True)
-    with pytest.raises(InvalidInput):
-        write_view(view_word(compiled(2), [0]), tmp_path / name)
+        compiled(2).explain([0]).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_picture_of_no_word_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="a picture needs a word"):
-        write_meaning(meaning(compiled(2)), tmp_path / "net.svg")
+@pytest.mark.parametrize("name", ["net.svg", "net.parquet"])
+def test_a_picture_or_a_table_of_no_word_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="need a word"):
+        compiled(2).view().save(tmp_path / name)
     assert not list(tmp_path.iterdir())

@@ -135,7 +135,7 @@ def computed_margin(code: PositionCode, distance: int, dtype: str) -> float:
     Softmax is one-hot if it exceeds 746 (float64) or 104 (float32); at 0 or less the head is wrong.
     """
     points, turned = code.points.astype(dtype), code.scale * code.key_rotation(distance)
-    query, key = points @ (code.scale * np.eye(code.channels)).astype(dtype), points @ turned.astype(dtype)
+    query, key = points @ (code.scale * np.eye(2)).astype(dtype), points @ turned.astype(dtype)
     count, worst = len(points), math.inf
     for first in range(0, count, 512):
         rows = np.arange(first, min(first + 512, count))

@@ -1,6 +1,7 @@
 """The naive meaning the constructions are tested against, and the words they are tested on."""
 
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import interpret
+from krohn.paper.permutation_reset import ComponentCascade
 
 Words = npt.NDArray[np.int64]
 
@@ -51,3 +53,18 @@ def assert_simulates(
         assert not len(wrong), f"{dtype}: word {words[wrong[0][0]].tolist()} is wrong at letter {wrong[0][1]}"
     if net.program is not None:
         assert (interpret(net.program, words) == expected).all(), "the program does not mean the automaton"
+
+
+def cascade_step(whole: ComponentCascade, values: tuple[int, ...], letter: int) -> tuple[int, ...]:
+    """One step: the definition of the cascade product."""
+    actions = whole.moves[values, letter]
+    return tuple(a if isinstance(a, int) else a[v] for a, v in zip(actions, values, strict=True))
+
+
+def cascade_run(whole: ComponentCascade, word: Iterable[int]) -> list[int]:
+    """States after each letter."""
+    values, states = whole.initial, []
+    for letter in word:
+        values = cascade_step(whole, values, letter)
+        states.append(whole.state[values])
+    return states

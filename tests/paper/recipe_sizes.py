@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 from krohn.algebra.solvable import prime_tower
 from krohn.algebra.transformation import prime_factors
+from krohn.algebra.transition_semigroup import TransitionSemigroup
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade
 from krohn.errors import KrohnError
+from krohn.paper.bounds import TheoremBounds, cascade_bounds
 
 # The sizes of the paper's own recursion on a given cascade: what Theorem 2 costs before it is bounded.
 #
@@ -55,3 +58,9 @@ def _primes(generators: tuple[tuple[int, ...], ...], degree: int, order: int) ->
         return prime_tower(generators, degree).moduli[::-1]
     except KrohnError:
         return tuple(sorted(prime_factors(order)))
+
+
+def theorem2_bounds(automaton: Semiautomaton, length: int, levels: int | None = None) -> TheoremBounds:
+    """Theorem 2's bounds for an automaton whose semigroup is small enough to be counted."""
+    size = TransitionSemigroup(automaton.letters).size
+    return cascade_bounds(automaton.num_states, automaton.num_letters, size, length, levels)

@@ -6,9 +6,9 @@ import pytest
 from every import every
 from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
-from krohn.paper.bounds import bounds_for
+from krohn.paper.bounds import counter_bounds, memory_bounds
 from krohn.paper.lemmas import COUNTINGS, memory_score, modular_mlp
-from paper.lemma_networks import build_counter, build_memory, counter_automaton, memory_automaton
+from paper.lemma_networks import build_counter, build_memory
 from paper.lemmas import modular_meaning
 from paper.paper_oracles import all_words, assert_simulates, random_words
 
@@ -27,7 +27,7 @@ def test_a_counter_is_right_on_every_word_from_every_start(modulus, length, coun
 def test_a_counter_keeps_the_sizes_of_the_lemma(modulus, counting) -> None:
     net = build_counter(modulus, 100, 1, counting)
     assert_simulates(net, random_words(modulus, 100, 4))
-    bounds = bounds_for("counter", counter_automaton(modulus), 100)
+    bounds = counter_bounds(modulus, 100)
     assert tuple(net.sizes()[key] for key in SHAPE) == (1, 3, 1, 1)
     assert net.transformer.mlp_width <= bounds.stated.mlp_width
     if counting == "relu":
@@ -66,7 +66,7 @@ def test_a_memory_keeps_the_sizes_of_the_lemma(states) -> None:
     words = random_words(states + 1, 128, 10)
     words[:5] = np.where(np.random.default_rng(1).random((5, 128)) < 0.9, states, words[:5])
     assert_simulates(net, words)
-    bounds = bounds_for("memory", memory_automaton(states), 128)
+    bounds = memory_bounds(states, 128)
     assert tuple(net.sizes()[key] for key in SHAPE) == (1, 4, 1, 2)
     assert net.transformer.mlp_width == bounds.stated.mlp_width == 4 * states
     assert net.transformer.max_weight <= bounds.corrected.max_weight

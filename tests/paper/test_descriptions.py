@@ -12,7 +12,7 @@ from paper.test_grid_recognition import CASES, renamed_grid
 
 NETWORKS = {
     "scan on a circle": lambda: build_scan(parse_spec("Q8"), 20),
-    "scan on binary circles": lambda: build_scan(parse_spec("abab"), 20, positions="binary"),
+    "scan of few states": lambda: build_scan(parse_spec("abab"), 20),
     "counter": lambda: build_counter(6, 20, 2),
     "counter by sines": lambda: build_counter(5, 20, 1, "sin"),
     "memory": lambda: build_memory(24, 20, 3),

@@ -9,7 +9,8 @@ from construct.small_automata import assert_simulates
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
-from krohn.paper.theorem1 import position_code
+from krohn.paper.lemmas import circle_code
+from krohn.paper.theorem1 import scan_gamma
 from paper.lemmas import computed_margin
 from unproved import compile
 
@@ -18,8 +19,8 @@ from unproved import compile
     ("name", "method", "option"),
     [
         *(("Q8", "scan", {"gadget": gadget}) for gadget in ("direct", "plateau", "hat")),
-        *(("Q8", "scan", {"positions": positions}) for positions in ("circle", "binary")),
-        *(("T3", "paper", {"positions": positions}) for positions in ("circle", "binary")),
+        ("Q8", "scan", {}),
+        ("T3", "paper", {}),
         *(
             ("Grid4", "grid", {"variant": variant})
             for variant in ("mod", "mod_sum", "log_depth", "max_pool", "constant_depth", "count")
@@ -50,45 +51,32 @@ def test_options_of_other_methods_are_refused_together() -> None:
         compile(parse_spec("C2"), 5, method="scan", activation="sin")
 
 
-def test_a_scan_takes_binary_positions_where_one_circle_fails() -> None:
-    automaton = parse_spec("C2")
-    assert compile(automaton, 100, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2
-    assert compile(automaton, 4096, method="scan", dtype="float32").transformer.dim == 2 * 2 + 2 * 13
-    network = compile(automaton, 48, method="scan", dtype="float16")
-    assert network.transformer.dim == 2 * 2 + 2 * 7
-    words = np.random.default_rng(0).integers(0, 2, (4, 48))
-    expected = [automaton.run(word) for word in words.tolist()]
-    assert network.run(words, np.float16).tolist() == expected
-
-
 @pytest.mark.parametrize("name", ["C2", "S4"])
 def test_the_longest_circle_that_float32_bears_is_one_hot_and_the_estimate_not_far_off(name) -> None:
     states = parse_spec(name).num_states
-    with pytest.raises(Unsupported, match=r"--positions binary") as caught:
-        compile(parse_spec(name), 5000, method="scan", dtype="float32", positions="circle")
-    longest = _largest(caught.value)
-    code, _ = position_code(states, longest, "circle")
-    assert computed_margin(code, 1, "float32") > 104
-    code, _ = position_code(states, 3 * longest, "circle")
-    assert computed_margin(code, 1, "float32") < 104
+    with pytest.raises(Unsupported, match=r"use a longer format or method auto") as caught:
+        compile(parse_spec(name), 5000, method="scan", dtype="float32")
+    for length, holds in ((_largest(caught.value), True), (3 * _largest(caught.value), False)):
+        code = circle_code(1 + length, length, scan_gamma(states, length))
+        assert (computed_margin(code, 1, "float32") > 104) == holds
 
 
 @pytest.mark.parametrize(
-    ("name", "method", "options"),
+    ("name", "method"),
     [
-        ("C2", "scan", {"positions": "circle"}),
-        ("S4", "paper", {}),
-        ("T3", "paper", {}),
-        ("Grid4", "grid", {}),
+        ("C2", "scan"),
+        ("S4", "paper"),
+        ("T3", "paper"),
+        ("Grid4", "grid"),
     ],
 )
-def test_a_refusal_for_float16_names_a_length_that_holds(name, method, options) -> None:
+def test_a_refusal_for_float16_names_a_length_that_holds(name, method) -> None:
     automaton = parse_spec(name)
     with pytest.raises(Unsupported, match="is too much for float16, the largest that holds is") as caught:
-        compile(automaton, 5000, method=method, dtype="float16", **options)
+        compile(automaton, 5000, method=method, dtype="float16")
     longest = _largest(caught.value)
     assert longest >= 1
-    network = compile(automaton, longest, method=method, dtype="float16", **options)
+    network = compile(automaton, longest, method=method, dtype="float16")
     letters = automaton.num_letters
     words = np.random.default_rng(0).integers(0, letters, (6, longest))
     words[: min(letters, 4)] = np.arange(letters)[:4, None]

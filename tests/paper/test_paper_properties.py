@@ -11,13 +11,14 @@ from krohn.algebra.transformation import compose
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.forward import apply_mlp
 from krohn.paper.barrington import barrington
-from krohn.paper.bounds import bounds_for
+from krohn.paper.bounds import scan_bounds
 from krohn.paper.lemmas import interpolate_nd
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import build_grid
 from paper.lemmas import interpolation_nd_bound, interpolation_nd_meaning
 from paper.paper_oracles import assert_simulates
+from paper.recipe_sizes import theorem2_bounds
 from paper.test_grid_recognition import renamed_grid
 
 FEW = settings(max_examples=25, deadline=None)
@@ -79,10 +80,10 @@ def permutation_reset_automata(draw):
 @given(permutation_reset_automata(), st.integers(0, 2**32 - 1))
 def test_any_permutation_reset_automaton_is_built_by_both_theorems(automaton, seed) -> None:
     words = np.random.default_rng(seed).integers(0, automaton.num_letters, (6, 11))
-    for net in (build_paper(automaton, 11), build_scan(automaton, 11)):
+    bounds = (theorem2_bounds(automaton, 11), scan_bounds(automaton.num_states, 11))
+    for net, bound in zip((build_paper(automaton, 11), build_scan(automaton, 11)), bounds, strict=True):
         assert_simulates(net, words)
-        bounds = bounds_for(net.method, automaton, 11)
-        assert net.transformer.depth <= bounds.stated.depth
+        assert net.transformer.depth <= bound.stated.depth
 
 
 @FEW

@@ -50,12 +50,11 @@ def test_weights_of_the_composition_stay_below_the_lemma(states, gadget) -> None
     assert max(np.abs(array).max() for array in (*mlp.weights, *mlp.biases)) <= 4 * states + 2
 
 
-@every("positions", ["circle", "binary"])
 @every("length", [1, 2, 3, 4, 5, 6, 7, 8])
-def test_every_word_is_simulated_from_every_start_state(length, positions) -> None:
+def test_every_word_is_simulated_from_every_start_state(length) -> None:
     for seed, (states, letters) in enumerate([(2, 2), (3, 2), (4, 2)]):
         for start in range(states):
-            net = build_scan(random_automaton(states, letters, seed, start), length, positions=positions)
+            net = build_scan(random_automaton(states, letters, seed, start), length)
             assert_simulates(net, all_words(letters, length))
 
 
@@ -91,9 +90,8 @@ def test_attention_is_exactly_one_hot_so_the_output_is_exact() -> None:
     assert_simulates(net, words)
 
 
-@pytest.mark.parametrize("positions", ["circle", "binary"])
-def test_a_thousand_letters_hold_in_float32(positions) -> None:
-    net = build_scan(line(3, 1), 1000, positions=positions)
+def test_a_thousand_letters_hold_in_float32() -> None:
+    net = build_scan(line(3, 1), 1000)
     assert_simulates(net, random_words(2, 1000, 1), ("float32",))
 
 
@@ -107,8 +105,6 @@ def test_nonsense_is_refused() -> None:
     automaton = random_automaton(2, 2, 0)
     with pytest.raises(InvalidInput, match="at least 1; got 0"):
         build_scan(automaton, 0)
-    with pytest.raises(InvalidInput, match="circle or binary"):
-        build_scan(automaton, 4, positions="line")
     with pytest.raises(InvalidInput, match="gadget must be one of"):
         build_scan(automaton, 4, "tiny")
 

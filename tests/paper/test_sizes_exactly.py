@@ -10,7 +10,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import LimitExceeded
-from krohn.paper.bounds import bounds_for, cascade_bounds, scan_bounds, solvable_group_bounds
+from krohn.paper.bounds import cascade_bounds, scan_bounds, solvable_group_bounds
 from paper.recipe_sizes import RecipeSize, component_recipe, paper_recipe_size
 
 
@@ -39,7 +39,6 @@ def test_a_width_beyond_floats_has_the_power_of_ten_of_its_formula(states: int) 
     exact = width_in_whole_numbers(states, 4, 100, 50)
     assert math.isinf(result.mlp_width)
     assert result.log10_mlp_width == pytest.approx(math.log10(exact), rel=1e-9)
-    assert result.as_dict()["mlp_width"] == f"1e{math.log10(exact):.0f}"
 
 
 def test_all_bounds_grow_with_the_automaton_and_the_length() -> None:
@@ -67,8 +66,6 @@ def test_automata_with_too_many_states_for_numbers_are_refused_in_one_line() -> 
     cascade_bounds(999, 2, 5, 10)
     with pytest.raises(LimitExceeded, match=r"fewer than 1,000 states; got 1,000"):
         cascade_bounds(1000, 2, 5, 10)
-    with pytest.raises(LimitExceeded, match=r"got 5,000"):
-        bounds_for("paper", parse_spec("Grid5000"), 10, semigroup_size=5000)
 
 
 @pytest.mark.parametrize(

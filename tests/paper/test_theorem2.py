@@ -12,7 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
-from krohn.paper.bounds import bounds_for, memory_bounds
+from krohn.paper.bounds import memory_bounds
 from krohn.paper.group_products import solvable_simulator
 from krohn.paper.permutation_reset import (
     SHARED,
@@ -22,16 +22,18 @@ from krohn.paper.permutation_reset import (
     table_rows,
 )
 from krohn.paper.theorem2 import build_paper
+from paper.group_oracles import sizes
 from paper.lemmas import permutation_reset_meaning
 from paper.paper_oracles import (
     all_words,
     assert_simulates,
+    cascade_run,
     naive_states,
     random_automaton,
     random_words,
     started,
 )
-from paper.recipe_sizes import component_recipe, paper_recipe_size
+from paper.recipe_sizes import component_recipe, paper_recipe_size, theorem2_bounds
 
 SOLVABLE = ["C2", "C4", "C6", "C2xC2", "D6", "D8", "Q8", "A4", "FlipFlop", "Grid4", "abab", "T3", "Add"]
 
@@ -51,7 +53,7 @@ def test_long_words_are_simulated_within_the_bounds(name) -> None:
     cascade = holonomy_cascade(automaton)
     net = build_paper(automaton, 50)
     assert_simulates(net, random_words(automaton.num_letters, 50, 4))
-    bounds = bounds_for("paper", automaton, 50, levels=cascade.num_levels)
+    bounds = theorem2_bounds(automaton, 50, cascade.num_levels)
     recipe = paper_recipe_size(cascade)
     sizes = net.sizes()
     assert recipe is not None
@@ -76,7 +78,7 @@ def test_the_component_cascade_means_the_automaton(seed) -> None:
     automaton = random_automaton(4 + seed % 3, 3, 100 + seed, seed % 4)
     whole = component_cascade(holonomy_cascade(automaton))
     for word in random_words(3, 60, 5, seed):
-        assert whole.run(word) == automaton.run(word)
+        assert cascade_run(whole, word) == automaton.run(word)
 
 
 def test_sine_counters_remove_the_length_from_the_width() -> None:
@@ -84,16 +86,6 @@ def test_sine_counters_remove_the_length_from_the_width() -> None:
     narrow, wide = build_paper(automaton, 60, "sin"), build_paper(automaton, 60)
     assert narrow.transformer.mlp_width < 400 < wide.transformer.mlp_width
     assert_simulates(narrow, random_words(automaton.num_letters, 60, 3))
-
-
-def test_binary_positions_look_back_in_half_precision() -> None:
-    automaton = parse_spec("Dyck4,2")
-    words = random_words(automaton.num_letters, 64, 3)
-    net = build_paper(automaton, 64, positions="binary")
-    assert_simulates(net, words, ("float64", "float32", "float16"))
-    assert net.transformer.max_weight < build_paper(automaton, 64).transformer.max_weight
-    with pytest.raises(InvalidInput, match="circle or binary; got 'line'"):
-        build_paper(automaton, 4, positions="line")
 
 
 @every("groups", [[], [(1, 0, 2)], [(1, 2, 0)], [(1, 2, 0), (1, 0, 2)]])
@@ -135,14 +127,14 @@ def test_a_permutation_reset_component_keeps_the_bounds_of_the_lemma(states, per
     heads = [head for layer in simulator.layers for head in layer.heads]
     widths = [width for layer in simulator.layers for width in layer.mlp.hidden_widths]
     norm = max(abs(array).max(initial=0.0) for array in _arrays(simulator.layers))
-    assert len(simulator.layers) == group.depth + 2 <= 3 * math.log2(order) + 2
+    assert len(simulator.layers) == len(group.layers) + 2 <= 3 * math.log2(order) + 2
     # Erratum 33: 4|G| + 4 (and the copy of ⊥ and one) where |G| + |Q| + 4 is printed.
-    assert dim <= group.dim + group.rep_dim + memory.dim <= 4 * order + 4 + 2
+    assert dim <= sizes(group).dim + group.rep_dim + memory.dim <= 4 * order + 4 + 2
     assert max(len(layer.heads) for layer in simulator.layers) <= 2 * order + 1
     assert max(head.query.shape[1] for head in heads) <= 2 * order + 3
     assert max(head.value.shape[1] for head in heads) <= 2 * order + 3
     assert max(widths) <= 20 * states * length * order + 4 * states + order**2 * states
-    assert norm <= max(group.max_weight, memory.max_weight, 6 * states)
+    assert norm <= max(sizes(group).max_weight, memory.max_weight, 6 * states)
 
 
 def _arrays(layers):
@@ -162,7 +154,7 @@ def test_a_component_that_never_changes_is_dropped() -> None:
     whole = component_cascade(holonomy_cascade(automaton))
     words = random_words(2, 30, 10)
     assert all(len({values[i] for values in whole.state}) > 1 for i in range(len(whole.components)))
-    assert (np.array([whole.run(word) for word in words]) == naive_states(automaton, words)).all()
+    assert (np.array([cascade_run(whole, word) for word in words]) == naive_states(automaton, words)).all()
 
 
 def test_the_recipe_has_the_depths_of_the_recursion() -> None:

@@ -57,7 +57,6 @@ FORMERLY_LOST = [
     ("C6", 16, "float32", {"method": "paper", "activation": "sin"}),  # noise beside the steps of a sum
     ("D6", 64, "float32", {"method": "scan", "gadget": "plateau"}),  # two hidden layers
     ("D6", 64, "float64", {"method": "scan", "gadget": "hat"}),
-    ("T3", 16, "float32", {"method": "paper", "positions": "binary"}),  # digits that repeat are compared
 ]
 
 

@@ -71,7 +71,6 @@ EFFECT: dict[str, Network] = {
     "paper.lemmas.interpolate_nd": COUNTER,
     "paper.lemmas.saturating_nd": ("C5", "paper", {"dtype": "float32"}),
     "paper.lemmas.table_mlp": COUNTER,
-    "paper.lemmas.binary_code": ("C3", "scan", {"positions": "binary"}),
     "paper.lemmas.circle_code": SCAN,
     "paper.lemmas.memory_head": FLIP_FLOP,
     "paper.blocks.then_table": COUNTER,

@@ -40,9 +40,6 @@ from krohn.cli.output import emit, json_option, note
 )
 @choice("dtype", "Float format to be proved in.  [default: float32, else float64]")
 @choice("gadget", "For method scan: how maps are composed.  [default: direct]")
-@choice(
-    "positions", "For methods scan and paper: how positions are encoded.  [default: circle, if not too fine]"
-)
 @choice("variant", "For method grid: heads and last MLP.  [default: mod]")
 @EFFORT
 @json_option

@@ -8,7 +8,6 @@ import krohn
 from krohn.base.folder import COMPILED, Folder
 from krohn.cli.options import NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput
 
 
 @click.command()
@@ -17,7 +16,7 @@ from krohn.errors import InvalidInput
 @click.option(
     "--out",
     type=OutputFile(".parquet", ".json", ".svg"),
-    help="Write to F.json, F.parquet or, for a word, F.svg.",
+    help="Write to F.json or, for a word, to F.parquet or F.svg.",
 )
 @json_option
 def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: bool) -> None:
@@ -31,8 +30,6 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
               krohn explain nets/d6
               krohn explain nets/d6 toggle drive toggle --out d6.svg
     """
-    if out is not None and out.suffix == ".svg" and not word:
-        raise InvalidInput("a picture needs a word to draw: give one, or choose .json or .parquet")
     Folder(directory).require("explain needs", COMPILED)
     view = krohn.load(directory).view(" ".join(word), str(directory))
     if out is not None:

@@ -1,8 +1,8 @@
 """Methods ``scan``, ``paper`` and ``grid``: the paper's constructions, and their options.
 
 As printed they are made for real numbers. A request that names a short float format gets the variant that
-suits it where there is one (binary positions, counters by steps, clamped circles), or a refusal with the
-largest length that holds.
+suits it where there is one (counters by steps, clamped circles), or a refusal with the largest length that
+holds.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.paper.grid_heads import MOD_LOGIT_GAP, key_gap
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade
-from krohn.paper.theorem1 import Positions, build_scan, scan_gamma
+from krohn.paper.theorem1 import build_scan, scan_gamma
 from krohn.paper.theorem2 import build_paper, cascade_refusals
 from krohn.paper.theorem3 import build_grid, grid_run, recognise_grid
 
@@ -102,38 +102,34 @@ FINE_CIRCLE = 48
 def scan_as_printed(request: Request) -> CompiledNetwork:
     """Builds Theorem 1 with the options of the request."""
     states, dtype = request.automaton.num_states, _format(request)
-    positions = _positions(request, states)
 
     def faults(length: int) -> Iterator[str]:
-        if positions == "circle":
-            yield from _given(circle_fault(states, length, dtype))
+        yield from _given(circle_fault(states, length, dtype))
         yield from _given(composition_fault(states, dtype))
 
     _refuse(request, faults)
-    return build_scan(request.automaton, request.length, request.gadget or "direct", positions)
+    return build_scan(request.automaton, request.length, request.gadget or "direct")
 
 
 def paper_as_printed(request: Request) -> CompiledNetwork:
     """Builds Theorem 2 with the options of the request."""
-    dtype, positions = _format(request), request.positions or "circle"
-    counting: str = request.activation
+    dtype, counting = _format(request), str(request.activation)
     if dtype != "float64":
         whole = component_cascade(holonomy_cascade(request.automaton, max_sets=request.max_sets))
         states = max((part.states for part in whole.components), default=1)
-        positions = _positions(request, states)
         others = tuple(cascade_refusals(whole, request.max_rows))
-        _refuse(request, lambda t: _cascade_faults(whole, states, t, dtype, positions, counting), others)
+        _refuse(request, lambda t: _cascade_faults(whole, states, t, dtype, counting), others)
         counting = "steps" if counting == "relu" else counting
-    return build_paper(request.automaton, request.length, counting, request.max_rows, positions)
+    return build_paper(request.automaton, request.length, counting, request.max_rows)
 
 
 def _cascade_faults(
-    whole: ComponentCascade, states: int, length: int, dtype: str, positions: Positions, counting: str
+    whole: ComponentCascade, states: int, length: int, dtype: str, counting: str
 ) -> Iterator[str]:
     yield from _given(counter_fault(_largest_counter(whole), length, dtype, counting))
     if any(part.has_resets for part in whole.components):
         yield from _given(memory_fault(states, length, dtype))
-    if positions == "circle" and whole.num_levels > 1:
+    if whole.num_levels > 1:
         yield from _given(circle_fault(states, length, dtype))
 
 
@@ -166,13 +162,6 @@ def _format(request: Request) -> str:
     return request.dtype or "float64"
 
 
-def _positions(request: Request, states: int) -> Positions:
-    """As requested; else one circle, unless the float format cannot distinguish its points."""
-    if request.positions is not None:
-        return request.positions
-    return "circle" if circle_fault(states, request.length, _format(request)) is None else "binary"
-
-
 def _largest_counter(whole: ComponentCascade) -> int:
     """The largest prime that divides the order of a group: composition series count modulo primes."""
     return max((prime for part in whole.components for prime in prime_factors(part.group.order)), default=1)
@@ -199,8 +188,6 @@ def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> N
 
 def _remedy(request: Request) -> str:
     """What to do instead."""
-    if request.positions == "circle":
-        return "use --positions binary, a longer format or method auto"
     if request.variant not in (None, "mod"):
         return "use --variant mod, a longer format or method auto"
     if request.activation == "sin":

@@ -18,7 +18,7 @@ from krohn.base.nearest_float import FLOATS
 from krohn.errors import InvalidInput
 from krohn.network.forward import float_name
 from krohn.network.program import Program
-from krohn.paper.theorem1 import Gadget, Positions
+from krohn.paper.theorem1 import Gadget
 from krohn.paper.theorem3 import Variant
 
 Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]
@@ -30,7 +30,7 @@ MAX_SETS = MAX_ROWS = 20_000
 MAX_LENGTH = 1 << 24
 """Every position has an encoding of its own, so words cannot be arbitrarily long."""
 
-OPTION_METHODS = {"gadget": ("scan",), "positions": ("scan", "paper"), "variant": ("grid",)}
+OPTION_METHODS = {"gadget": ("scan",), "variant": ("grid",)}
 """The options of the paper's constructions and the methods that have them."""
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -40,7 +40,6 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "target": get_args(Target),
     "dtype": (*FLOATS, None),
     "gadget": (*get_args(Gadget), None),
-    "positions": (*get_args(Positions), None),
     "variant": (*get_args(Variant), None),
 }
 
@@ -64,8 +63,6 @@ class TransformerOptions(TypedDict, total=False):
             units, several hidden layers); ``float64`` gives MLPs of one or two hidden layers instead.
         gadget: how ``scan`` composes maps: ``direct`` (narrowest in memory), ``plateau`` (as printed),
             ``hat`` (the width Theorem 1 states, no tolerance).
-        positions: how heads of ``scan`` and ``paper`` find places: ``circle`` as printed, ``binary`` for
-            long words in short formats. By default ``circle`` unless it is too fine for ``dtype``.
         variant: heads and second MLP of ``grid``; see ``krohn.paper.theorem3.build_grid``.
         effort: how hard to search; 10 allows ten times the work; equal effort gives the same network.
     """
@@ -76,7 +73,6 @@ class TransformerOptions(TypedDict, total=False):
     target: Target
     dtype: str | None
     gadget: Gadget | None
-    positions: Positions | None
     variant: Variant | None
     effort: float
 
@@ -93,7 +89,6 @@ class Request:
     target: Target = "state"
     dtype: str | None = None
     gadget: Gadget | None = None
-    positions: Positions | None = None
     variant: Variant | None = None
     effort: float = DEFAULT_EFFORT
 

@@ -1,7 +1,7 @@
 """A compiled network: explicit matrices together with the meaning of every part."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
+from krohn.automata.semiautomaton import Semiautomaton, Word
 from krohn.base.extras import missing
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidInput, counted, plainly
-from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import run
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
@@ -96,17 +95,11 @@ class CompiledNetwork(Reader):
 
     def view(self, word: str = "", name: str = "") -> Any:
         """What ``krohn explain`` prints and writes: the meaning of all parts, or their values on a word."""
-        return import_module("krohn.network.word_view").view(self, word, name)
+        return import_module("krohn.network.explanation").view(self, word, name)
 
-    def explain(self, word: Word) -> Explanation:
+    def explain(self, word: Word) -> Any:
         """Register values and attention weights by layer and position, from a real forward pass."""
-        letters = letter_numbers(word, self.automaton.letter_names)
-        seen = explain_word(self.transformer, self.layout, self.automaton, tuple(letters))
-        plain_words = import_module("krohn.network.plain_words")
-        said, titles = plain_words.head_words(self), plain_words.register_titles(self)
-        heads = tuple(replace(view, text=said[view.layer][view.number]) for view in seen.heads)
-        parts = {f"{name} {part}": f"{titles[name]} {part}" for name in titles for part in ("cos", "sin")}
-        return replace(seen, heads=heads, titles={**titles, **parts})
+        return import_module("krohn.network.explanation").explain_word(self, word)
 
     def __repr__(self) -> str:
         net = self.transformer

@@ -1,165 +1,53 @@
-"""One word through one network, with every intermediate named: ground truth for interpretability.
+"""What the parts of a compiled network mean, and what they hold on a word: on screen and as a file.
 
-The picture shows registers as rows of coloured cells, and heads as maps.
+The values are those of a real forward pass, under their names: ground truth for interpretability.
 """
 
-import colorsys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Word, letter_numbers
+from krohn.base.atomic import check_output, write_json, write_text, write_whole
+from krohn.base.extras import to_install
 from krohn.base.notebook import frame
-from krohn.base.svg import Canvas, fit_text, text_width
-from krohn.errors import UnknownName, counted
+from krohn.errors import InvalidInput, MissingDependency, UnknownName, counted
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
-from krohn.network.transformer import Layout, Transformer
+from krohn.network.meaning import WIDTH, Json, MeaningView, in_words
+from krohn.network.plain_words import head_words, register_titles
+from krohn.network.program import interpret_registers
+from krohn.network.word_picture import Array, HeadView, word_picture
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
 
+NAME = 48
+"""Columns of a name in a table."""
 
-Array = npt.NDArray[np.float64]
+LONGEST = 256
+"""Longest word that is printed or written: a head has an entry for every pair of positions."""
 
-ROW, SIZE, MAX_NAME, DOT, GAP = 24.0, 13.0, 300.0, 14.0, 26.0
-MAPS_WIDTH, MAX_POSITIONS, MAX_COLOURED = 900.0, 64, 12
-INK, SOFT, RULE, BLUE = "#1f2328", "#5c636e", "#d8d4cb", "#2f5db0"
-NOTHING = 1e-3
-"""Fraction of the largest attention weight below which nothing is drawn."""
-
-Group = tuple[str, list[tuple[str, list[str], list[str]]]]
+NOTHING = 1e-6
+"""Attention weights below this are not listed."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeadView:
-    """One head on one word: what it does and ``weights[t, i]``, position t attending to i."""
+@dataclass(frozen=True)
+class Shown:
+    """A register along the positions: after the embedding, the heads or the MLP, where it is first stored.
 
-    layer: int
-    number: int
-    text: str
-    weights: Array
-
-
-def word_picture(
-    positions: Sequence[str],
-    states: Sequence[str],
-    moments: Sequence[Mapping[str, Array]],
-    heads: Sequence[HeadView],
-) -> str:
-    """A self-contained SVG: columns are positions, rows registers where they are first stored; then heads.
-
-    Layers and heads are numbered from 1, as ``krohn compile`` does. In a square the row is the position
-    that attends, the column the position attended to; the darker, the more weight.
+    One that is never stored, because a map consumes it directly, has the value that the program gives it.
     """
-    shown = min(len(positions), MAX_POSITIONS)
-    groups = list(_groups(positions, states, moments, shown))
-    texts = [*positions[:shown], *(cell for _, rows in groups for _, cells, _ in rows for cell in cells)]
-    cell = max(30.0, max((text_width(text, SIZE) for text in texts), default=0.0) + 8)
-    wanted = max(text_width(name, SIZE) for _, rows in groups for name, _, _ in rows)
-    canvas, names = Canvas(0, 0), min(MAX_NAME, max(90.0, wanted + 30))
-    x = [names + column * cell for column in range(shown)]
-    for column, letter in enumerate(positions[:shown]):
-        canvas.text(x[column] + cell / 2, ROW / 2, letter, size=SIZE, font_weight="bold", fill=INK)
-    top = ROW + 4
-    for title, rows in groups:
-        canvas.text(0, top + ROW / 2, title, size=SIZE, text_anchor="start", font_weight="bold", fill=INK)
-        canvas.line(0, top, names + shown * cell, top, stroke=RULE)
-        # The title goes into the first row if that has no name of its own.
-        top += 0.0 if len(rows) == 1 and not rows[0][0] else ROW
-        for name, cells, colours in rows:
-            text, size = fit_text(name, names - 26, SIZE)
-            canvas.text(14, top + ROW / 2, text, size=size, text_anchor="start", fill=SOFT)
-            _cells(canvas, cells, colours, x, top, cell)
-            top += ROW
-        top += 6
-    _maps(canvas, heads, positions[:shown], top + GAP)
-    canvas.crop(14)
-    return canvas.render(paper="white", title=f"The word {' '.join(positions)[:200]}")
 
-
-def _cells(
-    canvas: Canvas, cells: list[str], colours: list[str], x: list[float], top: float, cell: float
-) -> None:
-    for left, value, colour in zip(x, cells, colours, strict=True):
-        if colour:
-            canvas.rect(left + 1, top + 1, cell - 2, ROW - 2, fill=colour, stroke="none", rx=4)
-        canvas.text(left + cell / 2, top + ROW / 2, value, size=SIZE, fill=INK)
-
-
-def _groups(
-    positions: Sequence[str], states: Sequence[str], moments: Sequence[Mapping[str, Array]], shown: int
-) -> Iterator[Group]:
-    """Title and rows of the embedding, of every layer and of the output; each register once."""
-    known: set[str] = set()
-    for layer in range(len(moments) // 2 + 1):
-        fresh = {
-            name: held[:shown]
-            for moment in moments[max(0, 2 * layer - 1) : 2 * layer + 1]
-            for name, held in moment.items()
-            if name not in known
-        }
-        known |= fresh.keys()
-        title = f"Layer {layer}" if layer else "Embedding"
-        if fresh:
-            yield title, [(name, [_number(v) for v in held], _tints(held)) for name, held in fresh.items()]
-    padding = len(positions) - len(states)
-    order = {state: place for place, state in enumerate(sorted(set(states)))}
-    named = ([""] * padding + list(states))[:shown]
-    yield "State", [("", named, [_colour(order[state]) if state else "" for state in named])]
-
-
-def _tints(held: Array) -> list[str]:
-    """A colour for each value of a register with few values; 0 has none."""
-    whole = np.abs(held - np.round(held)).max(initial=0.0) < 1e-3
-    few = whole and np.abs(held).max(initial=0.0) <= MAX_COLOURED
-    return [_colour(round(value)) if few and round(value) else "" for value in held]
-
-
-def _colour(index: int) -> str:
-    """A colour light enough to write on."""
-    red, green, blue = colorsys.hls_to_rgb((0.58 + (index - 1) * 0.618034) % 1.0, 0.86, 0.78)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in (red, green, blue))
-
-
-def _number(value: float) -> str:
-    nearest = round(value)
-    return str(nearest) if abs(value - nearest) < 1e-3 else f"{value:.2f}"
-
-
-def _maps(canvas: Canvas, heads: Sequence[HeadView], letters: Sequence[str], top: float) -> None:
-    """The attention maps of all heads, as many side by side as fit."""
-    side = len(letters) * DOT
-    longest = max((text_width(view.text, 11) for view in heads), default=0.0)
-    pitch = max(side, min(longest, 400.0), 200.0) + GAP
-    across = max(1, int(MAPS_WIDTH // pitch))
-    for number, view in enumerate(heads):
-        _map(
-            canvas, view, letters, (number % across) * pitch, top + number // across * (side + 3 * GAP), pitch
-        )
-
-
-def _map(
-    canvas: Canvas, view: HeadView, letters: Sequence[str], left: float, top: float, pitch: float
-) -> None:
-    title = f"Layer {view.layer + 1}, head {view.number + 1} attends"
-    canvas.text(left, top, title, size=SIZE, text_anchor="start", font_weight="bold", fill=INK)
-    text, size = fit_text(view.text, pitch - GAP, 11)
-    canvas.text(left, top + 17, text, size=size, text_anchor="start", fill=SOFT)
-    top += 30
-    shown = len(letters)
-    weights = view.weights[:shown, :shown]
-    most = weights.max(axis=1, keepdims=True, initial=1e-300)
-    # Square root of the weight: keeps weight spread over many positions visible beside a single peak.
-    shade = np.where(weights > NOTHING * most, 0.12 + 0.88 * np.sqrt(weights / most), 0.0)
-    for row, column in np.argwhere(shade > 0):
-        place = (left + float(column) * DOT, top + float(row) * DOT)
-        canvas.rect(
-            *place, DOT - 1, DOT - 1, fill=BLUE, stroke="none", rx=3, fill_opacity=float(shade[row, column])
-        )
-    canvas.rect(left - 3, top - 3, shown * DOT + 5, shown * DOT + 5, stroke=RULE, rx=5)
+    name: str
+    layer: int
+    after: str
+    values: tuple[int | float, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,23 +55,37 @@ class Explanation:
     """Registers and attention of one word. Position 0 … τ−1 are padding, then the letters.
 
     ``moments[m][name]`` holds the values along the positions: ``m`` = 0 after the embedding,
-    2l+1 after attention of layer l, 2l+2 after its MLP. ``titles`` are what the picture calls registers.
+    2l+1 after attention of layer l, 2l+2 after its MLP.
     """
 
+    network: CompiledNetwork
+    letters: tuple[int, ...]
     positions: tuple[str, ...]
     states: tuple[str, ...]
     moments: tuple[dict[str, Array], ...]
     heads: tuple[HeadView, ...]
-    titles: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         word = " ".join(self.positions[len(self.positions) - len(self.states) :][:20])
         more = " …" if len(self.states) > 20 else ""
         return f"<Explanation of {word or 'the empty word'}{more}: {counted(len(self.heads), 'head')}>"
 
+    @cached_property
+    def about(self) -> Json:
+        """What all parts of the network mean."""
+        return in_words(self.network)
+
+    @cached_property
+    def registers(self) -> tuple[Shown, ...]:
+        """Every register, read off once where it is first stored."""
+        return tuple(_registers(self.network, self.about, self))
+
     def picture(self) -> str:
         """Registers, states and attention as SVG."""
-        titled = [{self.titles.get(name, name): held for name, held in m.items()} for m in self.moments]
+        titles = register_titles(self.network)
+        parts = {f"{name} {part}": f"{titles[name]} {part}" for name in titles for part in ("cos", "sin")}
+        known = {**titles, **parts}
+        titled = [{known.get(name, name): held for name, held in moment.items()} for moment in self.moments]
         return word_picture(self.positions, self.states, titled, self.heads)
 
     _repr_svg_ = picture
@@ -205,27 +107,215 @@ class Explanation:
             for at, letter in enumerate(self.positions)
         )
 
+    def text(self) -> str:
+        """Registers and heads by position, in blocks as wide as a terminal."""
+        return "\n".join(_word_lines(self))
 
-def explain_word(
-    network: Transformer, layout: Layout, automaton: Semiautomaton, word: tuple[int, ...]
-) -> Explanation:
+    def save(self, path: Path) -> None:
+        """Writes it as JSON, as one long table in parquet, or as a picture."""
+        check_output(path, ".parquet", ".json", ".svg")
+        if path.suffix == ".svg":
+            write_text(path, self.picture())
+        elif path.suffix == ".json":
+            write_json(path, {"krohn": 1, **self.to_json()})
+        else:
+            _write_parquet(path, _word_rows(self.to_json()))
+
+    def to_json(self) -> Json:
+        """``registers`` and ``heads`` as of the network; ``positions`` of the word, the prompt first."""
+        return {**self.about, "positions": list(self._positions())}
+
+    def _positions(self) -> Iterator[Json]:
+        prompt = len(self.positions) - len(self.states)
+        for place, letter in enumerate(self.positions):
+            yield {
+                "position": place,
+                "letter": letter if place >= prompt else None,
+                "state": self.states[place - prompt] if place >= prompt else None,
+                "registers": {shown.name: shown.values[place] for shown in self.registers},
+                "heads": [
+                    {
+                        "layer": head.layer + 1,
+                        "head": head.number + 1,
+                        "weights": [
+                            [int(to), float(head.weights[place, to])]
+                            for to in np.flatnonzero(head.weights[place] > NOTHING)
+                        ],
+                    }
+                    for head in self.heads
+                ],
+            }
+
+
+def view(network: CompiledNetwork, word: str = "", name: str = "") -> MeaningView | Explanation:
+    """What the parts of a network mean, or their values on a word; ``name`` is for one without a name."""
+    if not word:
+        return MeaningView(f"{network.automaton.name or name} by method {network.method}", in_words(network))
+    count = len(letter_numbers(word, network.automaton.letter_names))
+    if count > min(network.length, LONGEST):
+        most = min(network.length, LONGEST)
+        raise InvalidInput(f"a word that is explained must have at most {most} letters; got {count}")
+    return explain_word(network, word)
+
+
+def explain_word(network: CompiledNetwork, word: Word) -> Explanation:
     """Runs the word in float64 and records every intermediate under its name."""
+    letters, automaton, layout = (
+        letter_numbers(word, network.automaton.letter_names),
+        network.automaton,
+        network.layout,
+    )
     seen: dict[str, Array] = {}
-    words = np.array([word], dtype=np.int64).reshape(1, len(word))
-    states = logits(network, words, observe=lambda name, value: seen.update({name: value[0]})).argmax(-1)[0]
+    words = np.array([letters], dtype=np.int64).reshape(1, len(letters))
+    result = logits(network.transformer, words, observe=lambda name, value: seen.update({name: value[0]}))
     streams = [seen["embedding"]]
-    for layer in range(len(network.layers)):
+    for layer in range(len(layout.heads)):
         streams += [seen[f"layer.{layer}.mixed"], seen[f"layer.{layer}.stream"]]
     return Explanation(
+        network,
+        tuple(letters),
         positions=(
-            *(["⊥"] * network.num_padding),
-            *(automaton.letter_names[letter] for letter in word),
+            *(["⊥"] * network.transformer.num_padding),
+            *(automaton.letter_names[letter] for letter in letters),
         ),
-        states=tuple(automaton.output_names[state] for state in states),
+        states=tuple(automaton.output_names[state] for state in result.argmax(-1)[0]),
         moments=tuple(layout.read(index, stream) for index, stream in enumerate(streams)),
         heads=tuple(
-            HeadView(layer, number, meaning.text, seen[f"layer.{layer}.head.{number}.weights"])
-            for layer, meanings in enumerate(layout.heads)
-            for number, meaning in enumerate(meanings)
+            HeadView(layer, number, text, seen[f"layer.{layer}.head.{number}.weights"])
+            for layer, texts in enumerate(head_words(network))
+            for number, text in enumerate(texts)
         ),
     )
+
+
+def _registers(network: CompiledNetwork, about: Json, explained: Explanation) -> Iterator[Shown]:
+    sizes = {} if network.program is None else {r.name: r.high + 1 for r in network.program.registers}
+    known: set[str] = set()
+    for index, moment in enumerate(explained.moments):
+        after = "embedding" if index == 0 else ("heads" if index % 2 else "MLP")
+        for channel in network.layout.moments[index]:
+            name = channel.register
+            if not name or name in known or (channel.part and name not in sizes):
+                continue  # a circle of which no program says how many values it has
+            known.add(name)
+            if channel.part:
+                values = around_circle(moment[f"{name} cos"], moment[f"{name} sin"], sizes[name])
+            else:
+                values = moment[name]
+            yield Shown(name, (index + 1) // 2, after, tuple(without_noise(float(value)) for value in values))
+    if network.program is not None:
+        letters = np.array([explained.letters], dtype=np.int64).reshape(1, -1)
+        by_program = interpret_registers(network.program, letters)
+        for entry in about["registers"]:
+            if not entry["stored"]:
+                held = by_program[entry["name"]][0]
+                yield Shown(entry["name"], entry["layer"], "not stored", tuple(map(int, held)))
+
+
+def around_circle(cosine: Array, sine: Array, count: int) -> Array:
+    """The values 0 … count − 1 of points on a circle; a point slightly before the first is not the last."""
+    turns: Array = np.arctan2(sine, cosine) / (2 * np.pi) * count
+    return (turns + 0.5) % count - 0.5
+
+
+def without_noise(value: float) -> int | float:
+    """Rounds float64 noise of less than 1e-6 off whole numbers."""
+    nearest = round(value)
+    return nearest if abs(value - nearest) < 1e-6 else value
+
+
+# One long table in parquet: a row for each register and attention weight at each position.
+
+
+_COLUMNS = ("kind", "layer", "head", "name", "position", "letter", "to", "value", "text")
+
+
+def _word_rows(payload: Json) -> Iterator[Json]:
+    layer_of = {entry["name"]: entry.get("layer") for entry in payload["registers"]}
+    texts = {(head["layer"], head["head"]): head["text"] for head in payload["heads"]}
+    for place in payload["positions"]:
+        here = {"position": place["position"], "letter": place["letter"]}
+        for name, value in place["registers"].items():
+            yield {**here, "kind": "register", "layer": layer_of[name], "name": name, "value": float(value)}
+        for head in place["heads"]:
+            name = texts[head["layer"], head["head"]]
+            for to, weight in head["weights"]:
+                yield {**here, **head, "kind": "head", "name": name, "to": to, "value": weight}
+        if place["state"] is not None:
+            yield {**here, "kind": "output", "name": "state", "text": place["state"]}
+
+
+def _write_parquet(path: Path, rows: Iterator[Json]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingDependency(f"writing parquet needs pyarrow: {to_install('parquet')}") from error
+    types = {"value": pyarrow.float64()}
+    types |= dict.fromkeys(("layer", "head", "position", "to"), pyarrow.int64())
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in _COLUMNS])
+    result = pyarrow.Table.from_pylist([{name: row.get(name) for name in _COLUMNS} for row in rows], schema)
+
+    def put(stream: Any) -> None:
+        pyarrow.parquet.write_table(result, stream)
+
+    write_whole(path, put)
+
+
+# For people: the values of the parts on a word.
+
+
+def _word_lines(view: Explanation) -> Iterator[str]:
+    """Rows are registers and heads, columns positions: as many side by side as the terminal holds."""
+    rows = list(_lines(view))
+    label = max(len(name) for name, _ in rows)
+    widths = [max(len(cells[place]) for _, cells in rows) for place in range(len(rows[0][1]))]
+    start = 0
+    while start < len(widths):
+        end, used = start, label
+        while end < len(widths) and (end == start or used + 2 + widths[end] <= WIDTH):
+            used += 2 + widths[end]
+            end += 1
+        for name, cells in rows:
+            line = "  ".join(cells[place].rjust(widths[place]) for place in range(start, end))
+            yield f"{name.ljust(label)}  {line}".rstrip()
+        start = end
+        if start < len(widths):
+            yield ""
+
+
+def _lines(explained: Explanation) -> Iterator[tuple[str, list[str]]]:
+    titles = {each["name"]: each["title"] for each in explained.about["registers"]}
+    count, prompt = len(explained.positions), len(explained.positions) - len(explained.states)
+    yield "position", [str(place) for place in range(count)]
+    yield "letter", list(explained.positions)
+    for layer in range(explained.about["layers"] + 1):
+        if layer:
+            yield f"layer {layer}", [""] * count
+        for head, about in zip(explained.heads, explained.about["heads"], strict=True):
+            if head.layer + 1 == layer:
+                sums = any(each["operation"] in ("PrefixSum", "PlaceSum") for each in about["operations"])
+                cells = [_attend(weights, sums=sums) for weights in head.weights]
+                yield f" head {head.number + 1} looks at", cells
+        for shown in explained.registers:
+            if shown.layer == layer:
+                mark = " (not stored)" if shown.after == "not stored" else ""
+                yield f" {_short(titles[shown.name])}{mark}", [_number(value) for value in shown.values]
+    yield "state", [""] * prompt + list(explained.states)
+
+
+def _attend(weights: npt.NDArray[np.float64], *, sums: bool) -> str:
+    """The position with nearly all the weight, or the first and the last with some, as a sum has it."""
+    if not sums and weights.max() > 0.99:
+        return str(int(weights.argmax()))
+    some = np.flatnonzero(weights > NOTHING)
+    return f"{some[0]}–{some[-1]}" if len(some) > 1 else str(some[0])
+
+
+def _short(name: str) -> str:
+    half = (NAME - 1) // 2
+    return name if len(name) <= NAME else f"{name[:half]}…{name[-half:]}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 
 from krohn.algebra.permgroup import PermutationGroup, action_on_cosets
 from krohn.algebra.transformation import prime_factors
-from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.errors import InvalidInput, LimitExceeded, UnknownName
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.paper.grid_heads import comparisons
 from krohn.paper.theorem3 import Grid, recognise_grid
 
@@ -21,7 +20,6 @@ from krohn.paper.theorem3 import Grid, recognise_grid
 # Theorem 2 holds a term |Q|^(2^|Q|), so it is kept as a power of ten when it no longer fits a float.
 
 
-THEOREMS = ("scan", "wide", "paper", "cascade", "features", "grid", "counter", "memory", "solvable_group")
 TOO_MANY_STATES = 1000
 """From here on 2^|Q| times a logarithm no longer fits a float."""
 EXACT = 15
@@ -40,13 +38,6 @@ class Bound:
     max_weight: float
     log10_mlp_width: float = 0.0
 
-    def as_dict(self) -> dict[str, float | str]:
-        """Numbers fit for JSON; a width beyond floats as text such as ``1e23156110``."""
-        out: dict[str, float | str] = {k: v for k, v in asdict(self).items() if k != "log10_mlp_width"}
-        if math.isinf(self.mlp_width):
-            out["mlp_width"] = f"1e{self.log10_mlp_width:.0f}"
-        return out
-
 
 @dataclass(frozen=True)
 class TheoremBounds:
@@ -56,38 +47,6 @@ class TheoremBounds:
     stated: Bound
     corrected: Bound
     note: str = ""
-
-
-def bounds_for(
-    theorem: str,
-    automaton: Semiautomaton,
-    length: int,
-    *,
-    levels: int | None = None,
-    semigroup_size: int | None = None,
-) -> TheoremBounds:
-    """The bounds of ``scan`` (Theorem 1), ``paper``/``cascade`` (Theorem 2), ``grid`` (Theorem 3) or a lemma.
-
-    ``levels`` of the cascade sharpens the corrected depth of Theorem 2; ``semigroup_size`` saves computing
-    |T(A)|.
-    """
-    if length < 1:
-        raise InvalidInput(f"the length must be at least 1; got {length}")
-    if theorem not in THEOREMS:
-        raise UnknownName(f"a bound is known for {', '.join(THEOREMS)}; got {theorem!r}")
-    states = automaton.num_states
-    if theorem in ("scan", "wide"):
-        return scan_bounds(states, length)
-    if theorem == "counter":
-        return counter_bounds(states, length)
-    if theorem == "memory":
-        return memory_bounds(states, length)
-    if theorem == "grid":
-        return grid_bounds(automaton, length)
-    size = semigroup_size if semigroup_size is not None else _semigroup_size(automaton)
-    if theorem == "solvable_group":
-        return solvable_group_bounds(size, states, length)
-    return cascade_bounds(states, automaton.num_letters, size, length, levels)
 
 
 def scan_bounds(states: int, length: int) -> TheoremBounds:
@@ -194,14 +153,6 @@ def _corrected_grid(grid: Grid, length: int) -> Bound:
     recency = (1.0 - math.cos(math.pi / (2.0 * total))) / (2.0 * math.log(2.0))
     norm = max(math.sqrt(2.0 * total * 8.0 / recency) * math.log(2 * total), 16.0 * total)
     return Bound(2, sum(2 * s + 5 for s in walls) + 4, sum(2 * s + 1 for s in walls), 3, width, norm)
-
-
-def _semigroup_size(automaton: Semiautomaton) -> int:
-    """|T(A)|, or |Q|^|Q| where it is too large to count."""
-    try:
-        return TransitionSemigroup(automaton.letters).size
-    except LimitExceeded:
-        return int(automaton.num_states**automaton.num_states)
 
 
 # The best construction that the paper has for an automaton, composed of its own lemmas.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from krohn.algebra.solvable import CounterTower
-from krohn.algebra.transformation import compose
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Layer, Mlp
 from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
@@ -31,8 +30,7 @@ SHARED = 2
 class GroupSimulator:
     """Layers on ``rep_dim + 2`` channels, and the encoding of elements.
 
-    ``elements`` and ``multiply`` describe the group where it is small enough to be listed; a wreath product
-    is not, and then ``elements`` is empty.
+    ``elements`` lists the group where it is small enough; a wreath product is not, and then it is empty.
     """
 
     layers: tuple[Layer, ...]
@@ -40,43 +38,6 @@ class GroupSimulator:
     rep_size: int
     encode: Callable[[Any], Code] = field(repr=False)
     elements: tuple[Hashable, ...] = field(repr=False, default=())
-    multiply: Callable[[Any, Any], Any] | None = field(repr=False, default=None)
-
-    @property
-    def depth(self) -> int:
-        """Number of layers."""
-        return len(self.layers)
-
-    @property
-    def dim(self) -> int:
-        """Channels, the two shared ones included."""
-        return self.rep_dim + SHARED
-
-    @property
-    def heads(self) -> int:
-        """Most heads in a layer."""
-        return max((len(layer.heads) for layer in self.layers), default=0)
-
-    @property
-    def mlp_width(self) -> int:
-        """Largest hidden width."""
-        return max((w for layer in self.layers for w in layer.mlp.hidden_widths), default=0)
-
-    @property
-    def max_weight(self) -> float:
-        """Largest weight of the layers."""
-        return max(
-            (
-                float(np.abs(array).max(initial=0.0))
-                for layer in self.layers
-                for array in (
-                    *layer.mlp.weights,
-                    *layer.mlp.biases,
-                    *(m for h in layer.heads for m in (h.query, h.key, h.value, h.output)),
-                )
-            ),
-            default=0.0,
-        )
 
     def placed(self, channels: Sequence[int], shared: Sequence[int], dim: int) -> list[Layer]:
         """The layers lifted to the given representation channels of a wider stream."""
@@ -91,13 +52,12 @@ def cyclic_simulator(order: int, length: int, counting: str = "relu") -> GroupSi
         order,
         lambda element: (int(element),),
         tuple(range(order)),
-        lambda a, b: (a + b) % order,
     )
 
 
 def trivial_simulator() -> GroupSimulator:
     """The group of one element: nothing to hold, nothing to do."""
-    return GroupSimulator((), 0, 1, lambda element: (), (0,), lambda a, b: 0)
+    return GroupSimulator((), 0, 1, lambda element: (), (0,))
 
 
 # Lemma "Direct product via parallel simulation": simulators side by side, the shallower ones padded.
@@ -113,13 +73,9 @@ def direct_product(parts: Sequence[GroupSimulator]) -> GroupSimulator:
     def encode(element: Sequence[object]) -> tuple[int, ...]:
         return tuple(v for part, own in zip(parts, element, strict=True) for v in part.encode(own))
 
-    def multiply(first: Sequence[object], second: Sequence[object]) -> tuple[object, ...]:
-        pairs = zip(parts, first, second, strict=True)
-        return tuple(part.multiply(a, b) for part, a, b in pairs if part.multiply is not None)
-
     layers = side_by_side(parts, dim)
     size = max((part.rep_size for part in parts), default=1)
-    return GroupSimulator(layers, rep_dim, size, encode, elements, multiply)
+    return GroupSimulator(layers, rep_dim, size, encode, elements)
 
 
 def side_by_side(parts: Sequence[GroupSimulator], dim: int) -> tuple[Layer, ...]:
@@ -181,20 +137,12 @@ def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action:
     inverse = {h: {action(h, g): g for g in normal.elements} for h in quotient.elements}
     change = _table(normal, quotient, lambda h, g: inverse[h][g])
     back = _table(normal, quotient, action)
-
-    def multiply(first: tuple[Any, Any], second: tuple[Any, Any]) -> tuple[Any, Any]:
-        assert normal.multiply is not None
-        assert quotient.multiply is not None
-        moved = action(second[1], first[0])
-        return normal.multiply(moved, second[0]), quotient.multiply(first[1], second[1])
-
     return GroupSimulator(
         four_stages(normal, quotient, change, back),
         normal.rep_dim + quotient.rep_dim,
         max(normal.rep_size, quotient.rep_size),
         lambda element: (*normal.encode(element[0]), *quotient.encode(element[1])),
         tuple((g, h) for g in normal.elements for h in quotient.elements),
-        multiply,
     )
 
 
@@ -212,19 +160,11 @@ def wreath_product(normal: GroupSimulator, quotient: GroupSimulator, order: int)
     copies = direct_product([normal] * order)
     change = reindex_mlp(order, normal.rep_dim, normal.rep_size, 1)
     back = reindex_mlp(order, normal.rep_dim, normal.rep_size, -1)
-
-    def multiply(first: tuple[Any, int], second: tuple[Any, int]) -> tuple[Any, int]:
-        moved = tuple(first[0][(x - second[1]) % order] for x in range(order))
-        assert copies.multiply is not None
-        return copies.multiply(moved, second[0]), (first[1] + second[1]) % order
-
     return GroupSimulator(
         four_stages(copies, quotient, change, back),
         copies.rep_dim + 1,
         max(normal.rep_size, order),
         lambda element: (*copies.encode(element[0]), *quotient.encode(element[1])),
-        (),
-        multiply,
     )
 
 
@@ -266,5 +206,5 @@ def solvable_simulator(tower: CounterTower, length: int, counting: str = "relu")
         quotient = cyclic_simulator(prime, length, counting)
         current = wreath_product(current, quotient, prime) if height else quotient
     return GroupSimulator(
-        current.layers, current.rep_dim, current.rep_size, tower.vector, tuple(tower.vectors), compose
+        current.layers, current.rep_dim, current.rep_size, tower.vector, tuple(tower.vectors)
     )

@@ -9,7 +9,6 @@ A component without resets needs no memory (the remark after "canonical encoding
 component without permutations is the memory lemma itself.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,19 +80,6 @@ class ComponentCascade:
     def num_levels(self) -> int:
         """Levels that occur."""
         return max((part.level for part in self.components), default=-1) + 1
-
-    def apply(self, values: Tuple, letter: int) -> Tuple:
-        """One step: the definition of the cascade product."""
-        actions = self.moves[values, letter]
-        return tuple(a if isinstance(a, int) else a[v] for a, v in zip(actions, values, strict=True))
-
-    def run(self, word: Iterable[int]) -> list[int]:
-        """States after each letter: the reference semantics of the cascade."""
-        values, states = self.initial, []
-        for letter in word:
-            values = self.apply(values, letter)
-            states.append(self.state[values])
-        return states
 
 
 def component_cascade(cascade: Cascade, max_tuples: int = MAX_TUPLES) -> ComponentCascade:

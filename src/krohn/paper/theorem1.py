@@ -23,7 +23,7 @@ from krohn.network.program import Program, ProgramLayer, Readout, Register, Sour
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
 from krohn.paper.blocks import basis, integer_readout, lift_mlp
-from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, binary_code, circle_code
+from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, circle_code
 
 # Lemma "function composition": an MLP that turns the transition maps of g (left) and f (right) into f ∘ g.
 #
@@ -139,7 +139,7 @@ def _scale(states: int) -> float:
 # The discrete meaning of Theorem 1: look back, compose, twice as far each time.
 
 
-def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
+def scan_program(automaton: Semiautomaton, depth: int) -> Program:
     """``map.l.q`` is the image of q under the last 2^l letters, ``back.l.q`` that of 2^(l−1) letters ago."""
     states = automaton.num_states
     registers = [
@@ -158,7 +158,7 @@ def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
         for index in range(1, depth + 1)
     )
     sources = tuple(
-        Source(name, tuple(int(target) for target in automaton.table[q]), (automaton.start,) * padding)
+        Source(name, tuple(int(target) for target in automaton.table[q]), (automaton.start,))
         for q, name in enumerate(maps[0])
     )
     # Erratum 6: only the coordinate q₀ is right at position T, which has composed exactly T letters.
@@ -169,8 +169,7 @@ def scan_program(automaton: Semiautomaton, depth: int, padding: int) -> Program:
 def scan_layout(states: int, network: Transformer) -> Layout:
     """Left channels are free but between attention and MLP; right channels hold the maps composed so far."""
     free = (Channel(),) * states
-    count = network.dim - 2 * states
-    code = tuple(Channel(position=f"{('cos', 'sin')[index % 2]} {index // 2}") for index in range(count))
+    code = (Channel(position="cos 0"), Channel(position="sin 0"))
     moments, heads = [(*free, *_channels("map", 0, states), *code)], []
     for index in range(len(network.layers)):
         now = _channels("map", index, states)
@@ -195,15 +194,10 @@ def _meanings(kind: str, index: int, states: int) -> tuple[Meaning, ...]:
     return tuple(Meaning(kind, number=index, length=length, state=q) for q in range(states))
 
 
-Positions = Literal["circle", "binary"]
-
-
-def build_scan(
-    automaton: Semiautomaton, length: int, gadget: str = "direct", positions: Positions = "circle"
-) -> CompiledNetwork:
+def build_scan(automaton: Semiautomaton, length: int, gadget: str = "direct") -> CompiledNetwork:
     """The network of Theorem 1 for words of length ≤ ``length`` and the automaton's own start state."""
-    network = scan_transformer(automaton, length, gadget, positions)
-    program = scan_program(automaton, scan_depth(length), network.num_padding)
+    network = scan_transformer(automaton, length, gadget)
+    program = scan_program(automaton, scan_depth(length))
     layout = scan_layout(automaton.num_states, network)
     return CompiledNetwork(network, automaton, "scan", program, layout)
 
@@ -222,19 +216,17 @@ def scan_gamma(states: int, length: int) -> float:
     return 100.0 * length**2 * (log(max(states, 2)) + log(length))
 
 
-def scan_transformer(
-    automaton: Semiautomaton, length: int, gadget: str = "direct", positions: Positions = "circle"
-) -> Transformer:
+def scan_transformer(automaton: Semiautomaton, length: int, gadget: str = "direct") -> Transformer:
     """The matrices alone."""
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     states, depth = automaton.num_states, scan_depth(length)
-    code, padding = position_code(states, length, positions)
-    dim = 2 * states + code.channels
+    code = circle_code(1 + length, length, scan_gamma(states, length))
+    dim = 2 * states + 2
     right = np.arange(states, 2 * states)
     embedding = np.zeros((automaton.num_letters, dim))
     embedding[:, right] = automaton.table.T
-    pads = np.zeros((padding, dim))
+    pads = np.zeros((1, dim))
     pads[:, right] = automaton.start
     places = np.concatenate([np.zeros((len(code.points), 2 * states)), code.points], axis=1)
     layers = _scan_layers(states, code, depth, gadget)
@@ -242,23 +234,13 @@ def scan_transformer(
     return Transformer(embedding, pads, places, layers, readout, bias)
 
 
-def position_code(states: int, length: int, positions: str) -> tuple[PositionCode, int]:
-    """The code of all positions and the number of padding positions it needs."""
-    if positions == "circle":
-        return circle_code(1 + length, length, scan_gamma(states, length)), 1
-    if positions == "binary":
-        padding = 2 ** max(scan_depth(length) - 1, 0)
-        return binary_code(padding + length), padding
-    raise InvalidInput(f"positions must be circle or binary; got {positions!r}")
-
-
 def _scan_layers(states: int, code: PositionCode, depth: int, gadget: str) -> tuple[Layer, ...]:
-    dim = 2 * states + code.channels
+    dim = 2 * states + 2
     left, right = np.arange(states), np.arange(states, 2 * states)
     mlp = lift_mlp(composition_mlp(states, gadget), [*left, *right], [*right], dim)
     # The scan works in place, as the paper says; but positions need a residual (erratum 11), or they are
     # lost after one layer.
-    keep = np.concatenate([np.zeros(2 * states), np.ones(code.channels)])
+    keep = np.concatenate([np.zeros(2 * states), np.ones(2)])
     where = code.scale * basis(dim, range(2 * states, dim))
     value = basis(dim, [*right])  # erratum 5: the maps live in the right channels
 

@@ -37,7 +37,7 @@ from krohn.paper.blocks import (
     parallel_layers,
     then_table,
 )
-from krohn.paper.lemmas import PositionCode, absorber, binary_code, circle_code, table_mlp
+from krohn.paper.lemmas import PositionCode, absorber, circle_code, table_mlp
 from krohn.paper.permutation_reset import (
     SHARED,
     ComponentCascade,
@@ -63,7 +63,7 @@ class CascadeStream:
         """Channels of the position code that look-backs use; none if there is one level."""
         if self.levels < 2:
             return ()
-        return tuple(f"{('cos', 'sin')[i % 2]} {i // 2}" for i in range(self.code.channels))
+        return "cos 0", "sin 0"
 
     @property
     def levels(self) -> int:
@@ -179,20 +179,18 @@ def build_paper(
     length: int,
     activation: str = "relu",
     max_rows: int = MAX_ROWS,
-    positions: str = "circle",
 ) -> CompiledNetwork:
     """The network of Theorem 2 on the holonomy cascade; refuses, with every reason, what does not fit.
 
-    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower, with tables that
-    saturate as its steps do), ``sin`` (width independent
-    of the length). ``positions`` of the look-backs: ``circle`` as in Theorem 1, ``binary`` (fit for float16).
+    ``activation`` of the counters: ``relu`` as printed, ``steps`` (narrower, with tables that saturate as its
+    steps do), ``sin`` (width independent of the length).
     """
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     whole = component_cascade(holonomy_cascade(automaton))
     _refuse(whole, max_rows, length, activation)
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
-    stream = CascadeStream(simulators, look_back_code(whole, length, positions))
+    stream = CascadeStream(simulators, look_back_code(whole, length))
     layers, texts = _all_layers(whole, stream, activation)
     network = _network(automaton, whole, stream, layers, length)
     network, layout = drop_unused_channels(network, cascade_layout(network, stream.contents, texts))
@@ -253,12 +251,8 @@ def wiring_rows(whole: ComponentCascade, level: int) -> dict[tuple[int, ...], tu
     }
 
 
-def look_back_code(whole: ComponentCascade, length: int, positions: str) -> PositionCode:
-    """The code that finds position t − 1; with binary circles no more padding is needed for one step back."""
-    if positions == "binary":
-        return binary_code(1 + length)
-    if positions != "circle":
-        raise InvalidInput(f"positions must be circle or binary; got {positions!r}")
+def look_back_code(whole: ComponentCascade, length: int) -> PositionCode:
+    """The code that finds position t − 1."""
     most = max((part.states for part in whole.components), default=2)
     return circle_code(1 + length, length, scan_gamma(most, length))
 

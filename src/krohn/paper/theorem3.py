@@ -16,7 +16,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.cascade.congruences import Partition, join, principal_congruence
+from krohn.base.budget import UNITS, Budget
+from krohn.cascade.congruences import congruences, principal_congruences
+from krohn.cascade.plan_leaves import clamped_line
+from krohn.cascade.splitting import quotient_automaton
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
@@ -143,32 +146,12 @@ def _grid_from_congruences(automaton: Semiautomaton) -> Grid | None:
 
 def _line_quotients(automaton: Semiautomaton) -> Iterable[list[int]]:
     """Coordinate functions of the quotients that are lines."""
-    for labels in _congruences(automaton.letters):
-        axes = _axes_from_lines(_quotient(automaton.letters, labels))
-        if axes is not None and len(axes) == 1:
-            yield [axes[0][label] for label in labels]
-
-
-def _congruences(letters: Sequence[Transformation]) -> list[Partition]:
-    """The proper congruences that joins of one-pair congruences give, as many as the limit allows."""
-    pairs = itertools.combinations(range(len(letters[0])), 2)
-    principal = list(dict.fromkeys(principal_congruence(letters, *pair) for pair in pairs))
-    result = dict.fromkeys(labels for labels in principal if max(labels) > 0)
-    queue = list(result)
-    for labels in queue:
-        for other in principal:
-            joined = join(letters, labels, other)
-            if max(joined) > 0 and joined not in result:
-                result[joined] = None
-                queue.append(joined)
-            if len(result) >= MAX_CONGRUENCES:
-                return list(result)
-    return list(result)
-
-
-def _quotient(letters: Sequence[Transformation], labels: Partition) -> list[Transformation]:
-    first = {label: q for q, label in reversed(list(enumerate(labels)))}
-    return [tuple(labels[letter[first[label]]] for label in range(max(labels) + 1)) for letter in letters]
+    letters, budget = automaton.letters, Budget(UNITS)
+    principal = principal_congruences(letters, MAX_STATES_FOR_CONGRUENCES**2, budget)
+    for labels in congruences(letters, principal, (), MAX_CONGRUENCES, budget):
+        line = clamped_line(quotient_automaton(automaton, labels))
+        if line is not None:
+            yield [line[0][label] for label in labels]
 
 
 # Preparation for Theorem 3: padding moves, the length they add, and the naive algorithm.
