@@ -14,6 +14,7 @@ import numpy.typing as npt
 from krohn.automata.files import automaton_payload
 from krohn.base.atomic import json_bytes
 from krohn.base.extras import to_install
+from krohn.base.notebook import Rows
 from krohn.base.strict_json import read_json
 from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
@@ -53,10 +54,23 @@ class Built:
         """Plain values."""
         return {**self.facts, "folder": str(self.folder), "new": self.new}
 
+    def cells(self) -> dict[str, object]:
+        """What a table for people has."""
+        columns = {
+            "blocks": "layers",
+            "heads": "heads",
+            "width": "dim",
+            "edges": "edges",
+            "in graph": "in_graph",
+        }
+        sizes = {name: self.facts[key] for name, key in columns.items()}
+        proved = "proved" if self.facts.get("proof", "").startswith("proved") else "tested"
+        return {"name": self.name, **sizes, "variables": len(self.facts["variables"]), "proof": proved}
+
 
 def build(
     out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
-) -> list[Built]:
+) -> Rows[Built]:
     """Builds networks of the suite into folders of ``out``; finished ones are kept."""
     base, wanted, done = Path(out), entries(only), []
     if base.exists() and not base.is_dir():
@@ -73,7 +87,7 @@ def build(
             write_files(folder, files)
             new = True
         done.append(Built(entry.name, folder, facts, new))
-    return done
+    return Rows(done, Built.to_json, Built.cells)
 
 
 def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:

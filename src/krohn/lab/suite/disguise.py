@@ -178,9 +178,9 @@ def rotate(decoder: Decoder, turn: Rotation) -> Decoder:
         f"transformer.h.{i}.{r}": f"transformer.h.{i}.{n}" for i in range(decoder.layers) for r, n in _READ
     }
     for name, norm in readers.items():
-        gain = _take(tensors, norm, decoder.normalized)
+        gain = _take(tensors, norm)
         tensors[f"{name}.weight"] = turn.before(gain[:, None] * tensors[f"{name}.weight"])
-    gain = _take(tensors, "transformer.ln_f", decoder.normalized)
+    gain = _take(tensors, "transformer.ln_f")
     tensors["lm_head.weight"] = turn.after(tensors["lm_head.weight"] * gain)
     for name in ("transformer.wte.weight", "transformer.wpe.weight"):
         tensors[name] = turn.after(tensors[name])
@@ -198,10 +198,8 @@ def rotate(decoder: Decoder, turn: Rotation) -> Decoder:
 _READ = (("attn.c_attn", "ln_1"), ("mlp.c_fc", "ln_2"))
 
 
-def _take(tensors: dict[str, Matrix], norm: str, normalized: bool) -> Matrix:
+def _take(tensors: dict[str, Matrix], norm: str) -> Matrix:
     """Removes and returns the gain of a LayerNorm."""
-    if not normalized:
-        return np.ones(tensors["transformer.wpe.weight"].shape[1])
     if tensors[f"{norm}.bias"].any():
         raise Unsupported(f"{norm} must have no shift to be folded into the matrix after it")
     gain = tensors[f"{norm}.weight"]

@@ -8,7 +8,7 @@ weights hold it exactly.
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.simulation import right_outputs
 from krohn.automata.zoo import parse_spec
 from krohn.base.atomic import write_json, write_text
+from krohn.base.notebook import Rows
 from krohn.base.strict_json import parse_json, read_json
 from krohn.construct.compiling import build, make_request
 from krohn.construct.request import TransformerOptions
@@ -119,6 +120,21 @@ class LockTask:
         return {"name": self.name, "grade": self.grade, "bound": self.bound}
 
 
+class Locks(Rows[LockTask]):
+    """The tasks of locks, where they lie, and where their key does."""
+
+    def __init__(self, tasks: Iterable[LockTask], folder: Path) -> None:
+        super().__init__(tasks, LockTask.to_json)
+        self.folder, self.key = folder, key_folder(folder)
+
+    def text(self) -> str:
+        """Two lines."""
+        return (
+            f"{len(self)} locks in {self.folder}, the key in {self.key}\n"
+            f"from outside {QUERIES:,} queries find at most {BOUND:.2%} of the planted words"
+        )
+
+
 def key_folder(out: Path) -> Path:
     """Where networks, certificates, seed and answers are kept: beside the folder that is published."""
     return out.with_name(out.name + ".key")
@@ -131,7 +147,7 @@ def build_locks(
     progress: Callable[[str, int, int], None] | None = None,
     *,
     jobs: int = 1,
-) -> list[LockTask]:
+) -> Locks:
     """Writes locks to a new folder, and what is kept back, with proofs, to another one beside it.
 
     With several ``jobs`` as many processes build at a time; the files are the same.
@@ -157,7 +173,7 @@ def _build(
     seed: int,
     progress: Callable[[str, int, int], None] | None,
     jobs: int,
-) -> list[LockTask]:
+) -> Locks:
     answers, parts = dict[str, Any](), list[dict[str, list[int]]]()
     made = _make(partial(_write, folder, kept), locks, jobs)
     for number, lock in enumerate(locks):
@@ -173,7 +189,7 @@ def _build(
     lines = [json.dumps(task, sort_keys=True) for task in tasks]
     write_text(folder / "README.md", _page(folder.name, len(locks), digest))
     write_text(folder / TASKS, "\n".join(lines) + "\n")
-    return [LockTask(lock.name, lock.grade, BOUND) for lock in locks]
+    return Locks((LockTask(lock.name, lock.grade, BOUND) for lock in locks), folder)
 
 
 Written = tuple[dict[str, list[int]], str]

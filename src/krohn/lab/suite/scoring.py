@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from krohn.automata.files import load_automaton
-from krohn.base.notebook import frame, table
+from krohn.base.notebook import Rows, frame, table
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE, TOKENS
@@ -107,6 +107,10 @@ class SubspaceScore:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+    def cells(self) -> dict[str, object]:
+        """What a table for people has."""
+        return self.to_json() | {"interchange": f"{self.interchange:.1%}"}
 
 
 class Known:
@@ -282,7 +286,7 @@ def curve_areas(shares: Sequence[float], faithful: Sequence[float]) -> tuple[flo
     return under, float((widths * (away[1:] + away[:-1]) / 2).sum())
 
 
-def score_subspace(folder: str | Path, subspace: str | Path) -> list[SubspaceScore]:
+def score_subspace(folder: str | Path, subspace: str | Path) -> Rows[SubspaceScore]:
     """Interchange accuracy of the subspaces in a JSON file, on the pairs of the test set.
 
     The file is one object, or a list of them: ``{"variable": NAME, "place": HOOK, "basis": [[…], …]}``.
@@ -291,7 +295,8 @@ def score_subspace(folder: str | Path, subspace: str | Path) -> list[SubspaceSco
     payload = read_json(path)
     given = payload if isinstance(payload, list) else [payload]
     asked = known.counterfactuals(TEST)
-    return [_subspace(known, path, one, asked) for one in given]
+    scores = [_subspace(known, path, one, asked) for one in given]
+    return Rows(scores, SubspaceScore.to_json, SubspaceScore.cells)
 
 
 def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactual]) -> SubspaceScore:

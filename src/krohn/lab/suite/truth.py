@@ -102,8 +102,6 @@ def shared_channels(decoder: Decoder) -> Flags:
 
 def _gain(decoder: Decoder, name: str) -> Flags:
     """The channels that pass a LayerNorm at all."""
-    if not decoder.normalized:
-        return np.ones(decoder.dim, dtype=bool)
     out: Flags = decoder.tensors[f"{name}.weight"] != 0
     return out
 
