@@ -5,14 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lock_methods import answered
 
 import krohn
-from krohn.automata.files import automaton_payload
+from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.automata.semiautomaton import with_target
 from krohn.automata.simulation import right_outputs
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.interpret.extraction import separating_word
-from krohn.lab.suite.lock_methods import Target, by_units
 from krohn.lab.suite.locks import (
     BOUND,
     LENGTH,
@@ -25,7 +26,6 @@ from krohn.lab.suite.locks import (
     key_folder,
     locked,
     score_locks,
-    tasks_of,
 )
 
 
@@ -127,11 +127,9 @@ def test_another_key_and_foreign_folders_are_refused(folder: Path, tmp_path: Pat
 
 def test_states_give_the_word_away(folder: Path) -> None:
     """The white-box answer, from the published folder alone."""
-    (task,) = tasks_of(folder)
-    target = Target.read(folder / task["name"], task["tokens"])
-    word = by_units(target, 0)
-    assert word == Lock.draw(0, 7).word
-    assert separating_word(target.automaton(word), Lock.draw(0, 7).automaton) is None
+    (answer,) = answered(folder, "states from the units").values()
+    given = with_target(automaton_from_payload(answer), "observation")
+    assert separating_word(given, Lock.draw(0, 7).automaton) is None
 
 
 def test_the_commands(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
