@@ -15,11 +15,6 @@ class ProbeResult:
     accuracy: float
     baseline: float
 
-    @property
-    def gain(self) -> float:
-        """The share of the baseline's errors that the probe removes; 1 is all, 0 none."""
-        return (self.accuracy - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
-
 
 class LinearProbe:
     """Activations ``[word, t, dim]``, split by words: the first half for fitting, the second for evaluation.

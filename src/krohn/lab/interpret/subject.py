@@ -19,7 +19,7 @@ from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reading import read_export
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 from krohn.network.storage import load
-from krohn.proving.stock import require_automaton
+from krohn.proving.stock import is_gpt2, require_automaton
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
 
@@ -43,8 +43,18 @@ class Subject:
         return self.stages.length
 
 
-def subject_of(directory: Path, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
-    """The network in a directory, whichever command wrote it, or ``transformers``."""
+def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
+    """A compiled network, a GPT-2 of ``transformers``, or the folder of either, of an export or of a run."""
+    if isinstance(network, CompiledNetwork):
+        return subject_of_compiled(network)
+    if is_gpt2(network):
+        return subject_of_stock(network, automaton, tokens)
+    if not isinstance(network, str | Path):
+        raise InvalidInput(
+            "understand reads the stream between blocks, so it needs a GPT-2 or its folder; got "
+            f"{type(network).__name__}: krohn.extract takes any callable"
+        )
+    directory = Path(network)
     kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED, STOCK)
     if kind == STOCK:
         return subject_of_stock(directory, automaton, tokens)

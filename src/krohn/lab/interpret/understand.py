@@ -8,7 +8,6 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.interpret.readings import Numbers, Readings
 from krohn.lab.interpret.report import Report
 from krohn.lab.interpret.stages import Passed
-from krohn.lab.interpret.subject import Subject, subject_of, subject_of_compiled, subject_of_stock
+from krohn.lab.interpret.subject import Subject, subject_of
 from krohn.lab.interpret.subspace import (
     RIDGES,
     Spread,
@@ -44,8 +43,6 @@ from krohn.lab.interpret.swaps import (
     whole_positions,
 )
 from krohn.lab.interpret.variables import Variable, candidates, distinct
-from krohn.network.compiled import CompiledNetwork
-from krohn.proving.stock import is_gpt2
 
 Hits = npt.NDArray[np.bool_]
 
@@ -239,7 +236,7 @@ def understand(
         seed: of the words, the pairs and the controls.
         effort: how many words and pairs; 4 takes four times as many.
     """
-    subject = subject_from(network, automaton, tokens)
+    subject = subject_of(network, None if automaton is None else as_automaton(automaton), tokens)
     letters = min(subject.length, LONGEST) if length is None else length
     if subject.length < SHORTEST:
         raise InvalidInput(
@@ -280,20 +277,3 @@ def all_findings(study: Study) -> list[list[Finding]]:
             return list(pool.map(study.findings, study.variables))
     finally:
         torch.set_num_threads(before)
-
-
-def subject_from(network: Any, automaton: AutomatonLike | None = None, tokens: Any = None) -> Subject:
-    """The network as a subject: one already, a compiled network, a module of GPT-2, or a directory."""
-    if isinstance(network, Subject):
-        return network
-    if isinstance(network, CompiledNetwork):
-        return subject_of_compiled(network)
-    meant = None if automaton is None else as_automaton(automaton)
-    if is_gpt2(network):
-        return subject_of_stock(network, meant, tokens)
-    if not isinstance(network, str | Path):
-        raise InvalidInput(
-            "understand reads the stream between blocks, so it needs a GPT-2 or its folder; got "
-            f"{type(network).__name__}: krohn.extract takes any callable"
-        )
-    return subject_of(Path(network), meant, tokens)

@@ -55,7 +55,6 @@ def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], l
         *sums(automaton),
         *resets(automaton),
         *look_backs(length),
-        *walls(automaton),
     ]
     return result, notes
 
@@ -272,22 +271,6 @@ def _back_replaced(back: int, readings: Readings, pairs: Pairs) -> Numbers:
     for step in range(1, back + 1):
         state = readings.table[state, readings.letters[pairs.base, np.minimum(place + step, pairs.at)]]
     return np.where(pairs.at >= back, state, -1)
-
-
-def walls(automaton: Semiautomaton) -> Iterator[Variable]:
-    """Which wall was touched last: a state that some letters leave alone, and others do not.
-
-    No role: the walk since then fits one wall only, so that swapping the wall alone describes no walk.
-    """
-    places = wall_states(automaton)
-    if len(places) < 2:
-        return
-
-    def values(readings: Readings) -> Numbers:
-        where = latest(np.isin(readings.states, places))
-        return np.where(where >= 0, np.take_along_axis(readings.states, np.maximum(where, 0), axis=1), -1)
-
-    yield Variable("last wall", "walls", "the wall that was touched last (probe only)", values)
 
 
 def wall_states(automaton: Semiautomaton) -> list[int]:
