@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cascade.faults import fault_of
 from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
@@ -16,17 +17,13 @@ from krohn.base.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import Plan
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan, clamped_fault
+from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
     ParallelPlan,
     ReachablePlan,
     SerialPlan,
-    error_bit_fault,
     homomorphism_fault,
-    parallel_fault,
-    reachable_fault,
-    serial_fault,
 )
 from krohn.cascade.plan_search import (
     CLAMPED,
@@ -97,13 +94,15 @@ def test_parts_side_by_side_must_tell_every_two_states_apart(seed: int) -> None:
     letters = [[pairs.index((parts[0].step(a, x), parts[1].step(b, x))) for a, b in pairs] for x in range(2)]
     whole = Semiautomaton.from_letters(letters)
     maps = [[a for a, _ in pairs], [b for _, b in pairs]]
-    assert parallel_fault(whole, maps, parts) == ""
-    assert "states 0 and 1 lie in the same class" in parallel_fault(whole, maps[:1], parts[:1])
+    assert fault_of(ParallelPlan, whole, maps=maps, parts=parts) == ""
+    assert "states 0 and 1 lie in the same class" in fault_of(
+        ParallelPlan, whole, maps=maps[:1], parts=parts[:1]
+    )
     broken = [maps[0][::-1], maps[1]]
     carried = all(
         [broken[0][p] for p in follow(whole, q)] == follow(parts[0], broken[0][q]) for q in range(6)
     )
-    assert (parallel_fault(whole, broken, parts) == "") == carried
+    assert (fault_of(ParallelPlan, whole, maps=broken, parts=parts) == "") == carried
 
 
 @every("seed", SEEDS)
@@ -113,14 +112,14 @@ def test_a_line_is_right_exactly_if_every_letter_is_its_clamped_step(seed: int) 
     line, steps = rng.sample(range(size), size), [rng.randint(-2, 2) for _ in range(2)]
     letters = [[line.index(min(max(line[q] + step, 0), size - 1)) for q in range(size)] for step in steps]
     automaton = Semiautomaton.from_letters(letters)
-    assert clamped_fault(automaton, line, steps) == ""
+    assert fault_of(ClampedCounterPlan, automaton, line=line, steps=steps) == ""
     for tried in product(range(-2, 3), repeat=2):
         right = all(
             line[automaton.step(q, x)] == sorted((0, line[q] + tried[x], size - 1))[1]
             for q in range(size)
             for x in range(2)
         )
-        assert (clamped_fault(automaton, line, tried) == "") == right
+        assert (fault_of(ClampedCounterPlan, automaton, line=line, steps=tried) == "") == right
 
 
 def nodes_of(spec: str, kind: type[Plan]) -> list[Any]:
@@ -155,9 +154,9 @@ def test_a_serial_split_is_accepted_exactly_if_its_parts_follow_the_automaton() 
             drive = [list(row) for row in node.drive]
             row = rng.choice(drive)
             row[rng.randrange(len(row))] = rng.randrange(parts[1].num_letters)
-            fault = serial_fault(node.automaton, node.blocks, node.labels, drive, *parts)
             fields = {"blocks": node.blocks, "labels": node.labels, "quotient": node.quotient}
-            changed = SimpleNamespace(drive=drive, fiber=node.fiber, **fields)
+            changed = SimpleNamespace(automaton=node.automaton, drive=drive, fiber=node.fiber, **fields)
+            fault = SerialPlan.fault(changed)
             assert (fault == "") == serial_states(changed, node.automaton)
 
 
@@ -176,7 +175,7 @@ def test_an_error_bit_is_accepted_exactly_if_the_inside_is_right_until_the_first
             if automaton.step(state, letter) != sink
         )
         verdicts.add(right)
-        assert (error_bit_fault(automaton, sink, states, inner) == "") == right
+        assert (fault_of(ErrorBitPlan, automaton, sink=sink, states=states, inner=inner) == "") == right
     assert verdicts == {True, False}
 
 
@@ -188,10 +187,13 @@ def test_a_part_is_accepted_exactly_if_it_is_closed_and_holds_the_start(seed: in
         for states in combinations(range(4), size):
             closed = all(automaton.step(q, x) in states for q in states for x in range(2))
             if closed and automaton.start in states:
-                assert reachable_fault(automaton, states, restriction(automaton, states)) == ""
+                assert (
+                    fault_of(ReachablePlan, automaton, states=states, inner=restriction(automaton, states))
+                    == ""
+                )
             else:
                 inner = table(rng, size, 2)
-                assert reachable_fault(automaton, states, inner) != ""
+                assert fault_of(ReachablePlan, automaton, states=states, inner=inner) != ""
 
 
 KINDS: dict[type[Plan], str] = {

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from cascade.faults import fault_of
 from cascade.random_automata import GOLDEN, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
@@ -18,18 +19,12 @@ from krohn.cascade.plan_leaves import (
     ClampedCounterPlan,
     HolonomyPlan,
     StackPlan,
-    clamped_fault,
-    holonomy_fault,
 )
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
     ParallelPlan,
     ReachablePlan,
     SerialPlan,
-    error_bit_fault,
-    parallel_fault,
-    reachable_fault,
-    serial_fault,
 )
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.cascade.splitting import merge_classes, mergeable
@@ -221,8 +216,8 @@ def test_a_broken_parallel_split_is_named() -> None:
     assert isinstance(node, ParallelPlan)
     parts = [part.automaton for part in node.parts]
     twisted = (node.maps[0][1:] + node.maps[0][:1], node.maps[1])
-    assert "not the next class" in parallel_fault(node.automaton, twisted, parts)
-    same = parallel_fault(node.automaton, (node.maps[0],) * 2, (parts[0],) * 2)
+    assert "not the next class" in fault_of(ParallelPlan, node.automaton, maps=twisted, parts=parts)
+    same = fault_of(ParallelPlan, node.automaton, maps=(node.maps[0],) * 2, parts=(parts[0],) * 2)
     assert "same class of every part" in same
     with pytest.raises(AssertionError, match="not the next class"):
         ParallelPlan(node.automaton, twisted, node.parts)
@@ -235,7 +230,15 @@ def test_a_broken_serial_split_is_named() -> None:
     automaton = node.automaton
 
     def fault(labels: tuple[int, ...], drive: tuple[tuple[int, ...], ...]) -> str:
-        return serial_fault(automaton, node.blocks, labels, drive, quotient, fiber)
+        return fault_of(
+            SerialPlan,
+            automaton,
+            blocks=node.blocks,
+            labels=labels,
+            drive=drive,
+            quotient=quotient,
+            fiber=fiber,
+        )
 
     assert fault(node.labels, node.drive) == ""
     assert "same place" in fault((0,) * automaton.num_states, node.drive)
@@ -255,17 +258,21 @@ def test_a_broken_error_bit_is_named() -> None:
     assert isinstance(node, ErrorBitPlan)
     inner = node.inner.automaton
     other = Semiautomaton(inner.table[:, ::-1].copy() * 0)
-    assert "goes elsewhere" in error_bit_fault(node.automaton, node.sink, node.states, other)
-    assert "not fixed" in error_bit_fault(node.automaton, 0, node.states, inner)
-    assert "all states but" in error_bit_fault(node.automaton, node.sink, node.states[1:], inner)
+    assert "goes elsewhere" in fault_of(
+        ErrorBitPlan, node.automaton, sink=node.sink, states=node.states, inner=other
+    )
+    assert "not fixed" in fault_of(ErrorBitPlan, node.automaton, sink=0, states=node.states, inner=inner)
+    assert "all states but" in fault_of(
+        ErrorBitPlan, node.automaton, sink=node.sink, states=node.states[1:], inner=inner
+    )
 
 
 def test_a_broken_clamped_counter_is_named() -> None:
     automaton = parse_spec("Grid5")
     good = decompose(automaton).plan
     assert isinstance(good, ClampedCounterPlan)
-    assert "not the clamped step" in clamped_fault(automaton, good.line, (0, 0))
-    assert "every state once" in clamped_fault(automaton, (0,) * 5, good.steps)
+    assert "not the clamped step" in fault_of(ClampedCounterPlan, automaton, line=good.line, steps=(0, 0))
+    assert "every state once" in fault_of(ClampedCounterPlan, automaton, line=(0,) * 5, steps=good.steps)
 
 
 def test_clamped_counters_of_any_step_and_naming_are_found() -> None:
@@ -287,15 +294,17 @@ def test_clamped_counters_of_any_step_and_naming_are_found() -> None:
 def test_a_broken_restriction_is_named() -> None:
     automaton = Semiautomaton.from_letters([(1, 0, 0)], start=0)
     inner = Semiautomaton.from_letters([(1, 0)])
-    assert reachable_fault(automaton, (0, 1), inner) == ""
-    assert "start state" in reachable_fault(automaton, (1, 2), inner)
-    assert "goes elsewhere" in reachable_fault(automaton, (0, 2), inner)
-    assert "distinct" in reachable_fault(automaton, (0, 0), inner)
+    assert fault_of(ReachablePlan, automaton, states=(0, 1), inner=inner) == ""
+    assert "start state" in fault_of(ReachablePlan, automaton, states=(1, 2), inner=inner)
+    assert "goes elsewhere" in fault_of(ReachablePlan, automaton, states=(0, 2), inner=inner)
+    assert "distinct" in fault_of(ReachablePlan, automaton, states=(0, 0), inner=inner)
 
 
 def test_a_cascade_with_another_start_is_named() -> None:
     letters = golden("T3").letters
-    fault = holonomy_fault(Semiautomaton.from_letters(letters, start=1), holonomy(golden("T3")))
+    fault = fault_of(
+        HolonomyPlan, Semiautomaton.from_letters(letters, start=1), cascade=holonomy(golden("T3"))
+    )
     assert fault == "the cascade starts at 0, the automaton at 1"
 
 
@@ -310,7 +319,7 @@ def test_equal_bytes_of_different_tables_are_not_confused() -> None:
 
 
 def test_a_cascade_of_another_automaton_is_named() -> None:
-    assert "another automaton" in holonomy_fault(golden("T3"), holonomy(golden("flipflop")))
+    assert "another automaton" in fault_of(HolonomyPlan, golden("T3"), cascade=holonomy(golden("flipflop")))
 
 
 def test_a_level_that_is_never_read_can_be_run_in_bulk() -> None:

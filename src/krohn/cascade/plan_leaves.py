@@ -17,15 +17,6 @@ Labels = tuple[int, ...]
 _MAX_FACTORED = 5_000
 
 
-def holonomy_fault(automaton: Semiautomaton, cascade: Cascade) -> str:
-    """The cascade must be one of this automaton's table, and cover it."""
-    if not np.array_equal(automaton.table, cascade.automaton.table):
-        return "the cascade is of another automaton"
-    if automaton.start != cascade.automaton.start:
-        return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
-    return cascade.covering.fault
-
-
 @dataclass(frozen=True, eq=False)
 class HolonomyPlan(Plan):
     """A holonomy cascade, plain or with merged classes."""
@@ -33,8 +24,13 @@ class HolonomyPlan(Plan):
     cascade: Cascade
 
     def fault(self) -> str:
-        """The cascade must be of this automaton and cover it."""
-        return holonomy_fault(self.automaton, self.cascade)
+        """The cascade must be one of this automaton's table, and cover it."""
+        automaton, cascade = self.automaton, self.cascade
+        if not np.array_equal(automaton.table, cascade.automaton.table):
+            return "the cascade is of another automaton"
+        if automaton.start != cascade.automaton.start:
+            return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
+        return cascade.covering.fault
 
     @property
     def levels(self) -> int:
@@ -139,38 +135,26 @@ def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:
     return None
 
 
-def clamped_fault(automaton: Semiautomaton, line: Sequence[int], steps: Sequence[int]) -> str:
-    """Every letter must be a step along the line, stopped at both ends."""
-    last = automaton.num_states - 1
-    if sorted(line) != list(range(last + 1)) or len(steps) != automaton.num_letters:
-        return "the line must place every state once, and every letter needs a step"
-    for state in range(automaton.num_states):
-        for letter in range(automaton.num_letters):
-            if line[automaton.step(state, letter)] != min(max(line[state] + steps[letter], 0), last):
-                return f"state {state}, letter {letter}: not the clamped step {steps[letter]}"
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class ClampedCounterPlan(Plan):
     """States on a line, every letter a step that stops at both ends: ``line[q]`` is the place of q."""
 
     line: Labels
     steps: Labels
+    levels = num_coordinates = 1
+    layers = 2  # prefix sums, then the most recent contact with an end (the gridworld construction)
 
     def fault(self) -> str:
-        """Every letter must be x ↦ min(max(x + step, 0), n − 1) along the line."""
-        return clamped_fault(self.automaton, self.line, self.steps)
-
-    @property
-    def levels(self) -> int:
-        """A single component."""
-        return 1
-
-    @property
-    def layers(self) -> int:
-        """Two: prefix sums, then the most recent contact with an end (the gridworld construction)."""
-        return 2
+        """Every letter must be a step along the line, stopped at both ends."""
+        automaton, line, steps = self.automaton, self.line, self.steps
+        last = automaton.num_states - 1
+        if sorted(line) != list(range(last + 1)) or len(steps) != automaton.num_letters:
+            return "the line must place every state once, and every letter needs a step"
+        for state in range(automaton.num_states):
+            for letter in range(automaton.num_letters):
+                if line[automaton.step(state, letter)] != min(max(line[state] + steps[letter], 0), last):
+                    return f"state {state}, letter {letter}: not the clamped step {steps[letter]}"
+        return ""
 
     @property
     def size(self) -> int:
@@ -186,11 +170,6 @@ class ClampedCounterPlan(Plan):
     def title(self) -> str:
         """Length of the line."""
         return f"clamped counter on {len(self.line)} places"
-
-    @property
-    def num_coordinates(self) -> int:
-        """The place."""
-        return 1
 
     def coordinates(self, state: int) -> Coordinates:
         """The place on the line."""
@@ -327,20 +306,12 @@ class StackPlan(Plan):
     """A bounded stack: its height, its places, and a bit for errors."""
 
     stack: BracketStack
+    levels = 3  # height, places, error bit
+    layers = 3  # one per level: the places and the symbol that a pop removes are found in parallel
 
     def fault(self) -> str:
         """The automaton must be this stack, in every state under every letter."""
         return stack_fault(self.automaton, self.stack)
-
-    @property
-    def levels(self) -> int:
-        """Height, places, error bit."""
-        return 3
-
-    @property
-    def layers(self) -> int:
-        """One per level: the places and the symbol that a pop removes are found in parallel."""
-        return 3
 
     @property
     def size(self) -> int:

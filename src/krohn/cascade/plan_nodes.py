@@ -13,19 +13,6 @@ from krohn.cascade.plan_leaves import Labels, label_of
 from krohn.errors import InvalidInput
 
 
-def reachable_fault(automaton: Semiautomaton, states: Sequence[int], inner: Semiautomaton) -> str:
-    """The inner automaton must be the restriction to ``states``, which must hold the start."""
-    if len(states) != inner.num_states or len(set(states)) != len(states):
-        return "the states of the part must be distinct, one per inner state"
-    if automaton.start not in states:
-        return f"the start state {automaton.start} is not in the part"
-    for place, state in enumerate(states):
-        for letter in range(automaton.num_letters):
-            if states[inner.step(place, letter)] != automaton.step(state, letter):
-                return f"state {state}, letter {letter}: the part goes elsewhere"
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class ReachablePlan(Plan):
     """Only the states reachable from the start: ``states[i]`` is inner state i."""
@@ -34,8 +21,17 @@ class ReachablePlan(Plan):
     inner: Plan
 
     def fault(self) -> str:
-        """The states must hold the start and be closed under the letters."""
-        return reachable_fault(self.automaton, self.states, self.inner.automaton)
+        """The inner automaton must be the restriction to ``states``, which must hold the start."""
+        automaton, states, inner = self.automaton, self.states, self.inner.automaton
+        if len(states) != inner.num_states or len(set(states)) != len(states):
+            return "the states of the part must be distinct, one per inner state"
+        if automaton.start not in states:
+            return f"the start state {automaton.start} is not in the part"
+        for place, state in enumerate(states):
+            for letter in range(automaton.num_letters):
+                if states[inner.step(place, letter)] != automaton.step(state, letter):
+                    return f"state {state}, letter {letter}: the part goes elsewhere"
+        return ""
 
     @property
     def title(self) -> str:
@@ -73,21 +69,6 @@ def homomorphism_fault(automaton: Semiautomaton, labels: Sequence[int], image: S
     return ""
 
 
-def parallel_fault(
-    automaton: Semiautomaton, maps: Sequence[Sequence[int]], parts: Sequence[Semiautomaton]
-) -> str:
-    """The maps must be homomorphisms that together separate all states."""
-    for labels, part in zip(maps, parts, strict=True):
-        fault = homomorphism_fault(automaton, labels, part)
-        if fault:
-            return fault
-    seen: dict[tuple[int, ...], int] = {}
-    for state, classes in enumerate(zip(*maps, strict=True)):
-        if seen.setdefault(classes, state) != state:
-            return f"states {seen[classes]} and {state} lie in the same class of every part"
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class ParallelPlan(Plan):
     """Quotients side by side: ``maps[i][q]`` is the class of q in part i; together they separate states."""
@@ -96,8 +77,16 @@ class ParallelPlan(Plan):
     parts: tuple[Plan, ...]
 
     def fault(self) -> str:
-        """Each map must be a homomorphism, and together they must be injective."""
-        return parallel_fault(self.automaton, self.maps, [part.automaton for part in self.parts])
+        """The maps must be homomorphisms that together separate all states."""
+        for labels, part in zip(self.maps, self.parts, strict=True):
+            fault = homomorphism_fault(self.automaton, labels, part.automaton)
+            if fault:
+                return fault
+        seen: dict[tuple[int, ...], int] = {}
+        for state, classes in enumerate(zip(*self.maps, strict=True)):
+            if seen.setdefault(classes, state) != state:
+                return f"states {seen[classes]} and {state} lie in the same class of every part"
+        return ""
 
     @property
     def title(self) -> str:
@@ -133,28 +122,6 @@ class ParallelPlan(Plan):
         return sum((part.step(values, letter) for part, values in zip(self.parts, split, strict=True)), ())
 
 
-def serial_fault(
-    automaton: Semiautomaton,
-    blocks: Sequence[int],
-    labels: Sequence[int],
-    drive: Sequence[Sequence[int]],
-    quotient: Semiautomaton,
-    fiber: Semiautomaton,
-) -> str:
-    """A homomorphism to the quotient, and a fibre that follows inside the blocks."""
-    fault = homomorphism_fault(automaton, blocks, quotient)
-    if fault:
-        return fault
-    if len(set(zip(blocks, labels, strict=True))) != automaton.num_states:
-        return "two states of one block have the same place"
-    for state in range(automaton.num_states):
-        for letter in range(automaton.num_letters):
-            place = fiber.step(labels[state], drive[blocks[state]][letter])
-            if place != labels[automaton.step(state, letter)]:
-                return f"state {state}, letter {letter}: the fibre goes to place {place}"
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class SerialPlan(Plan):
     """A quotient, then the place inside the block, driven by (block before the letter, letter).
@@ -170,15 +137,20 @@ class SerialPlan(Plan):
     fiber: Plan
 
     def fault(self) -> str:
-        """Block and place must follow the automaton's transitions, and determine the state."""
-        return serial_fault(
-            self.automaton,
-            self.blocks,
-            self.labels,
-            self.drive,
-            self.quotient.automaton,
-            self.fiber.automaton,
-        )
+        """A homomorphism to the quotient, and a fibre that follows inside the blocks."""
+        automaton, blocks, labels = self.automaton, self.blocks, self.labels
+        quotient, fiber = self.quotient.automaton, self.fiber.automaton
+        fault = homomorphism_fault(automaton, blocks, quotient)
+        if fault:
+            return fault
+        if len(set(zip(blocks, labels, strict=True))) != automaton.num_states:
+            return "two states of one block have the same place"
+        for state in range(automaton.num_states):
+            for letter in range(automaton.num_letters):
+                place = fiber.step(labels[state], self.drive[blocks[state]][letter])
+                if place != labels[automaton.step(state, letter)]:
+                    return f"state {state}, letter {letter}: the fibre goes to place {place}"
+        return ""
 
     @property
     def levels(self) -> int:
@@ -235,20 +207,6 @@ class SerialPlan(Plan):
         return following + self.fiber.step(below, self.drive[self.quotient.state(above)][letter])
 
 
-def error_bit_fault(automaton: Semiautomaton, sink: int, states: Sequence[int], inner: Semiautomaton) -> str:
-    """The sink stays, and away from it the inner automaton is right wherever no letter leads to the sink."""
-    if any(automaton.step(sink, letter) != sink for letter in range(automaton.num_letters)):
-        return f"state {sink} is not fixed by every letter"
-    if sorted([*states, sink]) != list(range(automaton.num_states)) or len(states) != inner.num_states:
-        return "the inner states must be all states but the sink"
-    for place, state in enumerate(states):
-        for letter in range(automaton.num_letters):
-            after = automaton.step(state, letter)
-            if after != sink and states[inner.step(place, letter)] != after:
-                return f"state {state}, letter {letter}: the inner automaton goes elsewhere"
-    return ""
-
-
 @dataclass(frozen=True, eq=False)
 class ErrorBitPlan(Plan):
     """The automaton without its sink, completed arbitrarily, and one bit that remembers the first error.
@@ -261,8 +219,18 @@ class ErrorBitPlan(Plan):
     inner: Plan
 
     def fault(self) -> str:
-        """The sink must be fixed, and the inner automaton right wherever no error happens."""
-        return error_bit_fault(self.automaton, self.sink, self.states, self.inner.automaton)
+        """The sink stays, and away from it the inner automaton is right where no letter leads to the sink."""
+        automaton, sink, states, inner = self.automaton, self.sink, self.states, self.inner.automaton
+        if any(automaton.step(sink, letter) != sink for letter in range(automaton.num_letters)):
+            return f"state {sink} is not fixed by every letter"
+        if sorted([*states, sink]) != list(range(automaton.num_states)) or len(states) != inner.num_states:
+            return "the inner states must be all states but the sink"
+        for place, state in enumerate(states):
+            for letter in range(automaton.num_letters):
+                after = automaton.step(state, letter)
+                if after != sink and states[inner.step(place, letter)] != after:
+                    return f"state {state}, letter {letter}: the inner automaton goes elsewhere"
+        return ""
 
     @property
     def levels(self) -> int:
