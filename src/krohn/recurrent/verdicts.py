@@ -17,7 +17,7 @@ from krohn.algebra.analysis import Analysis
 from krohn.algebra.group_names import group_family
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
-from krohn.automata.quotients import coarsest_congruence, reachable
+from krohn.automata.quotients import coarsest_congruence, reachable, strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
@@ -313,28 +313,11 @@ def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
     colours = [rows.setdefault(row, len(rows)) for row in zip(*automaton.letters, strict=True)]
     classes = coarsest_congruence(automaton, colours)
     first = {label: state for state, label in reversed(list(enumerate(classes)))}
-    after = {
-        label: {classes[letter[state]] for letter in automaton.letters} - {label}
-        for label, state in first.items()
-    }
-    before: dict[int, set[int]] = {label: set() for label in first}
-    for label, targets in after.items():
-        for target in targets:
-            before[target].add(label)
-    ready = [label for label in first if not before[label]]
-    while ready:  # drop classes that no cycle leads to
-        label = ready.pop()
-        for target in after.pop(label):
-            before[target].discard(label)
-            if not before[target]:
-                ready.append(target)
-    if not after:
-        return None
-    label, later, seen = min(after), -1, set[int]()
-    while label not in seen:  # walk backwards until a class repeats
-        seen.add(label)
-        label, later = min(before[label]), label
-    return first[label], first[later]
+    after = [[classes[letter[first[label]]] for letter in automaton.letters] for label in range(len(first))]
+    cycles = [
+        sorted(first[label] for label in part)[:2] for part in strong_components(after) if len(part) > 1
+    ]
+    return (cycle[0], cycle[1]) if (cycle := min(cycles, default=None)) else None
 
 
 def _cascade(automaton: Semiautomaton) -> Cascade | None:
