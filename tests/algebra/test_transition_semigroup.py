@@ -72,17 +72,6 @@ def test_every_regular_class_shows_an_idempotent_that_its_word_induces(letters: 
         assert product_of_word(letters, idempotent.word * idempotent.exponent) == images
 
 
-@settings(max_examples=60, deadline=None)
-@given(letter_lists)
-def test_loops_of_a_component_generate_its_group_on_the_image(letters: Letters) -> None:
-    for component in TransitionSemigroup(letters).images.components:
-        place = {point: position for position, point in enumerate(component.base)}
-        for word in component.loops():
-            action = product_of_word(letters, word)
-            loop = tuple(place[action[point]] for point in component.base)
-            assert component.group.contains(loop)
-
-
 @pytest.mark.parametrize("degree", [3, 257, 300])
 def test_many_states_are_handled_as_few(degree: int) -> None:
     """A cycle of three states and a reset, padded with states that nothing moves."""

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.cascade.holonomy import Cascade
 
 GOLDEN = json.loads((Path(__file__).parent / "sgpdec_golden.json").read_text())["cases"]
 
@@ -35,3 +36,12 @@ def cerny(size: int) -> Semiautomaton:
     cycle = [(state + 1) % size for state in range(size)]
     merge = [1, *range(1, size)]
     return Semiautomaton.from_letters([cycle, merge], name=f"Cerny{size}")
+
+
+def states_along(cascade: Cascade, word: list[int], start: int | None = None) -> list[int]:
+    """The states after each letter of a word, read off the coordinates."""
+    coordinates, states = cascade.coordinates(cascade.automaton.first(start)), []
+    for letter in word:
+        coordinates = cascade.step(coordinates, letter)
+        states.append(cascade.state(coordinates))
+    return states

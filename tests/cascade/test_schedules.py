@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from cascade.random_automata import golden, random_automaton
+from cascade.random_automata import golden, random_automaton, states_along
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
@@ -123,7 +123,7 @@ def test_words_of_no_letters_and_no_words_at_all_can_be_run() -> None:
         assert plan.simulate(np.zeros(shape, dtype=np.int64)).shape == shape
     still = Semiautomaton.from_letters([(0,), (0,)])
     one = holonomy_cascade(still)
-    assert one.run([0, 1]) == [0, 0]
+    assert states_along(one, [0, 1]) == [0, 0]
     assert HolonomyPlan(still, one).simulate(np.zeros((2, 3), dtype=np.int64)).tolist() == [[0] * 3] * 2
     assert (one.num_levels, one.coordinates(0), one.state(())) == (0, (), 0)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Row, Rows, Table, rows_for
-from krohn.automata.quotients import component_numbers, strong_components, word_along
+from krohn.automata.quotients import component_numbers, strong_components
 from krohn.errors import LimitExceeded
 
 _SET_SIZE = 40  # states per image set that the limit assumes: memory and time must stay bounded too
@@ -43,15 +43,13 @@ class ImageOrbit:
         return [self.rows.table(self.rows.pack(letter)) for letter in self.letters]
 
     @cached_property
-    def _graph(self) -> tuple[list[Row], dict[Row, int], list[list[int]], list[tuple[int, int]]]:
-        """Sets in breadth-first order, their numbers, successors by letter, and (parent, letter)."""
+    def _graph(self) -> tuple[list[Row], dict[Row, int], list[list[int]]]:
+        """Sets in breadth-first order, their numbers, and successors by letter."""
         pack, send, tables = self.rows.pack, self.rows.send, self.tables
         number: dict[Row, int] = {}
         enter = number.setdefault
-        origin: list[tuple[int, int]] = []
-        for letter, action in enumerate(self.letters):
-            if enter(pack(sorted(set(action))), len(number)) == len(origin):
-                origin.append((-1, letter))
+        for action in self.letters:
+            enter(pack(sorted(set(action))), len(number))
         sets = list(number)
         successors: list[list[int]] = []
         total, cost = 0, len(tables) * (1 if isinstance(sets[0], bytes) else _UNPACKED)
@@ -63,7 +61,6 @@ class ImageOrbit:
             for letter, target in enumerate(targets):
                 if target == len(sets):
                     sets.append(images[letter])
-                    origin.append((index, letter))
             total += len(members) * cost
             if index > self.limit or total > 2 * _SET_SIZE * self.limit:
                 most = 2 * _SET_SIZE * self.limit // cost
@@ -71,7 +68,7 @@ class ImageOrbit:
                     f"at most {self.limit:,} image sets, with {most:,} states together, "
                     "are searched and this automaton has more: raise --effort (effort= in Python)"
                 )
-        return sets, number, successors, origin
+        return sets, number, successors
 
     @property
     def sets(self) -> list[Row]:
@@ -117,13 +114,13 @@ class ImageComponent:
         return len(self.base)
 
     @cached_property
-    def _tree(self) -> tuple[dict[int, Row], dict[int, tuple[int, int]]]:
-        """For each member X the images of P's points under a word P → X, and that tree's edges."""
+    def _tree(self) -> tuple[dict[int, Row], dict[int, int]]:
+        """For each member X the images of P's points under a shortest word P → X, and its length."""
         root = self.members[0]
         sequence: dict[int, Row] = {root: self.base}
-        origin: dict[int, tuple[int, int]] = {}
+        distance = {root: 0}
         if len(self.members) == 1:
-            return sequence, origin
+            return sequence, distance
         orbit = self.orbit
         send, tables = orbit.rows.send, orbit.tables
         component_of, successors = orbit.component_of, orbit.successors
@@ -133,30 +130,27 @@ class ImageComponent:
             for letter, target in enumerate(successors[index]):
                 if target not in sequence and component_of[target] == own:
                     sequence[target] = send(sequence[index], tables[letter])
-                    origin[target] = (index, letter)
+                    distance[target] = distance[index] + 1
                     queue.append(target)
-        return sequence, origin
+        return sequence, distance
 
     @property
     def sequence(self) -> dict[int, Row]:
         """For each member set X, the bijection P → X of the breadth-first tree, as a row over P."""
         return self._tree[0]
 
-    @cached_property
+    @property
     def distance(self) -> dict[int, int]:
         """For each member set the length of its word in the tree."""
-        result = {self.members[0]: 0}
-        for index, (parent, _) in self._tree[1].items():  # in breadth-first order
-            result[index] = result[parent] + 1
-        return result
+        return self._tree[1]
 
     @cached_property
-    def _schreier(self) -> dict[Row, tuple[int, int]]:
-        """Schreier generators as rows over P, each with the edge (set, letter) that gives it."""
-        result: dict[Row, tuple[int, int]] = {}
+    def _schreier(self) -> list[Row]:
+        """Schreier generators as rows over P."""
+        result: dict[Row, None] = {}
         base = self.base
         if len(base) == 1:
-            return result
+            return []
         orbit, sequence = self.orbit, self.sequence
         send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
         component_of, successors = orbit.component_of, orbit.successors
@@ -168,8 +162,8 @@ class ImageComponent:
                 # Edges of the tree give the identity; the others' loops generate all (Schreier's lemma).
                 end = send(start, tables[letter])
                 if end != sequence[target]:
-                    result.setdefault(send(end, matching(sequence[target], base)), (index, letter))
-        return result
+                    result.setdefault(send(end, matching(sequence[target], base)))
+        return list(result)
 
     @cached_property
     def group(self) -> PermutationGroup:
@@ -180,10 +174,6 @@ class ImageComponent:
         position = {point: place for place, point in enumerate(base)}
         generators = [[position[image] for image in loop] for loop in self._schreier]
         return PermutationGroup(generators, len(base))
-
-    def path_from_base(self, index: int) -> tuple[int, ...]:
-        """A word that maps P to the member set, along the tree."""
-        return word_along(self._tree[1], index)
 
     def path_to_base(self, index: int) -> list[int]:
         """A shortest word that maps the member set to P."""
@@ -199,16 +189,3 @@ class ImageComponent:
                         following.append(target)
             queue = following
         return words[self.members[0]]
-
-    def loops(self) -> list[list[int]]:
-        """Words that map P to itself and whose actions on P generate a group isomorphic to ``group``.
-
-        The way back along the tree is some word, not the inverse bijection, so each word differs
-        from its Schreier generator by the loop that goes out and back along the same tree path.
-        """
-        words = []
-        for index, letter in self._schreier.values():
-            target = self.orbit.successors[index][letter]
-            words.append([*self.path_from_base(index), letter, *self.path_to_base(target)])
-        words.extend([*self.path_from_base(index), *self.path_to_base(index)] for index in self.members[1:])
-        return words

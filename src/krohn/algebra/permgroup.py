@@ -129,10 +129,6 @@ class PermutationGroup:
         checked = as_permutation(permutation, self.degree)
         return self.chain.contains(self.chain.pack(checked))
 
-    def contains_group(self, other: "PermutationGroup") -> bool:
-        """Whether every element of ``other`` is an element."""
-        return self.degree == other.degree and all(map(self.contains, other.generators))
-
     @cached_property
     def few_generators(self) -> tuple[Permutation, ...]:
         """The generators without redundant ones, if they are many or the group is large and semiregular."""

@@ -17,7 +17,7 @@ of all coordinates above, which is what makes the cascade small. All sets are nu
 ``cascade.skeleton``; tile number i of a set P is ``cascade.skeleton.tiles[P][i]``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
@@ -239,15 +239,6 @@ class Cascade:
             value if change is None else change if isinstance(change, int) else change[value]
             for change, value in changes
         )
-
-    def run(self, word: Iterable[int], start: int | None = None) -> list[int]:
-        """The states after each letter of a word, read off the coordinates."""
-        coordinates = self.initial if start is None else self.coordinates(start)
-        states = []
-        for letter in word:
-            coordinates = self.step(coordinates, letter)
-            states.append(self.state(coordinates))
-        return states
 
     @cached_property
     def transitions(self) -> tuple[Mapping[tuple[int, int, int], Update], ...]:
