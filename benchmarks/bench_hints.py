@@ -15,23 +15,22 @@ from bench_training import seconds_per_step
 
 from krohn.automata.zoo import parse_spec
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.recipes.depth import by_muon
+from krohn.lab.experiments.recipes.depth import BY_MUON
+from krohn.lab.experiments.settings import plan_run
 from krohn.lab.tasks.batches import Task
-from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import TeachConfig
 from krohn.lab.training.device import choose_device, choose_precision
 from krohn.lab.training.state import TrainState
 from krohn.lab.training.step import Stepper
 from krohn.lab.training.teaching import Teaching
 
 
-def milliseconds(spec: str, teach: TeachConfig | None) -> float:
+def milliseconds(spec: str, hints: str) -> float:
     """One step of the map's recipe with 7 layers and six replicates."""
     device = choose_device(None)
-    config = by_muon(Scale.SMALL, TaskConfig(spec=spec, length=100), 7, teach=teach)
+    config = plan_run(Scale.SMALL, {}, spec=spec, length=100, layers=7, teach=hints, **BY_MUON).config
     task = Task(config.task, parse_spec(spec), device)
     network = config.model.build(task.vocabulary, task.classes)
-    teaching = None if teach is None else Teaching(config, task, network)
+    teaching = None if config.teach is None else Teaching(config, task, network)
     layout = network.layout if teaching is None else teaching.layout
     state = TrainState.start(config, layout, device, choose_precision(config, device))
     stepper = Stepper(config, network, task, state, teaching=teaching)
@@ -50,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for spec in options.tasks:
-        without, with_hints = milliseconds(spec, None), milliseconds(spec, TeachConfig())
+        without, with_hints = milliseconds(spec, "none"), milliseconds(spec, "doubling")
         rows.append(
             {"task": spec, "without_ms": without, "with_ms": with_hints, "ratio": with_hints / without}
         )

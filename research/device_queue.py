@@ -20,10 +20,13 @@ import re
 import shutil
 import time
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 
+import torch
+
+from krohn.base import atomic
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
@@ -34,6 +37,8 @@ from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done
+from krohn.lab.training.directory import CONFIG, HINTS, RESULT, write_tensors, write_weights
+from krohn.lab.training.loop import TrainResult
 
 KEPT = ("depth", "taught")
 LEAST_SECONDS = 45.0  # for a cell that may be stopped early
@@ -128,6 +133,48 @@ def folder(name: str, run: PlannedRun) -> str:
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower())
 
 
+# Trained networks kept beside the results: small run directories of one replicate, in bf16.
+#
+# Such a directory is read like any other run's (``krohn verify``, ``krohn export``, …): ``config.json`` is
+# the run, ``weights.safetensors`` holds the one replicate that was kept, ``result.json`` what it reached.
+
+
+def keep(result: TrainResult, folder: Path, most: int = 1) -> Path:
+    """Writes the best replicate on the validation set, and beside it others that solve the task there.
+
+    The best goes to ``folder``, another such as replicate 3 to ``folder`` with the suffix ``-replicate-3``;
+    at most ``most`` replicates in all.
+    """
+    accuracy = [entry["accuracy"] for entry in result.replicates]
+    first, *rest = sorted(range(len(accuracy)), key=lambda number: -accuracy[number])
+    _keep_one(result, folder, first)
+    for number in [number for number in rest if accuracy[number] >= SOLVED][: most - 1]:
+        _keep_one(result, folder.with_name(f"{folder.name}-replicate-{number}"), number)
+    return folder
+
+
+def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
+    weights = {
+        name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
+    }
+    entry = result.replicates[number]
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(folder / CONFIG, result.config.to_dict())
+    write_weights(folder, weights)
+    hints = {name: value[number : number + 1].to(torch.bfloat16) for name, value in result.hints.items()}
+    if hints:
+        write_tensors(folder / HINTS, hints)
+    atomic.write_json(
+        folder / RESULT,
+        {
+            "run": result.config.run_id,
+            "replicate": number,
+            "replicates": [entry],
+            "finished": result.finished,
+        },
+    )
+
+
 def take(run: PlannedRun, out: Path) -> bool:
     """Whether this process is the first that wants the cell, of all that share the folder."""
     (out / "taken").mkdir(exist_ok=True)
@@ -141,9 +188,8 @@ def take(run: PlannedRun, out: Path) -> bool:
 def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, deadline: float) -> float:
     """Runs a cell, stores its records and prints a line; returns the billions of letters it read."""
     best = options.out / "networks" / folder(name, run) if name in KEPT else None
-    job = Job(
-        run=run, directory=None, device=options.device, deadline=deadline, best=best, kept=options.replicates
-    )
+    after = None if best is None else partial(keep, folder=best, most=options.replicates)
+    job = Job(run=run, directory=None, device=options.device, deadline=deadline, after=after)
     began = time.time()
     records = work(job)
     member = Member(experiment=name, scale=str(options.scale), run_id=run.config.run_id, label=run.label)

@@ -16,7 +16,7 @@ from krohn.cli.train import number_or_none
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names
 from krohn.lab.experiments.summary import columns_of, depth_table
-from krohn.lab.training.settings import SETTINGS, typed_settings, without_effect, written_down
+from krohn.lab.training.settings import without_effect, written_down
 from krohn.paper.barrington_report import parse_assignment
 
 
@@ -173,19 +173,21 @@ def test_the_table_by_depth_has_a_row_for_each_task_and_bold_from_99_per_cent() 
     assert (names, shown) == (["task", "max accuracy"], [["C2", "50.00%"]])
 
 
-def typed(**changes: Any) -> dict[str, Any]:
-    options = dict.fromkeys((setting.name for setting in SETTINGS), None)
-    return typed_settings({**options, **changes})
-
-
 def test_what_was_typed_is_written_to_its_place_and_nothing_else() -> None:
-    plain = written_down("C2", typed(length=9, lr=(0.1,), steps=5, model="lstm"), {"hidden": 3})
+    plain = written_down("C2", {"length": 9, "lr": (0.1,), "steps": 5, "model": "lstm", "hidden": 3})
     assert plain["task"] == {"spec": "C2", "length": 9}
     assert plain["model"] == {"kind": "lstm", "hidden": 3}
     assert plain["optimizer"] == {"lr": (0.1,)}
     assert plain["steps"] == 5
-    assert written_down("C2", typed(), {}) == {"task": {"spec": "C2"}, "model": {"kind": "gpt"}}
-    assert written_down("C2", typed(clip="none"), {})["optimizer"] == {"clip": None}
+    assert written_down("C2", {}) == {"task": {"spec": "C2"}, "model": {"kind": "gpt"}}
+    assert written_down("C2", {"clip": "none"})["optimizer"] == {"clip": None}
+    sections = {"evaluation": {"every": 3}, "optimizer": {"lr": 1}, "teach": "none", "curriculum": True}
+    plain = written_down("C2", sections | {"teach_until": 4, "halving_least": 2, "curriculum_start": 3})
+    assert plain == written_down("C2", {}) | {
+        "evaluation": {"every": 3},
+        "optimizer": {"lr": 1},
+        "curriculum": {"start": 3},
+    }
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_what_was_typed_is_written_to_its_place_and_nothing_else() -> None:
     ],
 )
 def test_an_option_without_effect_is_named_with_what_it_needs(options: dict[str, Any], reason: str) -> None:
-    assert reason in without_effect(typed(**options), {})
-    assert without_effect(typed(), {}) == []
+    assert reason in without_effect(options)
+    assert without_effect({}) == []
 
 
 def test_a_number_or_none_is_one_of_them() -> None:

@@ -1,19 +1,21 @@
 """A kept network is a run directory of one replicate that every command reads."""
 
 import json
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from krohn.lab.experiments.single_run import keep
 from krohn.lab.training.directory import read_config, read_weights
 from krohn.lab.training.loop import train
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import read_run
 from lab.experiments.quick_experiment import quick_run
+
+keep = runpy.run_path(str(Path(__file__).parents[3] / "research" / "device_queue.py"))["keep"]
 
 
 def test_the_best_replicate_is_kept_in_half_the_bytes_and_read_as_any_run(tmp_path: Path) -> None:

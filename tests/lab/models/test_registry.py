@@ -118,7 +118,7 @@ def test_options_on_the_command_line_are_read_by_the_type_of_the_field(
         (["hidden=" + "9" * 30], "--option hidden must be a whole number below 2^63"),
         (["gate=high"], "--option gate must be a number or none; got 'high'"),
         (["gate=nan"], "--option gate must be a finite number or none; got 'nan'"),
-        (["sizes=1,x"], "--option sizes must be a whole number; got '1,x'"),
+        (["sizes=1,x"], "--option sizes must be a list, each a whole number; got '1,x'"),
         (["hidden=3", "hidden=4"], "hidden must be given once"),
         (["hidden=0"], "hidden must be at least 1; got 0"),
     ],

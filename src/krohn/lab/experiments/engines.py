@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from krohn.base.extras import to_install
 from krohn.errors import MissingDependency
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.record import Record
+
+if TYPE_CHECKING:
+    from krohn.lab.training.loop import TrainResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +28,8 @@ class Job:
         device: cpu or cuda.
         deadline: Unix time by which to stop training.
         keep: whether to keep the weights in ``directory`` once the run is finished.
-        best: a folder for the best replicate, in bf16; none to leave it out.
-        kept: how many replicates to keep there: the best, and beside it others that solve the task.
         progress: whether to show a bar on stderr.
+        after: called with the outcome of the training.
     """
 
     run: PlannedRun
@@ -36,8 +38,7 @@ class Job:
     deadline: float | None = None
     keep: bool = False
     progress: bool = False
-    best: Path | None = None
-    kept: int = 1
+    after: Callable[["TrainResult"], object] | None = None
 
     def seconds_left(self) -> float | None:
         """Time until the deadline, never negative; none without a deadline."""

@@ -1,16 +1,15 @@
 """The paper's settings (Appendix B.3), and their reductions for the smaller scales."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, TypeVar
 
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale
 from krohn.lab.interpret.evaluation import Evaluation
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig
+from krohn.lab.training.config import RunConfig
+from krohn.lab.training.field_types import annotations
+from krohn.lab.training.settings import written_down
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian
 # groups, then the rest by size, the non-solvable ones last.
@@ -54,7 +53,7 @@ ALIKE: dict[str, Any] = {
     "schedule": by_scale("constant", "constant", "plateau"),
     "patience": by_scale(10, 10, 20),
     "clip": by_scale(1.0, 1.0, None),
-    "judged": by_scale(32, 2048, 2048),
+    "eval_sequences": by_scale(32, 2048, 2048),
     "evaluations": by_scale(2, 50, 200),
     "stop_at": None,
 }
@@ -91,32 +90,16 @@ def plan_run(
     model: str = GPT,
     **settings: Any,
 ) -> PlannedRun:
-    """One cell of an experiment, from settings of task, model, training and optimiser in one table.
+    """One cell of an experiment, from settings as ``krohn train`` has them, in one table.
 
     Values that ``by_scale`` gave are looked up. ``sequences`` are those that each replicate reads,
-    ``evaluations`` how many there are, on ``judged`` words. ``measured``: evaluations at the end.
+    ``evaluations`` how many there are during training. ``measured``: evaluations at the end.
     """
-    table = DEFAULTS[model] | settings
+    table = DEFAULTS[model] | settings | {"model": model.lower()}
     given = {name: value[scale] if isinstance(value, dict) else value for name, value in table.items()}
     if model == LSTM:  # what a recipe says of layers and positions is about GPT
-        given = {name: value for name, value in given.items() if name not in _names(GptConfig)}
-
-    def take(config: type[T]) -> T:
-        return config(**{name: given.pop(name) for name in _names(config) & set(given)})
-
-    task, network = take(TaskConfig), take(LstmConfig) if model == LSTM else take(GptConfig)
-    optimizer = take(OptimizerConfig)
-    steps = max(1, given.pop("sequences") // optimizer.batch)
-    evaluation = EvaluationConfig(
-        every=max(1, steps // given.pop("evaluations")),
-        sequences=given.pop("judged"),
-        stop_at=given.pop("stop_at"),
-    )
-    config = RunConfig(
-        task=task, model=network, optimizer=optimizer, evaluation=evaluation, steps=steps, **given
-    )
+        given = {name: value for name, value in given.items() if name not in annotations(GptConfig)}
+    steps = max(1, given.pop("sequences") // given["batch"])
+    given |= {"steps": steps, "eval_every": max(1, steps // given.pop("evaluations"))}
+    config = RunConfig.from_dict(written_down(given.pop("spec"), given))
     return PlannedRun(config=config, label=label, evaluations=measured)
-
-
-def _names(config: type[Any]) -> set[str]:
-    return {field.name for field in fields(config)}

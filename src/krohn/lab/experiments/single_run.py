@@ -10,13 +10,10 @@ from typing import Any
 import torch
 
 import krohn
-from krohn.base import atomic
 from krohn.errors import LimitExceeded
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.training.device import choose_device, choose_precision, environment
-from krohn.lab.training.directory import CONFIG, HINTS, RESULT, write_tensors, write_weights
 from krohn.lab.training.loop import Evaluate, TrainResult, train
 from krohn.lab.training.metrics import trained_steps
 from krohn.lab.training.trained_network import TrainedNetwork
@@ -53,48 +50,6 @@ def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
     return total.hexdigest()[:8]
 
 
-# Trained networks kept beside the results: small run directories of one replicate, in bf16.
-#
-# Such a directory is read like any other run's (``krohn verify``, ``krohn export``, …): ``config.json`` is
-# the run, ``weights.safetensors`` holds the one replicate that was kept, ``result.json`` what it reached.
-
-
-def keep(result: TrainResult, folder: Path, most: int = 1) -> Path:
-    """Writes the best replicate on the validation set, and beside it others that solve the task there.
-
-    The best goes to ``folder``, another such as replicate 3 to ``folder`` with the suffix ``-replicate-3``;
-    at most ``most`` replicates in all.
-    """
-    accuracy = [entry["accuracy"] for entry in result.replicates]
-    first, *rest = sorted(range(len(accuracy)), key=lambda number: -accuracy[number])
-    _keep_one(result, folder, first)
-    for number in [number for number in rest if accuracy[number] >= SOLVED][: most - 1]:
-        _keep_one(result, folder.with_name(f"{folder.name}-replicate-{number}"), number)
-    return folder
-
-
-def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
-    weights = {
-        name: value[number : number + 1].to(torch.bfloat16).cpu() for name, value in result.weights.items()
-    }
-    entry = result.replicates[number]
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic.write_json(folder / CONFIG, result.config.to_dict())
-    write_weights(folder, weights)
-    hints = {name: value[number : number + 1].to(torch.bfloat16) for name, value in result.hints.items()}
-    if hints:
-        write_tensors(folder / HINTS, hints)
-    atomic.write_json(
-        folder / RESULT,
-        {
-            "run": result.config.run_id,
-            "replicate": number,
-            "replicates": [entry],
-            "finished": result.finished,
-        },
-    )
-
-
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}
 
@@ -124,8 +79,8 @@ def work(job: Job) -> tuple[Record, ...]:
             f"run {config.run_id} must fit into the GPU's memory with {config.replicates} replicates of "
             f"{dict(job.run.label)}; it does not: free the GPU or use a larger one"
         ) from error
-    if job.best is not None:
-        keep(result, job.best, job.kept)
+    if job.after is not None:
+        job.after(result)
     records = _records(result, started)
     del result
     _free()

@@ -1,9 +1,7 @@
 """The embedded store of results: one SQLite file, written in whole transactions, and its text form."""
 
 import json
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, fields
@@ -53,7 +51,6 @@ class Store:
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path = path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
         # A store that is only read is a copy that does not change: each run is parsed once.
         self._parsed: dict[str, list[Record]] | None = None if writable else {}
         with _in_words(path):
@@ -77,16 +74,12 @@ class Store:
                 f"a store must exist to be read; there is no file {self.path}: name another with --store, or "
                 "make one with krohn reproduce"
             )
-        copy = tempfile.TemporaryDirectory(prefix="krohn-store-")
-        place = Path(copy.name) / "store.sqlite"
-        try:
-            _snapshot(self.path, place)
-            connection = sqlite3.connect(place, isolation_level=None)
-        except BaseException:
-            copy.cleanup()
-            raise
-        self._copy = copy
-        return connection
+        # A copy in memory, which SQLite makes of whole transactions, even while another process writes.
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True, timeout=60)) as opened:
+            opened.backup(copy)
+        return copy
 
     def _check(self, writable: bool) -> None:
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
@@ -103,8 +96,6 @@ class Store:
             )
         if empty or not version:
             self._create()
-        if writable:
-            self._connection.execute("PRAGMA journal_mode=WAL")
         result = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if result != "ok":
             raise InvalidFile(_corrupt(self.path, result))
@@ -128,11 +119,8 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Checkpoints the write-ahead log and closes the file."""
+        """Closes the file."""
         self._connection.close()
-        if self._copy is not None:
-            self._copy.cleanup()
-            self._copy = None
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -219,27 +207,6 @@ class Store:
             f"{_SELECT} {where} ORDER BY r.run_id, r.replicate", values
         ).fetchall()
         return [_record(row) for row in rows]
-
-
-def _snapshot(source: Path, place: Path) -> None:
-    """A consistent copy of a store, even while another process writes to it.
-
-    SQLite's own backup sees whole transactions only. A WAL store inside a read-only folder cannot be opened,
-    not even for reading; there no process of ours writes, and its files are copied as they are.
-    """
-    try:
-        with (
-            closing(sqlite3.connect(source, timeout=60)) as opened,
-            closing(sqlite3.connect(place)) as copy,
-        ):
-            opened.backup(copy)
-    except sqlite3.OperationalError as error:
-        if not (error.sqlite_errorname or "").startswith(_UNWRITABLE):
-            raise
-        for suffix in ("", "-wal"):
-            file = source.with_name(source.name + suffix)
-            if file.is_file():
-                shutil.copyfile(file, place.with_name(place.name + suffix))
 
 
 def _record(row: Sequence[Any]) -> Record:

@@ -23,8 +23,8 @@ from krohn.lab.training.sections import (
     OptimizerConfig,
     TeachConfig,
     read_section,
-    shared_out,
 )
+from krohn.lab.training.settings import OPTIONAL, SETTINGS, written_down
 
 __all__ = [
     "CurriculumConfig",
@@ -41,7 +41,6 @@ __all__ = [
 # parameters alone would take minutes.
 MAX_MODEL_SIZE = 2**16
 
-_OPTIONAL = ("curriculum", "halving", "teach")
 # Settings added later are omitted while off, so that earlier runs keep their ids.
 _LATER: dict[str, dict[str, Any]] = {
     "task": {"bos": False},
@@ -104,7 +103,7 @@ class RunConfig:
         """Plain values; the model carries its ``kind``."""
         plain = dataclasses.asdict(self)
         plain["model"] = {"kind": self.model.kind, **plain["model"]}
-        for name in _OPTIONAL:
+        for name in OPTIONAL:
             if plain[name] is None:
                 del plain[name]  # so that earlier runs keep their ids
         for section, settings in _LATER.items():
@@ -155,7 +154,7 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
         given = plain.get(name)
         if name == "task" and given is None:
             result.append('a run configuration must have a task: {"spec": …}')
-        elif name in plain and not (given is None and name in _OPTIONAL):
+        elif name in plain and not (given is None and name in OPTIONAL):
             try:
                 parts[name] = _read(name, given)
             except KrohnError as error:
@@ -214,7 +213,20 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
             result.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
         result.append(f"seed must lie in [0, 2^63); got {values['seed']}")
-    return result + shared_out(values)
+    return result + _shared_out(values)
+
+
+def _shared_out(values: Mapping[str, Any]) -> list[str]:
+    """Errors if there are too few replicates for halving or for the learning rates."""
+    replicates, result = values.get("replicates", 0), []
+    if values.get("halving") is not None and replicates == 1:
+        result.append(f"halving needs at least 2 replicates; got {replicates}")
+    rates = values["optimizer"].lr if "optimizer" in values else ()
+    if len(rates) > replicates > 0:
+        result.append(
+            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
+        )
+    return result
 
 
 def _without_matrices(values: Mapping[str, Any]) -> list[str]:
@@ -257,30 +269,17 @@ def _too_large(model: ModelConfig) -> list[str]:
     ]
 
 
-# From Python keyword arguments: each setting goes into the section that has it.
-
-
 def typed_run(automaton: AutomatonLike, settings: dict[str, Any]) -> RunConfig:
-    """The run for settings such as ``length=20, layers=2, lr=1e-3, steps=2000``; ``model`` names the kind.
+    """The run for settings such as ``length=20, layers=2, lr=1e-3, steps=2000``, as ``krohn train`` has them.
 
     Whole sections may be given, too: ``evaluation={"every": 100}``.
     """
-    kind = settings.get("model", "gpt")
-    sections = {"task": TaskConfig, "model": architecture(kind), "optimizer": OptimizerConfig}
-    plain: dict[str, Any] = {"task": {"spec": spec_of(automaton)}, "model": {"kind": kind}}
-    whole = {item.name for item in dataclasses.fields(RunConfig)} - {"task", "model"}
-    for name, value in settings.items():
-        if name == "optimizer" and isinstance(value, str):
-            plain.setdefault(name, {})["method"] = value
-            continue
-        homes = [key for key, section in sections.items() if name in _fields(section)]
-        if name in whole:
-            plain[name] = value
-        elif homes:
-            plain.setdefault(homes[0], {})[name] = value
-        elif name != "model":
-            known = sorted({"model", *whole, *(f for section in sections.values() for f in _fields(section))})
-            raise InvalidInput(f"settings of a run must be among {', '.join(known)}; got {name}")
+    plain = written_down(spec_of(automaton), settings)
+    options = {"kind", *annotations(architecture(plain["model"]["kind"]))}
+    unknown = [name for name in plain["model"] if name not in options]
+    if unknown:
+        known = sorted({*(setting.name for setting in SETTINGS), *SECTIONS, *options} - {"kind"})
+        raise InvalidInput(f"settings of a run must be among {', '.join(known)}; got {', '.join(unknown)}")
     return RunConfig.from_dict(plain)
 
 
@@ -294,7 +293,3 @@ def spec_of(automaton: AutomatonLike) -> str:
             "a run must be able to name its automaton; save it with krohn.dump_automaton and give the path"
         )
     return name
-
-
-def _fields(section: Any) -> set[str]:
-    return {item.name for item in dataclasses.fields(section)} - {"spec"}

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 LARGEST = 2**63 - 1
@@ -117,28 +118,24 @@ def describe(annotation: Any) -> str:
 
 def parsed(text: str, annotation: Any) -> Any:
     """Parses command-line ``text`` for a field of this annotation."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        if text.lower() == "none" and type(None) in arguments:
-            return None
-        return _one_of(arguments, lambda argument: parsed(text, argument))
-    if origin is tuple:
-        several = arguments[-1] is Ellipsis
-        parts = text.split(",")
-        kinds = [arguments[0]] * len(parts) if several else arguments
-        if len(kinds) != len(parts):
-            raise Misfit(describe(annotation))
-        return tuple(parsed(part, kind) for part, kind in zip(parts, kinds, strict=True))
-    if annotation is bool:
-        if text.lower() not in ("true", "false"):
-            raise Misfit(_WORDS[bool])
-        return text.lower() == "true"
-    if annotation in (int, float):
-        try:
-            return fitted(annotation(text), annotation)
-        except ValueError as error:
-            raise Misfit(_WORDS[annotation]) from error
-    return fitted(text, annotation)
+    try:
+        return fitted(text, annotation)
+    except Misfit:
+        parts = [_literal(part) for part in text.split(",")]
+        return fitted(parts[0] if len(parts) == 1 else parts, annotation)
+
+
+def _literal(text: str) -> Any:
+    """The value that a word stands for: true, false, none, a number, or itself."""
+    if text.lower() in _NAMED:
+        return _NAMED[text.lower()]
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+_NAMED = {"true": True, "false": False, "none": None}
 
 
 def shown(value: Any) -> str:

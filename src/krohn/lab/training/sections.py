@@ -1,13 +1,11 @@
 """The sections of a run, without torch: their settings, and what is wrong with them."""
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from krohn.automata.zoo import parse_spec
-from krohn.errors import InvalidInput, KrohnError
+from krohn.errors import InvalidInput
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.field_types import annotations, fitted_fields, shown
 
@@ -274,40 +272,3 @@ def read_section(name: str, given: Any) -> Any:
     if name == "task" and "spec" not in given:
         raise InvalidInput("task must have a spec, the automaton")
     return section(**given)
-
-
-def early_reasons(plain: Any) -> list[str]:
-    """Errors that need neither the network nor the machine to detect: automaton and sections."""
-    if not isinstance(plain, Mapping):
-        return [f"a run configuration must be an object of named settings; got {shown(plain)}"]
-    result: list[str] = []
-    sound: dict[str, Any] = {"replicates": plain.get("replicates", 1)}
-    for name in SECTIONS:
-        if plain.get(name) is None:
-            continue
-        try:
-            section = read_section(name, plain[name])
-            fit, misfits = fitted_fields(section, f"{name}.")
-            if not misfits:
-                sound[name] = dataclasses.replace(section, **fit)
-            result += misfits or sound[name].reasons()
-            if name == "task" and isinstance(section.spec, str):
-                parse_spec(section.spec)
-        except KrohnError as error:
-            result.append(str(error))
-    return result + shared_out(sound)
-
-
-def shared_out(values: Mapping[str, Any]) -> list[str]:
-    """Errors if there are too few replicates for halving or for the learning rates."""
-    replicates, result = values.get("replicates"), []
-    if type(replicates) is not int or replicates < 1:
-        return []
-    if values.get("halving") is not None and replicates < 2:
-        result.append(f"halving needs at least 2 replicates; got {replicates}")
-    rates = values["optimizer"].lr if "optimizer" in values else ()
-    if len(rates) > replicates:
-        result.append(
-            f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
-        )
-    return result

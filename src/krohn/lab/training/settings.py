@@ -1,13 +1,14 @@
 """The settings of a run as ``krohn train`` takes them: one table, from which all else is derived."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from krohn.lab.training.sections import SECTIONS
 
-# Sections that are off unless this option is given.
-PARENTS = {"curriculum": "curriculum", "halving": "halving.every", "teach": "teach.hints"}
+# Sections that are off unless the setting of that name is given.
+OPTIONAL = ("curriculum", "halving", "teach")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TrainSetting:
     def help(self) -> str:
         """The help line, with the default unless that is off."""
         default = None if self.field is None else self.field.default
-        if default in (None, False) or self.place in PARENTS.values():
+        if default in (None, False) or self.name in OPTIONAL:
             return self.text
         shown = " ".join(map(str, default)) if isinstance(default, tuple) else default
         return f"{self.text}  [default: {shown}]"
@@ -143,48 +144,46 @@ SETTINGS = (
 )
 
 
-def typed_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Place -> value of the settings that were typed."""
-    given = {setting.place: options[setting.name] for setting in SETTINGS}
-    given = {place: value for place, value in given.items() if value is not None and value != ()}
-    return {place: value for place, value in given.items() if (place, value) != ("teach.hints", "none")}
+def written_down(spec: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The run as plain values, as in a ``config.json``; omitted settings take their defaults.
 
-
-def written_down(spec: str, typed: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """The run as plain values, as in a ``config.json``; omitted settings take their defaults."""
+    ``given`` are settings by name, whole sections such as ``evaluation={"every": 100}``, and all else is an
+    option of the architecture.
+    """
+    places = {setting.name: setting.place for setting in SETTINGS}
     plain: dict[str, Any] = {"task": {"spec": spec}, "model": {"kind": "gpt"}}
-    for place, value in typed.items():
-        section, _, field = place.partition(".")
-        if section in PARENTS and PARENTS[section] not in typed:
-            continue  # refused by `without_effect`
-        if field:
+    for name, value in given.items():
+        section, _, field = places.get(name, name).partition(".")
+        if name in SECTIONS and isinstance(value, Mapping):
+            plain.setdefault(name, {}).update(value)
+        elif field:
             plain.setdefault(section, {})[field] = None if value == "none" and section != "model" else value
-        elif section in PARENTS:
-            plain.setdefault(section, {})
+        elif name in OPTIONAL:
+            plain.setdefault(name, {})
+        elif name in places:
+            plain[name] = value
         else:
-            plain[place] = value
-    plain["model"] |= model
-    return plain
+            plain["model"][name] = value
+    off = [name for name in OPTIONAL if given.get(name) in (None, False, "none")]
+    return {name: value for name, value in plain.items() if name not in off}
 
 
-def without_effect(typed: dict[str, Any], model: dict[str, Any]) -> list[str]:
+def without_effect(given: Mapping[str, Any]) -> list[str]:
     """An error for every given option without effect, because its feature is off."""
-    schedule = typed.get("optimizer.schedule", "constant")
-    shape = {name.removeprefix("model."): value for name, value in typed.items() if name.startswith("model.")}
-    shape |= model
-    positions = shape.get("positions", "sinusoidal") if shape.get("kind", "gpt") == "gpt" else None
-    halving, steps = typed.get("halving.every"), typed.get("steps", 10_000)
-    never = halving is not None and halving >= steps and "evaluation.stop_at" not in typed
+    schedule = given.get("schedule", "constant")
+    positions = given.get("positions", "sinusoidal") if given.get("model", "gpt") == "gpt" else None
+    halving, steps = given.get("halving"), given.get("steps", 10_000)
+    never = halving is not None and halving >= steps and "stop_at" not in given
     reasons = {
-        "--floor needs --schedule cosine or plateau": "optimizer.floor" in typed and schedule == "constant",
-        "--patience needs --schedule plateau": "optimizer.patience" in typed and schedule != "plateau",
-        "--factor needs --schedule plateau": "optimizer.factor" in typed and schedule != "plateau",
-        "--context needs --positions learned": "context" in shape and positions not in (None, "learned"),
-        "position_scale needs positions": "position_scale" in shape and positions == "none",
+        "--floor needs --schedule cosine or plateau": "floor" in given and schedule == "constant",
+        "--patience needs --schedule plateau": "patience" in given and schedule != "plateau",
+        "--factor needs --schedule plateau": "factor" in given and schedule != "plateau",
+        "--context needs --positions learned": "context" in given and positions not in (None, "learned"),
+        "position_scale needs positions": "position_scale" in given and positions == "none",
         "--halving must come before the last step, or --stop-at be given": never,
     }
     for setting in SETTINGS:
         section = setting.place.partition(".")[0]
-        orphan = setting.place in typed and PARENTS.get(section, setting.place) not in typed
-        reasons[f"{setting.flag} needs --{section}"] = orphan
+        orphan = setting.name in given and section in OPTIONAL and given.get(section) in (None, "none")
+        reasons[f"{setting.flag} needs --{section}"] = orphan and setting.name != section
     return [reason for reason, holds in reasons.items() if holds]

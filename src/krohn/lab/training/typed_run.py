@@ -1,4 +1,4 @@
-"""A run from settings as they are typed: all errors at once, those first that can be seen without torch."""
+"""A run from settings as they are typed: all errors at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from krohn.base.notebook import table
 from krohn.base.strict_json import read_json
 from krohn.errors import KrohnError, Unsupported, counted
-from krohn.lab.training.sections import early_reasons
-from krohn.lab.training.settings import typed_settings, without_effect, written_down
+from krohn.lab.training.settings import SETTINGS, without_effect, written_down
 
 if TYPE_CHECKING:
     from krohn.lab.provable.provable_run import ProvableRun
@@ -53,7 +52,6 @@ def train_as_typed(
     tell: Callable[[str], object],
 ) -> TypedResult:
     """Trains the run that the options describe, or that of a ``config.json``."""
-    _refuse_early(spec, config, options)
     # Lazy imports: torch takes seconds and is only needed for training.
     from krohn.automata.zoo import parse_spec
     from krohn.lab.training.config import RunConfig
@@ -97,26 +95,17 @@ def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
     return make_provable(out, tell=report)
 
 
-def _refuse_early(spec: str | None, config: Path | None, options: dict[str, Any]) -> None:
-    """Reports all errors that can be detected before torch is imported."""
-    typed = typed_settings(options)
-    if config is not None:
-        result = early_reasons(read_json(config))
-    else:
-        result = early_reasons(written_down(str(spec), typed, {}))
-        result += [] if options["extra"] else without_effect(typed, {})  # --option may give what is needed
-    _refuse([*result, *_directory_reasons(options)])
-
-
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     """The run from the command line; if invalid, all errors at once."""
     from krohn.lab.training.config import RunConfig, examined, read_parts
 
-    typed = typed_settings(options)
-    model, result = _extra(options["extra"], typed)
-    plain = written_down(spec, typed, model)
+    values = {setting.name: options[setting.name] for setting in SETTINGS}
+    typed = {name: value for name, value in values.items() if value is not None and value != ()}
+    extra, result = _extra(options["extra"], typed)
+    plain = written_down(spec, typed)
+    plain["model"] |= extra
     parts, unread = read_parts(plain)
-    result += [*unread, *examined(parts)[1], *without_effect(typed, model)]
+    result += [*unread, *examined(parts)[1], *without_effect(typed | extra)]
     result += [*_place_reasons(parts, options), *_directory_reasons(options)]
     _refuse(result)
     return RunConfig.from_dict(plain)
@@ -129,7 +118,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
 
     model: dict[str, Any] = {}
     result: list[str] = []
-    kind = typed.get("model.kind", "gpt")
+    kind = typed.get("model", "gpt")
     try:
         known = annotations(architecture(kind)) if given else {}
     except KrohnError:
@@ -140,7 +129,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
             result.append(f"--option must be NAME=VALUE; got {text!r}")
         elif name not in known:
             result.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
-        elif name in model or f"model.{name}" in typed:
+        elif name in model or name in typed:
             result.append(f"{name} must be given once; it is given twice")
         else:
             try:

@@ -11,7 +11,6 @@ from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
 from krohn.lab.experiments.summary import marks_of, note_on, sort_cells, summary, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.tasks.task_config import TaskConfig
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 LAYERS = {"C2": by_scale(2, 4, 8), "S5": by_scale(2, 8, 16)}
@@ -42,8 +41,8 @@ def plan(scale: Scale) -> list[PlannedRun]:
     for task, sheet in FROM_THE_MAP:  # runs with AdamW have no sheet in their label
         label = {"task": task, "depth": 8} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
         runs.append(replace(depth.plan_cell(scale, task, 8, sheet), label=label))
-    config = depth.by_muon(scale, TaskConfig(spec="S5", length=100), 8, **CONSTANT_RATE)
-    return [*runs, PlannedRun(config=config, label={"task": "S5", "depth": 8, "sheet": CONSTANT})]
+    label = {"task": "S5", "depth": 8, "sheet": CONSTANT}
+    return [*runs, plan_run(scale, label, spec="S5", length=100, layers=8, **depth.BY_MUON | CONSTANT_RATE)]
 
 
 def drop(cell: ResultCell) -> Row:

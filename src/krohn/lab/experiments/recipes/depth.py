@@ -7,7 +7,7 @@ with the solved prefix (curriculum).
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from krohn.lab.experiments import settings
@@ -17,8 +17,6 @@ from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
 from krohn.lab.experiments.summary import SOLVED, marks_of, note_on, summary
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
-from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import CurriculumConfig, HalvingConfig, RunConfig
 
 MEMORIES = ("Grid4", "Grid9", "Dyck4,2")
 NON_ABELIAN = ("D6", "D8", "Q8", "A4", "S4", "A5", "S5")
@@ -42,7 +40,7 @@ BY_MUON: dict[str, Any] = {
     "replicates": by_scale(2, 6, None),
     "stop_at": 0.999,
     "evaluations": by_scale(2, 32, None),
-    "method": "muon",
+    "optimizer": "muon",
     "lr": by_scale((3e-3, 1e-3), (8e-4, 1.2e-3), None),
     "betas": (0.95, 0.98),
     "batch": by_scale(8, 64, None),
@@ -58,7 +56,8 @@ BY_ADAMW: dict[str, Any] = {
     "lr": by_scale((3e-3, 1e-3), (2e-4, 3e-4, 4e-4), None),
     "batch": by_scale(8, 64, None),
     "schedule": "cosine",
-    "halving": by_scale(HalvingConfig(every=6, least=2), HalvingConfig(every=4000, least=2), None),
+    "halving": by_scale(6, 4000, None),
+    "halving_least": 2,
 }
 # The same recipe at other lengths: one memory, one stack and one group.
 OTHER_LENGTHS = {"50 letters": 50, "200 letters": 200}
@@ -88,11 +87,11 @@ ORDER = (*SHEETS, *GROWTH, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 RECIPES: dict[str, dict[str, Any]] = {
     MUON: BY_MUON,
     WHOLE: BY_ADAMW,
-    CURRICULUM: BY_ADAMW | {"curriculum": CurriculumConfig()},
+    CURRICULUM: BY_ADAMW | {"curriculum": True},
     **{sheet: BY_MUON | {"length": length} for sheet, length in GROWTH.items()},
     **{sheet: BY_ADAMW | {"length": length} for sheet, length in OTHER_LENGTHS.items()},
     TWICE: BY_ADAMW | {"sequences": 2 * 24_000 * 64, "evaluations": 2 * 48},
-    SWAPPED: BY_MUON | {"method": "adamw", "lr": SWAPPED_RATES},
+    SWAPPED: BY_MUON | {"optimizer": "adamw", "lr": SWAPPED_RATES},
     LETTERS: BY_MUON,
 }
 BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
@@ -137,11 +136,6 @@ def plan_cell(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
 def passing_depth(task: str) -> int:
     """The layers of the cell by Muon that passes 99%, as known before any deeper one was run."""
     return 8 if task in NON_ABELIAN else 1 if task == "Grid4" else 2
-
-
-def by_muon(scale: Scale, task: TaskConfig, layers: int, **changes: Any) -> RunConfig:
-    """The recipe of the headline, here and in other experiments; ``changes`` are departures from it."""
-    return settings.plan_run(scale, {}, layers=layers, **asdict(task) | BY_MUON | changes).config
 
 
 def paper_sequences(task: str) -> int:

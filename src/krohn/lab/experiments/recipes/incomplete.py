@@ -11,8 +11,6 @@ from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, pla
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import CurriculumConfig, HalvingConfig
 
 # Log spacing as in the figure; its exact values are not in the text.
 REVEAL = by_scale((1.0, 0.25), (1.0, 0.3, 0.1, 0.03), (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125))
@@ -35,8 +33,9 @@ SMALL: dict[str, dict[str, Any]] = {
         "replicates": 4,
         "lr": (2e-4, 3e-4),
         "evaluations": 80,
-        "curriculum": CurriculumConfig(),
-        "halving": HalvingConfig(every=5000),
+        "curriculum": True,
+        "halving": 5000,
+        "halving_least": 1,
     },
 }
 MUON, MUON_REPLICATES = "GPT, Muon", 2
@@ -65,9 +64,9 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 def _by_muon(share: float) -> PlannedRun:
     """S5 at T = 100; each share reads the words of the map's first replicates."""
+    label, task = {"task": "S5", "model": MUON, "reveal": share}, {"spec": "S5", "length": 100}
     changes = {} if share == 1 else {"replicates": MUON_REPLICATES}
-    config = depth.by_muon(Scale.SMALL, TaskConfig(spec="S5", length=100, reveal=share), 8, **changes)
-    return PlannedRun(config=config, label={"task": "S5", "model": MUON, "reveal": share})
+    return plan_run(Scale.SMALL, label, reveal=share, layers=8, **depth.BY_MUON | task | changes)
 
 
 SPARSER = "degrades as labels get sparser"

@@ -1,7 +1,7 @@
 """Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,6 @@ from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, pla
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
-from krohn.lab.training.config import CurriculumConfig, HalvingConfig
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ SETTINGS: dict[str, Any] = {
     "stop_at": 0.9995,
 }
 REPLICATES = {GPT: by_scale(2, 10, 25), LSTM: by_scale(2, 25, 25)}
-# At scale small, a column that 240,000 words at a constant rate did not learn has the settings of non-abelian
-# groups (`depth`).
+# At scale small, columns that 240,000 words at a constant rate did not learn have the settings of non-abelian
+# groups (`depth`): one those of the AdamW sheets, one those of Muon.
 HARD: dict[str, dict[str, Any]] = {
     "D8 location": {
         "sequences": 25_000 * 64,
@@ -51,33 +50,27 @@ HARD: dict[str, dict[str, Any]] = {
         "lr": (2e-4, 3e-4),
         "batch": 64,
         "schedule": "cosine",
-        "curriculum": CurriculumConfig(),
-        "halving": HalvingConfig(every=5000),
-    }
+        "curriculum": True,
+        "halving": 5000,
+    },
+    "S5 first": depth.BY_MUON | {"layers": 8, "replicates": 4},
 }
-# A column by the depth map's recipe with Muon: layers and replicates at scale small.
-BY_MUON = {"S5 first": (8, 4)}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """GPT and LSTM on each column, words of 40 letters."""
     runs = []
     for model, column in product((LSTM, GPT), COLUMNS):
-        small = scale is Scale.SMALL and model == GPT
-        changes = HARD.get(column.name, {}) if small else {}
+        changes = HARD.get(column.name, {}) if scale is Scale.SMALL and model == GPT else {}
+        sizes = {"layers": by_scale(2, column.layers, column.layers), "replicates": REPLICATES[model]}
         run = plan_run(
             scale,
             {"task": column.name, "model": model},
             spec=column.spec,
             distribution=column.distribution,
             model=model,
-            layers=by_scale(2, column.layers, column.layers),
-            **SETTINGS | {"replicates": REPLICATES[model]} | changes,
+            **SETTINGS | sizes | changes,
         )
-        if small and column.name in BY_MUON:
-            layers, replicates = BY_MUON[column.name]
-            config = depth.by_muon(scale, run.config.task, layers, replicates=replicates)
-            run = replace(run, config=config)
         runs.append(run)
     return runs
 

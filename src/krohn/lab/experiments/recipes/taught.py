@@ -12,15 +12,12 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.recipes.depth import by_muon
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
+from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale, plan_run
 from krohn.lab.experiments.summary import SOLVED, mean_series, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyByLength
-from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.config import TeachConfig
 
 DOUBLING, CASCADE, UNTAUGHT, EQUAL = "doubling", "cascade", "none", "none, as few words"
 LENGTH = by_scale(4, 100, 100)
@@ -48,9 +45,9 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
     ("S5", "doubling:2,4,8,16,32", 7): {},
     ("S5", "doubling:4,16,64", 7): {},
     ("S5", "doubling:32,64,128", 7): {},
-    ("S5", "doubling until solved", 7): {"until": "solved"},
-    ("S5", "doubling until 2000", 7): {"until": 2_000},
-    ("S5", "doubling, AdamW", 7): {"method": "adamw", "lr": (3e-4, 6e-4, 1e-3), "betas": (0.9, 0.98)},
+    ("S5", "doubling until solved", 7): {"teach_until": "solved"},
+    ("S5", "doubling until 2000", 7): {"teach_until": 2_000},
+    ("S5", "doubling, AdamW", 7): {"optimizer": "adamw", "lr": (3e-4, 6e-4, 1e-3), "betas": (0.9, 0.98)},
     ("S5", "doubling:1=4,2=8,3=16,4=32,5=64,6=128", 6): {"sequences": 6_000 * 64},
     **{(task, EQUAL, 7): {} for task in ("S5", "S4", "D6")},
     **{(task, CASCADE, 7): {} for task in ("D6", "S4")},
@@ -83,7 +80,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     if scale is not Scale.SMALL:
         return runs
     for (layers, size), settings in LONGER.items():
-        rest = settings | {"lr": LONGER_RATE, "judged": LONGER_JUDGED}
+        rest = settings | {"lr": LONGER_RATE, "eval_sequences": LONGER_JUDGED}
         for task in LONGER_TASKS:
             done = S5_DONE if task == "S5" else LONGER_DONE
             runs.append(taught(scale, task, DOUBLING, layers, size, stop_at=done, **rest))
@@ -99,13 +96,11 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 def taught(scale: Scale, task: str, hints: str, layers: int, length: int, **changes: Any) -> PlannedRun:
     """A cell by the recipe of the depth map's headline, with hints unless its label says none."""
-    until = changes.pop("until", None)
     if hints not in (UNTAUGHT, EQUAL):
-        changes["teach"] = TeachConfig(hints=hints.partition(" ")[0].strip(","), until=until)
+        changes["teach"] = hints.partition(" ")[0].strip(",")
     recipe = Scale.SMALL if scale is Scale.PAPER else scale  # the paper has none
-    config = by_muon(recipe, TaskConfig(spec=task, length=length), layers, **changes)
     label = {"task": task, "layers": layers, "length": length, "hints": hints}
-    return PlannedRun(config=config, label=label)
+    return plan_run(recipe, label, spec=task, length=length, layers=layers, **depth.BY_MUON | changes)
 
 
 def words_to_pass(record: Record) -> int | None:
