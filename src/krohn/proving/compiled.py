@@ -23,8 +23,8 @@ from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refuted, place
 from krohn.proving.claims import Question, checkable_table, claim_about
 from krohn.proving.description import check_hints
-from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Verification
+from krohn.proving.identity import identify
+from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.proof import SHORT, attempt, is_scan, one_thread
 from krohn.proving.word_search import exhaustive, search
 
@@ -54,7 +54,8 @@ def verify_compiled(
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
     identity = identify(compiled.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
-        return _another(identity, claim_of(compiled, compiled.automaton, dtype, wanted)[1], compiled)
+        claim = claim_of(compiled, compiled.automaton, dtype, wanted)[1]
+        return mismatched(claim, identity, len(compiled.transformer.layers), {})
     matrices, automaton = compiled.transformer, identity.automaton
     compiled = replace(compiled, automaton=automaton)  # the description is compared with it too
     opinion, result = (
@@ -106,22 +107,6 @@ def refutation_text(failure: Refuted, depth: int) -> str:
     """The cause of a failure, with its place unless the small checker has named it."""
     return (
         failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"
-    )
-
-
-def _another(identity: Identity, claim: Claim, compiled: CompiledNetwork) -> Verification:
-    """The network is for another automaton than the user named: nothing is left to prove."""
-    return Verification(
-        certified=False,
-        claim=claim,
-        margin=0.0,
-        checks=(Check("identity", 0, 1.0, 0.0, False, identity.mismatch),),
-        counterexample=None,
-        largest=0,
-        reason=f"identity: {identity.mismatch}",
-        second_opinion=None,
-        depth=len(compiled.transformer.layers),
-        identity=identity,
     )
 
 
@@ -188,10 +173,8 @@ def recheck_net(
         claim=claim,
         margin=0.0 if verdict is None else verdict.margin,
         checks=(Check("witness", layer, 1.0 - limit, limit, done, text),),
-        counterexample=None,
         largest=claim.up_to or 0 if done else 0,
         reason=reason,
-        second_opinion=None,
         depth=len(net.configuration.get("shape", ())),
         identity=identity,
         certificate=certificate if done else None,

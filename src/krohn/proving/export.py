@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import load as load_tensors
 
 from krohn.automata.files import automaton_payload
@@ -21,20 +20,20 @@ from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folder import read_net
 from krohn.check.files.net import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
-from krohn.check.rules import HALF, RULES, WIDE_ONLY, check_certificate, loaded_in, transformer_of
+from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
-from krohn.network.gpt2.reference import logits
 from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.proof import furthest
+from krohn.proving.stock import states_of
 from krohn.proving.word_search import all_words, candidates, first_wrong
 
 DTYPE = "float32"
@@ -158,9 +157,9 @@ def verify_export(folder: Path, question: Question) -> Verification:
     if not 1 <= wanted <= longest:
         raise InvalidInput(f"the length must lie in 1..{longest}, as built; got {wanted}")
     claim = claim_about(net, automaton, wanted, question.dtype or loaded_in(net) or DTYPE, RULE_SET)
-    certificate = Certificate(claim, RULE_SET, RULES[RULE_SET].version, _kept(folder))
     if identity.mismatch:
-        return _outcome(net, certificate, identity, f"identity: {identity.mismatch}")
+        return mismatched(claim, identity, _depth(net), {})
+    certificate = certificate_about(claim, RULE_SET, _kept(folder))
     verdict = check_certificate(net, certificate)
     if verdict.certified:
         return _outcome(net, certificate, identity, "", margin=verdict.margin)
@@ -204,10 +203,8 @@ def _outcome(
     checks: tuple[Check, ...] = (),
 ) -> Verification:
     """The verdict, with tests on words; a wrong word refutes any proof."""
-    claim, opinion, result = certificate.claim, None, None
-    layers = net.configuration[SIZES[net.kind][0]]
-    if not identity.mismatch:
-        opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
+    claim = certificate.claim
+    opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
     if result is not None and not reason:
         reason = "exhaustive run: a word is run wrong"
     return Verification(
@@ -219,10 +216,15 @@ def _outcome(
         largest=0 if reason else claim.up_to or 0,
         reason=reason,
         second_opinion=opinion,
-        depth=layers if type(layers) is int else 0,
+        depth=_depth(net),
         identity=identity,
         certificate=None if reason else certificate,
     )
+
+
+def _depth(net: Net) -> int:
+    layers = net.configuration[SIZES[net.kind][0]]
+    return layers if type(layers) is int else 0
 
 
 def _run(
@@ -230,17 +232,9 @@ def _run(
 ) -> tuple[SecondOpinion | None, Counterexample | None]:
     """Runs all short words, long ones of many kinds, and the one at which the proof failed, in float32."""
     try:
-        decoder = decoder_of_net(net)
+        states = states_of(decoder_of_net(net))
     except KrohnError:
         return None, None  # not GPT-2's arithmetic: cannot be run here
-
-    def states(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        shown = logits(decoder, words).argmax(axis=-1)
-        outputs = np.full(len(decoder.vocabulary.tokens), -1)
-        outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
-        result: npt.NDArray[np.int64] = outputs[shown]
-        return result
-
     letters, short = automaton.num_letters, 1
     while letters > 1 and short < length and letters ** (short + 1) <= SHORT_WORDS:
         short += 1

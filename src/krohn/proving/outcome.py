@@ -69,28 +69,28 @@ class Verification:
 
     Attributes:
         claim: what was to be proved.
+        identity: the automaton that the network is compared with, and whether user or file named it.
+        reason: why it is not certified, empty if it is.
         margin: least distance of the right logit to the others, all errors taken off; 0 if not certified.
         checks: every inequality of the proof in order; the last one failed if it is not certified.
         counterexample: a word the network gets wrong, where one was found.
         largest: the largest length up to which it is proved in this dtype (0: none).
-        reason: why it is not certified, empty if it is.
         second_opinion: every short word, run on the network itself.
         depth: the number of the network's layers; checks number them from 1.
-        identity: the automaton that the network is compared with, and whether user or file named it.
         certificate: enough to check the claim again; none if it is not certified.
         more: further results for networks of this kind, as JSON data.
     """
 
     certified: bool
     claim: Claim
-    margin: float
-    checks: tuple[Check, ...]
-    counterexample: Counterexample | None
-    largest: int
-    reason: str
-    second_opinion: SecondOpinion | None
-    depth: int
     identity: Identity
+    reason: str = ""
+    margin: float = 0.0
+    checks: tuple[Check, ...] = ()
+    counterexample: Counterexample | None = None
+    largest: int = 0
+    second_opinion: SecondOpinion | None = None
+    depth: int = 0
     certificate: Certificate | None = None
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -205,6 +205,13 @@ class Verification:
         write_json(Path(path), self.certificate.to_json())
 
 
+def mismatched(claim: Claim, identity: Identity, depth: int, more: dict[str, Any]) -> Verification:
+    """The network is for another automaton than the user named: nothing is left to prove."""
+    checks = (Check("identity", 0, 1.0, 0.0, False, identity.mismatch),)
+    reason = f"identity: {identity.mismatch}"
+    return Verification(False, claim, identity, reason, checks=checks, depth=depth, more=more)
+
+
 def _finite(payload: dict[str, Any]) -> dict[str, Any]:
     return {
         key: None if isinstance(value, float) and not np.isfinite(value) else value
@@ -216,16 +223,12 @@ LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
     "residue": "Lemma (modular counter). What is read off a prefix sum repeats, or ends on either side.",
     "memory": "Lemma (memory). The latest position of the best kind gets all the weight but a leak.",
-    "memory leak": "Lemma (softmax approximates hard max). The leak is the sum of e^(−gap).",
     "look-back": "Lemma (circle codes). The score depends on positions only; one distance wins.",
     "MLP": "Lemma (interpolation). Evaluated on every reachable input; inside the error box it is affine.",
     "composition": "Lemma (function composition). Separable in arguments, hence right for all maps.",
-    "visits": "Theorem 3. Heads find the last visit of the nearest place; the MLP tells orders of visits.",
     "intervals": "Theorem 1. Induction over intervals of letters.",
     "decode": "Decoding. The right logit is the largest, whatever the errors are.",
     "simulation": "Simulation. The machine read off the weights runs in step with the automaton.",
-    "range": "Range. No overflow.",
-    "program": "Program. The registers and operations krohn.json describes, as a finite machine.",
     "hints": "Description. What krohn.json says fits the weights.",
 }
 

@@ -8,6 +8,7 @@ of it.
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,9 @@ from krohn.errors import InvalidInput
 from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.word_search import all_words, first_wrong
-from krohn.recurrent.recurrent_network import RecurrentNetwork, states_of
+from krohn.recurrent.recurrent_network import RecurrentNetwork, load, states_of
 
 SHORT_WORDS = 5_000
 """Words to run if a proof is refused."""
@@ -250,15 +251,17 @@ def net_of(network: RecurrentNetwork) -> Net:
     return recurrent_net(dict(network.cell.tensors), network.cell.kind, network.cell.options, names)
 
 
-def verify_recurrent(network: RecurrentNetwork, question: Question) -> Verification:
+def verify_recurrent(given: RecurrentNetwork | Path, question: Question) -> Verification:
     """Every length, or every word up to a length; a counterexample if one is found."""
+    network = given if isinstance(given, RecurrentNetwork) else load(given)
     dtype, length, net = question.dtype or DTYPES[0], question.length, net_of(network)
     if dtype not in DTYPES:
         raise InvalidInput(f"recurrent networks are proved in {' or '.join(DTYPES)}; got {dtype}")
     identity = identify(network.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
-        nothing = SearchedClosure(False, (), 0.0, "any", reason=f"identity: {identity.mismatch}")
-        return _outcome(network, _claim_of(net, network.automaton, dtype, length), identity, nothing)
+        claim = _claim_of(net, network.automaton, dtype, length).claim
+        known = dict.fromkeys(SearchedClosure(False, (), 0.0, ANY).to_json())
+        return mismatched(claim, identity, _depth(network), {"architecture": network.cell.kind, **known})
     automaton = identity.automaton
     closure = close(network.cell, automaton, dtype=dtype)
     if question.chunks and not closure.chunked:
@@ -304,7 +307,7 @@ def _outcome(
     verdict = None if net is None else _decide(network, net, certificate, closure)
     done = verdict is not None and verdict.certified
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
-    wrong = None if done or identity.mismatch else closure.counterexample
+    wrong = None if done else closure.counterexample
     if wrong is not None and claim.up_to is not None and len(wrong.word) > claim.up_to:
         wrong = None
     reason = "" if done else verdict.reason if verdict else closure.reason
@@ -314,7 +317,6 @@ def _outcome(
         reason
         or f"{certificate.rules}: proved for {'words of every length' if claim.up_to is None else 'them'}"
     )
-    known = dict.fromkeys(closure.to_json()) if identity.mismatch else closure.to_json()
     return Verification(
         certified=done,
         claim=claim,
@@ -323,12 +325,16 @@ def _outcome(
         counterexample=wrong,
         largest=reached,
         reason=reason,
-        second_opinion=None if identity.mismatch else run_all(network.cell, automaton)[0],
-        depth=int(getattr(network.cell, "layers", 1)),
+        second_opinion=run_all(network.cell, automaton)[0],
+        depth=_depth(network),
         identity=identity,
         certificate=certificate if done else None,
-        more={"architecture": network.cell.kind, **known},
+        more={"architecture": network.cell.kind, **closure.to_json()},
     )
+
+
+def _depth(network: RecurrentNetwork) -> int:
+    return int(getattr(network.cell, "layers", 1))
 
 
 def _decide(

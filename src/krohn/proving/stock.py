@@ -23,7 +23,7 @@ from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.decoder import Decoder as Gpt2
 from krohn.network.gpt2.reference import logits
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
-from krohn.proving.claims import certificate_about, claim_about
+from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.proof import one_thread
@@ -47,24 +47,17 @@ def enumerable(network: Network, longest: int, work: float) -> int:
     return length
 
 
-def verify_stock(
-    network: Any,
-    dtype: str | None,
-    length: int | None,
-    meant: Semiautomaton | None,
-    tokens: Any,
-    effort: float = 1.0,
-) -> Verification:
+def verify_stock(network: Any, question: Question) -> Verification:
     """Proves a GPT-2, a folder or a module, on all words up to a length, by default as effort allows."""
-    automaton = require_automaton(meant)
-    net = stock_of(network, automaton, tokens)
+    automaton, length = require_automaton(question.automaton), question.length
+    net = stock_of(network, automaton, question.tokens)
     decoder = stock_network(net)
     longest = len(decoder.positions) - len(decoder.padding)
     if longest < 1 or (length is not None and not 1 <= length <= longest):
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
-    work = WORK * effort
+    work = WORK * question.effort
     wanted = length or enumerable(decoder, longest, work / 10)
-    certificate = certificate_for(net, automaton, wanted, dtype or "float32")
+    certificate = certificate_for(net, automaton, wanted, question.dtype or "float32")
     try:
         run = states_of(decoder_of_stock(net))
     except KrohnError:
@@ -84,7 +77,6 @@ def verify_stock(
         certified=not reason,
         claim=certificate.claim,
         margin=0.0 if reason else verdict.margin,
-        checks=(),
         counterexample=wrong,
         largest=largest,
         reason=reason,
@@ -129,19 +121,17 @@ def run_words(
     return SecondOpinion(short, automaton.num_letters**short, wrong, "float32", limit), result
 
 
-def verify_callable(
-    network: Callable[..., Any], length: int | None, meant: Semiautomaton | None, tokens: Any
-) -> Verification:
+def verify_callable(network: Callable[..., Any], question: Question) -> Verification:
     """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
-    automaton = require_automaton(meant)
-    wanted = length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
-    marks = tokens_for(automaton, tokens)
+    automaton = require_automaton(question.automaton)
+    wanted = question.length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
+    marks = tokens_for(automaton, question.tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
     net = Net(CALLABLE, {"tokens": marks}, {})
     claim = replace(claim_about(net, automaton, wanted, "float32", None), network="")
     reason = NOTHING_PROVED if wrong is None else "a word is run wrong"
     identity = Identity(automaton, by_user=True)
-    return Verification(False, claim, 0.0, (), wrong, 0, reason, opinion, 0, identity)
+    return Verification(False, claim, identity, reason, counterexample=wrong, second_opinion=opinion)
 
 
 def runner_of(network: Callable[..., Any], tokens: dict[str, list[int]]) -> Runner:

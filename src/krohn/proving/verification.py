@@ -21,7 +21,7 @@ from krohn.network.forward import float_name
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.outcome import Verification
-from krohn.proving.stock import CALLABLE, is_gpt2
+from krohn.proving.stock import CALLABLE, is_gpt2, verify_callable, verify_stock
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -73,6 +73,7 @@ def verify(
         kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
         out: with ``kernel``, a ``.v`` file for the certificate, written before Coq checks it.
     """
+    network = Path(network) if isinstance(network, str) else network
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
         if dtype not in (None, "float32") or length is not None or certificate is not None:
@@ -87,7 +88,26 @@ def verify(
             network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
         )
     asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-    return VERIFIERS[kind_of(network)](network, Question(*asked))
+    return _verifier(kind_of(network))(network, Question(*asked))
+
+
+def _verifier(kind: str) -> Callable[[Any, Question], Verification]:
+    """What verifies networks of a kind; loaded on use, for each needs modules of its own."""
+    if kind == COMPILED:
+        return _verify_compiled
+    if kind == EXPORT:
+        from krohn.proving.export import verify_export
+
+        return verify_export
+    if kind == RECURRENT:
+        from krohn.proving.recurrent import verify_recurrent
+
+        return verify_recurrent
+    if kind == TRAINED:
+        from krohn.lab.provable.trained import verify_trained
+
+        return verify_trained
+    return verify_stock if kind == STOCK else verify_callable
 
 
 def _by_kernel(
@@ -137,12 +157,6 @@ def _load(network: Any) -> CompiledNetwork:
     from krohn.network.storage import load
 
     return network if isinstance(network, CompiledNetwork) else load(network)
-
-
-def _verify_export(network: Any, question: Question) -> Verification:
-    from krohn.proving.export import verify_export
-
-    return verify_export(Path(network), question)
 
 
 def _recheck(
@@ -199,39 +213,3 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
     from krohn.recurrent.recurrent_network import load
 
     return net, load(network).automaton
-
-
-def _verify_recurrent(network: Any, question: Question) -> Verification:
-    from krohn.proving.recurrent import verify_recurrent
-    from krohn.recurrent.recurrent_network import RecurrentNetwork, load
-
-    return verify_recurrent(network if isinstance(network, RecurrentNetwork) else load(network), question)
-
-
-def _verify_trained(network: Any, question: Question) -> Verification:
-    from krohn.lab.provable.trained import verify_trained
-
-    return verify_trained(Path(network), question)
-
-
-def _verify_stock(network: Any, question: Question) -> Verification:
-    from krohn.proving.stock import verify_stock
-
-    wanted = question.dtype, question.length, question.automaton
-    return verify_stock(network, *wanted, question.tokens, question.effort)
-
-
-def _verify_callable(network: Any, question: Question) -> Verification:
-    from krohn.proving.stock import verify_callable
-
-    return verify_callable(network, question.length, question.automaton, question.tokens)
-
-
-VERIFIERS: dict[str, Callable[[Any, Question], Verification]] = {
-    COMPILED: _verify_compiled,
-    EXPORT: _verify_export,
-    RECURRENT: _verify_recurrent,
-    TRAINED: _verify_trained,
-    STOCK: _verify_stock,
-    CALLABLE: _verify_callable,
-}
