@@ -48,7 +48,7 @@ def honest(name: str, method: str, length: int, dtype: str) -> Subject | None:
         # A scan is proved below, once; the others are the default's networks, which its proof chooses.
         scan = method in ("scan", "wide")
         network = krohn.compile(name, length=length, method=method, dtype=dtype, unproved=scan)
-        proof = verify_compiled(network, Question(dtype, second_opinion=False), lowers_again=True)
+        proof = verify_compiled(network, Question(dtype, second_opinion=False), described=True)
     except KrohnError:
         return None
     return (*checkable(network.transformer, network.automaton), proof.witness) if proof.certified else None

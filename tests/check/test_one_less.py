@@ -37,7 +37,7 @@ BASES = {
 def base(kind: str) -> tuple[CompiledNetwork, dict]:
     name, method = BASES[kind]
     network = krohn.compile(name, length=LENGTH, method=method, dtype=DTYPE)
-    proof = verify_compiled(network, Question(DTYPE, second_opinion=False), lowers_again=True)
+    proof = verify_compiled(network, Question(DTYPE, second_opinion=False), described=True)
     assert proof.certified
     return network, proof.witness
 

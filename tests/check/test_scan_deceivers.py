@@ -41,7 +41,7 @@ Matrix = npt.NDArray[np.float64]
 @cache
 def honest(name: str, length: int, method: str, dtype: str) -> tuple[CompiledNetwork, Witness]:
     network = krohn.compile(name, length=length, method=method, dtype=dtype)
-    proof = verify_compiled(network, Question(dtype, second_opinion=False))
+    proof = verify_compiled(network, Question(dtype, second_opinion=False), described=True)
     assert proof.certified
     assert proof.witness["kind"] == "scan"
     return network, proof.witness

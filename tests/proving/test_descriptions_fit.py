@@ -67,7 +67,7 @@ def test_a_register_that_differs_on_rare_words_only_is_found() -> None:
     assert verify(honest, second_opinion=False).certified
     refused = verify(replace(honest, program=rare(55)), second_opinion=False)
     assert not refused.certified
-    assert "lowering the program again gives other tensors" in refused.reason
+    assert "building the network again from its program gives other tensors" in refused.reason
 
 
 @pytest.mark.parametrize("moment", [1, 2, 4])

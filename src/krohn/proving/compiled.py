@@ -22,7 +22,6 @@ from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refuted, place
 from krohn.proving.claims import Question, checkable_table, claim_about
-from krohn.proving.description import check_hints
 from krohn.proving.identity import identify
 from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.proof import SHORT, attempt, is_scan, one_thread
@@ -42,11 +41,11 @@ def arithmetic(name: str) -> str:
 
 
 def verify_compiled(
-    compiled: CompiledNetwork, question: Question, *, lowers_again: bool = False
+    compiled: CompiledNetwork, question: Question, *, described: bool = False
 ) -> Verification:
     """Decides from the weights whether the network is right on every word that was asked for.
 
-    ``lowers_again``: whether its program, lowered again, gives its tensors; then the description fits.
+    ``described``: whether building it again gives its tensors and its description, which then fits.
     """
     dtype = arithmetic(question.dtype or "float64")
     wanted = compiled.length if question.length is None else question.length
@@ -63,8 +62,11 @@ def verify_compiled(
     )
     record, failure, margin = attempt(matrices, automaton, wanted, dtype, once=result is not None)
     unproved = failure is not None
-    if failure is None:
-        failure = _hint_failure(compiled, wanted, record, lowers_again=lowers_again)
+    if failure is None and described:
+        record.layer = 0
+        record.note("hints", "building the network again gives these tensors and this description")
+    elif failure is None:
+        failure = _check_description(compiled, record)
     if result is not None and failure is None:
         failure = Refuted(
             "exhaustive run", len(matrices.layers) + 1, "a short word is run wrong", result.word
@@ -110,18 +112,22 @@ def refutation_text(failure: Refuted, depth: int) -> str:
     )
 
 
-def _hint_failure(
-    compiled: CompiledNetwork, length: int, record: ProofRecord, *, lowers_again: bool
-) -> Refuted | None:
-    if lowers_again:
-        record.layer = 0
-        record.note("hints", "lowering the program again gives these tensors and this description")
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            check_hints(compiled, length, record)
-    except Refuted as refusal:
-        return refusal
+def _check_description(compiled: CompiledNetwork, record: ProofRecord) -> Refuted | None:
+    """Refuses a program that does not give the tensors, and heads that claim what no program has.
+
+    No proof uses the description. But one that does not fit is misleading, so such a network is refused.
+    """
+    record.layer = 0
+    if compiled.program is not None:
+        return record.refuse(
+            "hints",
+            "building the network again from its program gives other tensors, or another description: one of "
+            "them was changed; compile the network again, or remove its program",
+        )
+    claiming = [at for at, heads in enumerate(compiled.layout.heads, 1) if any(h.operations for h in heads)]
+    if claiming:
+        return record.refuse("hints", f"layer {claiming[0]} claims an operation the program does not have")
+    record.note("hints", "there is no program; the layout's names are not part of the proof")
     return None
 
 

@@ -147,10 +147,11 @@ def kind_of(network: Any) -> str:
 
 def _verify_compiled(network: Any, question: Question) -> Verification:
     from krohn.construct.lowering.assembly import lowers_again
+    from krohn.construct.printed import builds_again
     from krohn.proving.compiled import verify_compiled
 
     compiled = _load(network)
-    return verify_compiled(compiled, question, lowers_again=lowers_again(compiled))
+    return verify_compiled(compiled, question, described=lowers_again(compiled) or builds_again(compiled))
 
 
 def _load(network: Any) -> CompiledNetwork:

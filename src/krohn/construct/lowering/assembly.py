@@ -363,17 +363,21 @@ def lowers_again(network: CompiledNetwork) -> bool:
     """Whether some way of lowering the program gives these very tensors and this description."""
     if network.program is None:
         return False
-    held = tensors_of(network.transformer)
     for way in WAYS:
         try:
             built, layout = lower(network.program, network.length, **way)
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
             continue  # an untrusted program need not be one that can be lowered
-        result = tensors_of(built)
-        same = result.keys() == held.keys() and layout == network.layout
-        if same and all(np.array_equal(result[name], held[name]) for name in held):
+        if agrees(network, built, layout):
             return True
     return False
+
+
+def agrees(network: CompiledNetwork, built: Transformer, layout: Layout) -> bool:
+    """Whether a network has these very tensors and this description of its channels and heads."""
+    held, result = tensors_of(network.transformer), tensors_of(built)
+    same = result.keys() == held.keys() and layout == network.layout
+    return same and all(np.array_equal(result[name], held[name]) for name in held)
 
 
 # A program whose layers are cut into stock blocks: attention and maps, then maps alone.
