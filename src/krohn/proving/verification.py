@@ -73,7 +73,6 @@ def verify(
         kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
         out: with ``kernel``, a ``.v`` file for the certificate, written before Coq checks it.
     """
-    network = Path(network) if isinstance(network, str) else network
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
         if dtype not in (None, "float32") or length is not None or certificate is not None:
@@ -88,26 +87,27 @@ def verify(
             network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
         )
     asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-    return _verifier(kind_of(network))(network, Question(*asked))
+    return _verify(Path(network) if isinstance(network, str) else network, Question(*asked))
 
 
-def _verifier(kind: str) -> Callable[[Any, Question], Verification]:
-    """What verifies networks of a kind; loaded on use, for each needs modules of its own."""
+def _verify(network: Any, question: Question) -> Verification:
+    """Each kind needs modules of its own, which are loaded on use."""
+    kind = kind_of(network)
     if kind == COMPILED:
-        return _verify_compiled
+        return _verify_compiled(network, question)
     if kind == EXPORT:
         from krohn.proving.export import verify_export
 
-        return verify_export
+        return verify_export(network, question)
     if kind == RECURRENT:
         from krohn.proving.recurrent import verify_recurrent
 
-        return verify_recurrent
+        return verify_recurrent(network, question)
     if kind == TRAINED:
         from krohn.lab.provable.trained import verify_trained
 
-        return verify_trained
-    return verify_stock if kind == STOCK else verify_callable
+        return verify_trained(network, question)
+    return verify_stock(network, question) if kind == STOCK else verify_callable(network, question)
 
 
 def _by_kernel(
