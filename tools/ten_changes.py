@@ -132,9 +132,9 @@ CHANGES = (
         (
             (
                 "exporting/card.py",
-                '            "## What was checked\\n",\n',
+                '            f"{CHECKED}\\n",\n',
                 '            f"Digest of the automaton: {self.automaton.digest}.\\n",\n'
-                '            "## What was checked\\n",\n',
+                '            f"{CHECKED}\\n",\n',
             ),
         ),
         "import krohn, tempfile, pathlib; out = pathlib.Path(tempfile.mkdtemp()) / 'x'\n"

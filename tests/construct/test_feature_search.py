@@ -17,7 +17,6 @@ from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,
     DecisionTable,
-    StatePairs,
     annotate,
     cheapest,
     choose,
@@ -102,17 +101,17 @@ def test_features_determine_the_state_exactly_where_no_two_short_words_look_alik
 def test_a_choice_determines_the_state_and_no_feature_separates_a_hopeless_pair() -> None:
     parity = Semiautomaton(np.array([[1, 0], [0, 1]]))
     annotated = annotate(parity, ())
-    result = choose(annotated, FEATURES, range(2), StatePairs(), Budget(UNITS))
-    assert [feature.meaning.name for feature in result.features] == ["count[a] mod 2"]
-    pairs = StatePairs()
-    lost = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))
-    assert lost.hopeless is not None
-    one, other = lost.hopeless
+    result = choose(annotated, FEATURES, range(2), [], Budget(UNITS))
+    assert result is not None
+    assert [feature.meaning.name for feature in result[0]] == ["count[a] mod 2"]
+    pairs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    assert choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS)) is None
+    one, other = pairs[-1]
     assert parity.run(one)[-1] != parity.run(other)[-1]
     assert all(shown_after(f, one) == shown_after(f, other) for f in FEATURES[1:3])
-    assert pairs.known[-1] == lost.hopeless
-    again = choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS))  # known at once
-    assert again.hopeless in pairs.known
+    known = list(pairs)
+    assert choose(annotated, FEATURES[1:3], range(2), pairs, Budget(UNITS)) is None  # known at once
+    assert pairs == known
 
 
 @every("early", [1, 2, 5])
@@ -201,7 +200,7 @@ def test_indicators_say_which_value_a_form_has() -> None:
         ({"length": 2.0}, ["got 2.0"]),
         ({"method": "magic", "target": "open"}, ["method must be one of", "target must be one of"]),
         ({"gadget": "hat"}, ["gadget is an option of method scan; got method auto"]),
-        ({"method": "grid", "positions": "circle"}, ["positions is an option of method scan and paper"]),
+        ({"method": "grid", "gadget": "hat"}, ["gadget is an option of method scan"]),
         (
             {"method": "scan", "target": "observation", "activation": "sin"},
             ["target observation is", "sin is for"],

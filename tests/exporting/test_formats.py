@@ -226,20 +226,10 @@ def test_meaning_gives_the_scale_of_a_channel() -> None:
 
 @pytest.mark.parametrize("name", ["S4", "Dyck2,2"])
 @pytest.mark.parametrize("normalized", [True, False])
-def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bool) -> None:
+def test_meaning_says_what_outer_channels_do(name: str, normalized: bool) -> None:
     network = krohn.compile(krohn.zoo(name), length=LENGTH)
     model = decoder_of_compiled(network, normalized=normalized)
     meaning = meaning_of(network, model)
-    runs = [run for layer in meaning["layers"] for run in layer["units"]]
-    for block in range(model.layers):
-        here = [run["units"] for run in runs if run["block"] == block]
-        assert [first for first, _ in here] == [0, *(end for _, end in here[:-1])]
-        used = model.tensors[f"transformer.h.{block}.mlp.c_proj.weight"].any(axis=1)
-        assert not used[here[-1][1] :].any()
-    for layer in meaning["layers"]:
-        written = {name for run in layer["units"] if run["role"] == "map" for name in run["writes"]}
-        fresh = {c["name"] for c in layer["after_mlp"]} - {c["name"] for c in layer["after_attention"]}
-        assert fresh - {"free"} <= written
     # A stream of one word holds what the outer channels are said to hold, at every position.
     outer, table = meaning["outer"], model.tensors["transformer.wpe.weight"]
     wanted = {"plus", "minus", "zero", "foreign", "gain"} if normalized else {"one", "foreign"}

@@ -111,5 +111,5 @@ def test_nonsense_is_refused() -> None:
 
 @pytest.mark.parametrize(("states", "gadget"), [(4682, "direct"), (100, "plateau")])
 def test_maps_of_too_many_states_are_refused_before_anything_is_allocated(states: int, gadget: str) -> None:
-    with pytest.raises(LimitExceeded, match="at most 60,000,000 entries"):
+    with pytest.raises(LimitExceeded, match="at most 40,000,000 entries"):
         composition_mlp(states, gadget)

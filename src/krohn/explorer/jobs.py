@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,6 @@ class MachineRequest:
         if self.file is not None:
             return automaton_from_payload(self.file, name)
         return parse_spec(self.spec)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The inverse of ``read_request``."""
-        return {"spec": self.spec, "file": self.file, "length": self.length}
 
 
 def read_request(payload: object, *, paths: bool) -> MachineRequest:
@@ -94,7 +90,7 @@ class Jobs:
         self._held += 1
         try:
             async with self._free:
-                return await self._worker(json.dumps(request.as_dict()).encode())
+                return await self._worker(json.dumps(asdict(request)).encode())
         finally:
             self._held -= 1
 

@@ -21,6 +21,8 @@ loss from the logits.
 
 """
 
+CHECKED = "## What was checked"
+
 READ = frozenset({"hf", "transformers", "transformer-lens", "transformer_lens"})
 """Formats, and libraries that load them, whose files the checker reads."""
 
@@ -116,7 +118,7 @@ class ModelCard:
             f"{blocks}, width {decoder.dim}, words of at most {decoder.length} letters. It",
             f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
             shown,
-            "## What was checked\n",
+            f"{CHECKED}\n",
             *self._checks(library),
             "" if library == "onnx" else f"\n{LABELS.rstrip()}",
             "\n## Where it comes from\n",

@@ -124,32 +124,19 @@ def attempt(
     to: str,
     out: Path,
     *,
-    unchecked: bool = False,
-    **options: Any,
-) -> Exported:
-    """As ``export``; a network that is refused is not written, and the result says why."""
-    export_format(to)
-    check_target(out)  # fail early
-    exported = replace(prepare(network, to, **options), unchecked=unchecked)
-    if exported.refusal is None:
-        write(exported, out)
-    return exported
-
-
-def prepare(
-    network: CompiledNetwork | str | Path,
-    to: str,
-    *,
     replicate: int | None = None,
     length: int | None = None,
     dtype: str = "float32",
+    unchecked: bool = False,
     proof: bool = True,
     announce: Callable[[str], object] = str,
 ) -> Exported:
-    """The files of a network, or of that in a directory; nothing is written.
+    """As ``export``; a network that is refused is not written, and the result says why.
 
     ``announce`` is called with a description of the slow steps, once all input is validated.
     """
+    export_format(to)
+    check_target(out)  # fail early
     if dtype not in ("float32", *HALF_TYPES):
         raise UnknownName(
             f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
@@ -159,15 +146,19 @@ def prepare(
     if not isinstance(network, CompiledNetwork) and Folder(Path(network)).kind == TRAINED:
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
-        return export_run(Path(network), to, replicate=replicate, length=length)
-    if replicate is not None or length is not None:
+        exported = export_run(Path(network), to, replicate=replicate, length=length)
+    elif replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
-    compiled = network if isinstance(network, CompiledNetwork) else load(network)
-    if proof:
-        announce(
-            "running words, then proving the files for every word: seconds to minutes; --no-proof skips it"
-        )
-    return export_compiled(compiled, to, dtype, proof=proof)
+    else:
+        compiled = network if isinstance(network, CompiledNetwork) else load(network)
+        if proof:
+            slow = "running words, then proving the files for every word: seconds to minutes"
+            announce(f"{slow}; --no-proof skips it")
+        exported = export_compiled(compiled, to, dtype, proof=proof)
+    exported = replace(exported, unchecked=unchecked)
+    if exported.refusal is None:
+        write(exported, out)
+    return exported
 
 
 def write(exported: Exported, out: Path) -> None:

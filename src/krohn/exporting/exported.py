@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.base.notebook import table
-from krohn.exporting.card import outcome
+from krohn.exporting.card import CHECKED
 from krohn.network.gpt2.decoder import Decoder, Files
 from krohn.network.gpt2.reference import SAFETY
 
@@ -60,43 +60,14 @@ class Exported:
         }
 
     def text(self) -> str:
-        """Sizes, tests and proof."""
-        sizes, result = self.decoder.sizes(), self.findings
-        shown = {name: f"{value:,.0f}" for name, value in sizes.items()}
-        lines = [table(list(shown), [list(shown.values())]), ""]
-        if "compared" in result:
-            compared = result["compared"]
-            lines.append(
-                f"replicate {result['replicate']}; logits differ by at most {compared['difference']:.1g} "
-                f"(largest {compared['largest']:.3g}) on {compared['words']} held-out words"
-            )
-            return "\n".join(lines)
-        checked, rounding = result["checked"], result["rounding"]
-        lines.append(f"{checked['words']:,} words run in float32: {outcome(checked)}")
-        if rounding is not None:
-            amount = f"{rounding['factor']:g} times its rounding"
-            lines.append(f"{rounding['words']:,} words at {amount}: {outcome(rounding)}")
-            lines += [_types(result["types"]), _proof(result["certificate"])]
+        """Its sizes, and what README.md says was checked, or why it is not written."""
+        shown = {name: f"{value:,.0f}" for name, value in self.decoder.sizes().items()}
+        sizes = table(list(shown), [list(shown.values())])
         if self.refusal is not None:
-            lines.append(f"not written; {self.refusal}")
-            lines.append(
+            hint = (
                 "if krohn verify certifies the network: compile it with --dtype float64 or for shorter words"
             )
-        elif result["counterexample"] is not None:
-            lines.append("written although it fails the test with more rounding; README.md says so")
-        return "\n".join(lines)
-
-
-def _proof(proof: dict[str, Any]) -> str:
-    if proof["certified"]:
-        subject = "its numbers are proved" if proof["covers"] == "numbers" else "proved"
-        lead = f"the right state leads by {proof['margin']} or more"
-        return f"{subject} in {proof['dtype']}: on every word up to its length {lead}"
-    some = f" beyond {proof['largest']} letters" if proof.get("largest") else ""
-    return f"tested, not proved{some}: {proof['reason']}"
-
-
-def _types(types: dict[str, dict[str, int]]) -> str:
-    right = [name for name, seen in types.items() if not seen["wrong"]]
-    wrong = [name for name, seen in types.items() if seen["wrong"]]
-    return f"right in {', '.join(right)}" + (f"; wrong in {', '.join(wrong)}" if wrong else "")
+            return f"{sizes}\n\nnot written; {self.refusal}\n{hint}"
+        page = self.files["README.md"].decode()
+        checked = page.partition(CHECKED)[2].partition("\n## ")[0].strip()
+        return f"{sizes}\n\n{checked}"

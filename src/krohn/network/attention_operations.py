@@ -93,10 +93,6 @@ class PrefixSum(_Copies):
         sums = {name: np.cumsum(values[name], axis=1) for name in self.sources}
         return {target: sums[source] for source, target in zip(self.sources, self.targets, strict=True)}
 
-    def attends(self) -> str:
-        """Where the head looks, in words; ⊥ is the beginning."""
-        return "every position up to its own, all with the same weight; ⊥ takes the rest"
-
     def describe(self) -> str:
         """A one-line description."""
         return f"prefix sum of {', '.join(self.sources)}"
@@ -127,12 +123,6 @@ class PlaceSum(_Copies):
         chosen = {name: np.where(values[self.flag] == 1, values[name], 0) for name in self.sources}
         return PrefixSum(self.sources, self.targets).apply(chosen)
 
-    def attends(self) -> str:
-        """Where the head looks, in words."""
-        return (
-            f"every position up to its own where {self.flag} = 1, all with the same weight; ⊥ takes the rest"
-        )
-
     def describe(self) -> str:
         """A one-line description."""
         return f"sum of {', '.join(self.sources)} where {self.flag} = 1"
@@ -161,10 +151,6 @@ class LatestWrite(_Copies):
         """The discrete meaning."""
         where = latest(values[self.flag] == 1)
         return _fetch(values, self.sources, self.targets, where)
-
-    def attends(self) -> str:
-        """Where the head looks, in words."""
-        return f"the latest position up to its own where {self.flag} = 1, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""
@@ -201,10 +187,6 @@ class EndWrite(_Copies):
             marked &= np.cumsum(marked, axis=1) == 1
         return _fetch(values, self.sources, self.targets, latest(marked))
 
-    def attends(self) -> str:
-        """Where the head looks, in words."""
-        return f"the {self.end} position up to its own where {self._condition}, else ⊥"
-
     def describe(self) -> str:
         """A one-line description."""
         return f"{self.end} {', '.join(self.sources)} where {self._condition}"
@@ -233,10 +215,6 @@ class LookBack(_Copies):
         shape = values[self.sources[0]].shape
         where = np.broadcast_to(np.maximum(np.arange(shape[1]) - self.distance, 0), shape)
         return _fetch(values, self.sources, self.targets, where)
-
-    def attends(self) -> str:
-        """Where the head looks, in words."""
-        return f"the position {self.distance} back, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""
@@ -284,12 +262,6 @@ class LatestMatch(_Copies):
         for value in np.unique(wanted).tolist():
             where = np.where(wanted == value, latest(key == value), where)
         return _fetch(values, self.sources, self.targets, where)
-
-    def attends(self) -> str:
-        """Where the head looks, in words."""
-        shift = f" {self.shift:+d}" if self.shift else ""
-        wanted = f"{self.query}{shift} mod {self.modulus}" if self.query else f"{self.shift}"
-        return f"the latest position up to its own where {self.key} = {wanted}, else ⊥"
 
     def describe(self) -> str:
         """A one-line description."""

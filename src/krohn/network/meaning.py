@@ -126,8 +126,6 @@ def _heads(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "attends": "; ".join(dict.fromkeys(_title(each, titles).attends() for each in result))
-                or head.text,
                 "operations": [operation_to_json(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
                 "writes": [name for each in result for name in each.writes],
@@ -225,9 +223,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
         yield f"\nlayer {layer}"
         for head in about["heads"]:
             if head["layer"] == layer:
-                yield from item_lines(
-                    f"head {head['head']}", f"{head['words']}; attends to {head['attends']}"
-                )
+                yield from item_lines(f"head {head['head']}", head["words"])
         for change in about["maps"]:
             if change["layer"] == layer:
                 yield from item_lines("map", "; ".join(words[name] for name in change["writes"]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from krohn.algebra.permgroup import PermutationGroup, action_on_cosets
-from krohn.algebra.transformation import prime_factors
+from krohn.algebra.transformation import order, prime_factors
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
@@ -262,7 +262,7 @@ def simulated(group: PermutationGroup, length: int) -> GroupSize:
     if group.is_trivial:
         return GroupSize(0, 0, 0, 0, 0, 0, 0.0)
     if group.is_abelian:
-        orders = [_order(element) for element in group.elements()]
+        orders = [order(element) for element in group.elements()]
         count = max(_rank(orders, prime) for prime in set(prime_factors(group.order)))
         counter = counter_bounds(max(orders), length).corrected
         return GroupSize(1, 1, 3 * count, count, count, count * round(counter.mlp_width), counter.max_weight)
@@ -274,14 +274,6 @@ def simulated(group: PermutationGroup, length: int) -> GroupSize:
         return GroupSize(depth, blocks, round(bound.dim), numbers, numbers, width, bound.max_weight)
     sizes = [_extension(group, normal, length) for normal in _normal_subgroups(group)]
     return min(sizes, key=lambda size: (size.depth, size.blocks, size.dim))
-
-
-def _order(element: tuple[int, ...]) -> int:
-    """The least power that is the identity."""
-    power, count = element, 1
-    while any(point != number for number, point in enumerate(power)):
-        power, count = tuple(element[point] for point in power), count + 1
-    return count
 
 
 def _rank(orders: list[int], prime: int) -> int:

@@ -25,7 +25,12 @@ class CircuitReport:
 
     network: CompiledNetwork
     circuit: Circuit
-    words: npt.NDArray[np.int64]
+    seed: int
+
+    @cached_property
+    def words(self) -> npt.NDArray[np.int64]:
+        """All short words, and long random ones."""
+        return words_to_compare(self.network, len(self.circuit.outputs), self.seed)
 
     @cached_property
     def counterexample(self) -> list[int] | None:
@@ -53,11 +58,6 @@ class CircuitReport:
     def text(self) -> str:
         """Sizes, gates by level, and the verdict."""
         return _text(self.to_json(), self.circuit)
-
-
-def report(circuit: Circuit, network: CompiledNetwork, seed: int) -> CircuitReport:
-    """The circuit compared with its network; ``seed`` is that of the long random words."""
-    return CircuitReport(network, circuit, words_to_compare(network, len(circuit.outputs), seed))
 
 
 def words_to_compare(network: CompiledNetwork, length: int, seed: int) -> npt.NDArray[np.int64]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.nearest_float import log
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput
 from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.mlp_builder import require_entries
 from krohn.network.position_maps import Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.register_meaning import Meaning
@@ -42,7 +43,6 @@ from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, circle_code
 
 Gadget = Literal["direct", "plateau", "hat"]
 GADGETS: tuple[str, ...] = get_args(Gadget)
-MAX_ENTRIES = 60_000_000
 
 
 def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
@@ -51,11 +51,7 @@ def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
         raise InvalidInput(f"gadget must be one of {', '.join(GADGETS)}; got {gadget!r}")
     width = composition_width(states, gadget)
     entries = 2 * states * width + (width * states**2 if gadget != "direct" else 0)
-    if entries > MAX_ENTRIES:
-        raise LimitExceeded(
-            f"the matrices of one MLP may have at most {MAX_ENTRIES:,} entries; composing maps of {states:,} "
-            f"states needs {entries:,}; use method auto or a smaller automaton"
-        )
+    require_entries(entries, f", to compose maps of {states:,} states,")
     return _direct(states) if gadget == "direct" else _by_indicators(states, _INDICATORS[gadget](states))
 
 

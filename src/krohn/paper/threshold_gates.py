@@ -37,7 +37,7 @@ class Circuit:
 
     def report(self, seed: int = 0) -> Any:
         """What ``krohn circuit`` prints: its sizes, and whether it answers as its network does."""
-        return import_module("krohn.paper.circuit_report").report(self, self.network, seed)
+        return import_module("krohn.paper.circuit_report").CircuitReport(self.network, self, seed)
 
     @property
     def depth(self) -> int:

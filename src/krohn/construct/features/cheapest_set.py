@@ -13,7 +13,7 @@ reads the state off.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from krohn.automata.quotients import word_along
@@ -164,58 +164,49 @@ Held = dict[Word, list[Value]]
 """By word: the value of every feature of a catalogue after it."""
 
 
-@dataclass
-class Choice:
-    """The chosen features and their rows; or a pair that no feature of the catalogue separates."""
-
-    features: tuple[Feature, ...] = ()
-    determined: DecisionTable | None = None
-    hopeless: tuple[Word, Word] | None = None
-
-
-@dataclass
-class StatePairs:
-    """Pairs of words to be separated, shared by searches over several catalogues."""
-
-    known: list[tuple[Word, Word]] = field(default_factory=list)
+Choice = tuple[tuple[Feature, ...], DecisionTable]
+"""The chosen features and their rows."""
 
 
 def choose(
     annotated: AnnotatedLetters,
     catalogue: Sequence[Feature],
     wanted: Sequence[int],
-    pairs: StatePairs,
+    pairs: list[tuple[Word, Word]],
     budget: Budget,
     most: int = MOST_FEATURES,
-) -> Choice:
-    """Counterexample-guided search; an empty choice if no set within the bounds was found."""
+) -> Choice | None:
+    """Counterexample-guided search; ``None`` if no set within the bounds was found.
+
+    ``pairs`` are words to be separated, to which it adds: searches over several catalogues share them.
+    """
     costs = [feature.cost for feature in catalogue]
     pair_bits = [0] * len(catalogue)  # per feature a bit for every pair that it separates
     count, held = 0, Held({(): [feature.start for feature in catalogue]})
-    for pair in pairs.known:
+    for pair in pairs:
         row = _telling(annotated, catalogue, pair, held, budget)
         if row is not None:
             if not any(row):
-                return Choice(hopeless=pair)
+                return None
             pair_bits = [bits | hit << count for bits, hit in zip(pair_bits, row, strict=True)]
             count += 1
     while True:
         chosen, nodes = cheapest(costs, pair_bits, count, most)
         budget.spend(A_NODE * (1 + nodes))
         if chosen is None:
-            return Choice()
+            return None
         features = tuple(catalogue[index] for index in chosen)
         result = determine(annotated, features, wanted)
         budget.spend(A_STATE * result.size)
         if isinstance(result, DecisionTable):
-            return Choice(features, result)
+            return features, result
         pair = (result.first, result.second)
         row = _telling(annotated, catalogue, pair, held, budget)
         assert row is not None
         assert isinstance(result, PairConflict)
-        pairs.known.append(pair)
+        pairs.append(pair)
         if not any(row):
-            return Choice(hopeless=pair)
+            return None
         pair_bits = [bits | hit << count for bits, hit in zip(pair_bits, row, strict=True)]
         count += 1
 

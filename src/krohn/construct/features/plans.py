@@ -31,10 +31,9 @@ from krohn.construct.features.catalogue import (
 from krohn.construct.features.cheapest_set import (
     A_STATE,
     AnnotatedLetters,
-    Choice,
     DecisionTable,
     FeatureLayers,
-    StatePairs,
+    Word,
     annotate,
     choose,
     determine,
@@ -85,23 +84,22 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
                 yield PlaceCount(sets, place + 1, 1, 2, True, here, automaton.letter_names)
 
 
-def error_bit(
-    plain: AnnotatedLetters, letters: tuple[int, ...], wanted: Sequence[int], budget: Budget
-) -> FeatureLayers | None:
+def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
     """Two layers: features that determine state and fatal letter of live words, and a count of fatal letters.
 
     What the features show after the fatal letter does not matter: the count stays.
     """
-    automaton, sinks = plain.automaton, set(sinks_of(plain.automaton))
+    plain, letters = plain_letters(automaton)
+    sinks = set(sinks_of(plain.automaton))
     if len(sinks) != 1:
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
     living = replace(plain, ends=frozenset(sinks))
-    result = choose(living, one_layer_catalogue(plain), alive, StatePairs(), budget)
-    if result.determined is None or not result.features:
+    result = choose(living, one_layer_catalogue(plain), alive, [], budget)
+    if result is None or not result[0]:
         return None
-    noted = annotate(automaton, result.features)
-    fatal = frozenset(noted.number[row] for row, value in result.determined.rows.items() if value == FATAL)
+    noted = annotate(plain.automaton, result[0])
+    fatal = frozenset(noted.number[row] for row, value in result[1].rows.items() if value == FATAL)
     features = (Count(fatal, 2, True, Meaning("fatal letters")),)
     proof = determine(noted, features, wanted)
     return FeatureLayers(noted, features, proof, letters) if isinstance(proof, DecisionTable) else None
@@ -222,21 +220,23 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
     small = automaton.num_states <= MOST_COMPARED
-    pairs, simple, result = StatePairs(), special + one_layer_catalogue(plain), Choice()
+    pairs: list[tuple[Word, Word]] = []
+    simple, result = special + one_layer_catalogue(plain), None
     try:
         share = SIMPLE_SHARE if small else LARGE_SHARE
         result = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
     except BudgetSpent:
         if not small:
             raise
-    if result.determined is None and small and _is_pattern(plain.automaton):
+    if result is None and small and _is_pattern(plain.automaton):
         part = budget.part(budget.units * PATTERN_SHARE)
         with suppress(BudgetSpent):
-            result = choose(plain, pattern_catalogue(plain), wanted, StatePairs(), part, MOST_IN_PATTERN)
-    if result.determined is None and small:
+            result = choose(plain, pattern_catalogue(plain), wanted, [], part, MOST_IN_PATTERN)
+    if result is None and small:
         result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
-    plan = _plan(plain, result.features, result.determined, letters)
-    return _definite(plain, wanted, letters, MAX_ROWS) if plan is None else plan
+    if result is None:
+        return _definite(plain, wanted, letters, MAX_ROWS)
+    return FeatureLayers(plain, *result, letters)
 
 
 def _is_pattern(automaton: Semiautomaton) -> bool:
@@ -279,15 +279,10 @@ def _definite(
     return FeatureLayers(plain, features, result, letters)
 
 
-def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
-    """One layer for live words, and a count of fatal letters after it."""
-    return error_bit(*plain_letters(automaton), wanted, budget)
-
-
 def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
     """Features of letters that the first layer has annotated."""
     plain, letters = plain_letters(automaton)
-    pairs = StatePairs()
+    pairs: list[tuple[Word, Word]] = []
     for notes in first_layers(plain):
         try:
             annotated = annotate(plain.automaton, notes)
@@ -296,20 +291,11 @@ def two_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
         budget.spend(A_STATE * len(annotated.rows))
         catalogue = two_layer_catalogue(annotated)
         result = choose(annotated, catalogue, wanted, pairs, budget, MOST_IN_SECOND)
-        if result.determined is not None:
-            return _plan(annotated, result.features, result.determined, letters)
-        pairs.known.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
-        del pairs.known[KEPT_PAIRS:]
+        if result is not None:
+            return FeatureLayers(annotated, *result, letters)
+        pairs.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+        del pairs[KEPT_PAIRS:]
     return None
-
-
-def _plan(
-    annotated: AnnotatedLetters,
-    features: tuple[Feature, ...],
-    determined: DecisionTable | None,
-    letters: Letters,
-) -> FeatureLayers | None:
-    return None if determined is None else FeatureLayers(annotated, features, determined, letters)
 
 
 def delay_of(automaton: Semiautomaton, most: int) -> int | None:

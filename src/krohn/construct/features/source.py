@@ -8,7 +8,7 @@ N, where the sets of maps of words of exactly j letters repeat with period N, a 
 every other modulus.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import combinations, product
 
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
@@ -99,11 +99,9 @@ FeatureSearch = Callable[..., FeatureLayers | None]
 
 def proposals_without_search(request: Request, budget: Budget) -> Iterator[Proposal]:
     """Definite automata, and one track with dead ends."""
-    yield from _propose(request, _without_search, ONE_LAYER, budget)
-
-
-def _without_search(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
-    return plan_without_search(automaton, wanted)
+    yield from _propose(
+        request, lambda automaton, wanted, _: plan_without_search(automaton, wanted), ONE_LAYER, budget
+    )
 
 
 def one_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:

@@ -6,7 +6,7 @@ where a level needs it (it cannot be recovered past a reset: erratum 28).
 
 from dataclasses import dataclass, replace
 
-from krohn.algebra.transformation import Permutation, identity
+from krohn.algebra.transformation import Permutation, order
 from krohn.cascade.holonomy import Cascade
 from krohn.construct.tight.cascade_level import (
     CascadeLevel,
@@ -163,27 +163,20 @@ class _LevelWriter:
         The place is fetched unchanged, not multiplied into the tile: so no layer is needed before the head.
         """
         self._actions(after, before, [])
-        order = self._order(move)
-        clock = Meaning("position from 0", modulus=order)
-        place = self.draft.places(clock, (0,), (*range(1, order), 0))
+        period = order(move)
+        clock = Meaning("position from 0", modulus=period)
+        place = self.draft.places(clock, (0,), (*range(1, period), 0))
         flag, target = self._meaning("reset").name, self._meaning("target").name
         result = self.draft.latest_write(flag, target, self._meaning("memory"))
-        where = replace(self.stage, kind="place of reset", modulus=order)
+        where = replace(self.stage, kind="place of reset", modulus=period)
         then = self.draft.latest_write(flag, place, where)
         rows: dict[Row, int] = {}
         for x in range(self.level.num_tiles):
             image = x
-            for past in range(order):
-                rows |= {(x, r, (r + past) % order): image for r in range(order)}
+            for past in range(period):
+                rows |= {(x, r, (r + past) % period): image for r in range(period)}
                 image = move[image] if image < len(move) else image
         return self._below(after, Finite((result, then, place), rows))
-
-    @staticmethod
-    def _order(move: Permutation) -> int:
-        order, power = 1, move
-        while power != identity(len(move)):
-            order, power = order + 1, tuple(move[x] for x in power)
-        return order
 
     def _initial_tile(self, stage: int) -> int:
         tiles = self.level.tiles(stage)

@@ -8,7 +8,7 @@ multiple of the difference. Steps that are exact in float32 stay exact; worst-ca
 (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partialmethod
 from math import erf
 from typing import Any
 
@@ -163,26 +163,6 @@ class Amplified(Steps):
         super().__init__()
         self.factor, self.exact, self.rough = factor, Steps(), OneAfterAnother()
 
-    def added(self, x: Array, y: Array) -> Array:
-        """A residual connection, its error amplified."""
-        return self._amplify("added", x, y)
-
-    def linear(self, x: Array, weight: Array, bias: Array) -> Array:
-        """A linear map, its error amplified."""
-        return self._amplify("linear", x, weight, bias)
-
-    def norm(self, x: Array, gain: Array, shift: Array) -> Array:
-        """A LayerNorm, its error amplified."""
-        return self._amplify("norm", x, gain, shift)
-
-    def scores(self, query: Array, key: Array) -> Array:
-        """The scores of a head, their error amplified."""
-        return self._amplify("scores", query, key)
-
-    def mixed(self, scores: Array, value: Array) -> Array:
-        """The softmax and the values it weighs, their error amplified."""
-        return self._amplify("mixed", scores, value)
-
     def _amplify(self, step: str, *given: Array) -> Array:
         # Overflow and −∞ − (−∞) need no warning: NaN has no arg max that is right.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -191,6 +171,12 @@ class Amplified(Steps):
             rough: Array = getattr(self.rough, step)(*single)
             out: Array = np.where(rough == exact, exact, exact + self.factor * (rough - exact))
         return out
+
+    added = partialmethod(_amplify, "added")
+    linear = partialmethod(_amplify, "linear")
+    norm = partialmethod(_amplify, "norm")
+    scores = partialmethod(_amplify, "scores")
+    mixed = partialmethod(_amplify, "mixed")
 
 
 def rounded_logits(decoder: Decoder, words: Words, factor: float = SAFETY) -> Array:
