@@ -239,18 +239,9 @@ def full_monoid(n: int) -> Semiautomaton:
     return Semiautomaton.from_letters(letters.values(), letter_names=tuple(letters), name=f"T{n}")
 
 
-Vector = tuple[int, int, int]
-Sticker = tuple[Vector, Vector]
-
-# Outward normal of each face, seen from the front: x to the right, y up, z towards the viewer.
-FACES: dict[str, Vector] = {
-    "U": (0, 1, 0),
-    "L": (-1, 0, 0),
-    "F": (0, 0, 1),
-    "R": (1, 0, 0),
-    "B": (0, 0, -1),
-    "D": (0, -1, 0),
-}
+FACES = "ULFRBD"
+AROUND = {"U": "LBRF", "L": "UFDB", "F": "URDL", "R": "UBDF", "B": "ULDR", "D": "LFRB"}
+"""A clockwise turn of a face, seen from outside, carries each of its neighbours to the next."""
 
 
 def rubik(turns: int = 6) -> Semiautomaton:
@@ -260,8 +251,10 @@ def rubik(turns: int = 6) -> Semiautomaton:
     """
     if turns not in (6, 12, 18):
         raise InvalidInput(f"the cube must have 6, 12 or 18 turns; got Rubik:{turns}")
-    stickers = _stickers()
-    quarter = {name: _quarter_turn(stickers, normal) for name, normal in FACES.items()}
+    # A cubie is the faces that it touches; centres never move, and have no state.
+    cubies = ["".join(faces) for faces in itertools.product(("L", "", "R"), ("D", "", "U"), ("B", "", "F"))]
+    stickers = [_sticker(own, cubie) for own in FACES for cubie in cubies if own in cubie and len(cubie) > 1]
+    quarter = {face: _quarter_turn(stickers, face) for face in FACES}
     letters = dict(quarter)
     if turns >= 12:
         letters |= {f"{name}'": _power(turn, 3) for name, turn in quarter.items()}
@@ -270,43 +263,22 @@ def rubik(turns: int = 6) -> Semiautomaton:
     return Semiautomaton.from_letters(
         letters.values(),
         letter_names=tuple(letters),
-        state_names=_sticker_names(stickers),
+        state_names=tuple(stickers),
         name="Rubik" if turns == 6 else f"Rubik:{turns}",
     )
 
 
-def _stickers() -> list[Sticker]:
-    """Every (cubie, outward normal), face by face, without the six centres, which never move."""
-    cubies = list(itertools.product((-1, 0, 1), (-1, 0, 1), (-1, 0, 1)))
-    return [
-        (cubie, normal)
-        for normal in FACES.values()
-        for cubie in cubies
-        if _dot(cubie, normal) == 1 and cubie != normal
-    ]
+def _sticker(own: str, faces: str) -> str:
+    """A sticker's name, its own face first: ``UFR`` is the U sticker of the corner of U, F and R."""
+    return own + "".join(face for face in FACES if face in faces and face != own)
 
 
-def _quarter_turn(stickers: list[Sticker], normal: Vector) -> Transformation:
-    """Clockwise, seen from outside, is a rotation by −90° about the outward normal."""
-    place = {sticker: index for index, sticker in enumerate(stickers)}
-    image = []
-    for cubie, outward in stickers:
-        on_face = _dot(cubie, normal) == 1
-        target = (_rotate(cubie, normal), _rotate(outward, normal)) if on_face else (cubie, outward)
-        image.append(place[target])
-    return tuple(image)
-
-
-def _rotate(vector: Vector, axis: Vector) -> Vector:
-    """Rodrigues' formula at −90°: the part along the axis stays, the rest becomes vector × axis."""
-    along = _dot(vector, axis)
-    cross = np.cross(vector, axis)
-    x, y, z = (along * a + int(c) for a, c in zip(axis, cross, strict=True))
-    return (x, y, z)
-
-
-def _dot(left: Vector, right: Vector) -> int:
-    return sum(a * b for a, b in zip(left, right, strict=True))
+def _quarter_turn(stickers: list[str], face: str) -> Transformation:
+    """Where a turn carries each sticker: those of cubies that touch the face go around it."""
+    place = {name: index for index, name in enumerate(stickers)}
+    carry = str.maketrans(AROUND[face], AROUND[face][1:] + AROUND[face][0])
+    moved = [name.translate(carry) if face in name else name for name in stickers]
+    return tuple(place[_sticker(name[0], name)] for name in moved)
 
 
 def _power(turn: Transformation, exponent: int) -> Transformation:
@@ -314,16 +286,6 @@ def _power(turn: Transformation, exponent: int) -> Transformation:
     for _ in range(exponent):
         image = tuple(turn[place] for place in image)
     return image
-
-
-def _sticker_names(stickers: list[Sticker]) -> tuple[str, ...]:
-    """The faces a cubie touches, the sticker's own face first: ``UFR`` is the U sticker of corner UFR."""
-    names = []
-    for cubie, normal in stickers:
-        own = next(name for name, face in FACES.items() if face == normal)
-        others = [name for name, face in FACES.items() if face != normal and _dot(cubie, face) == 1]
-        names.append(own + "".join(others))
-    return tuple(names)
 
 
 def stack_top(automaton: Semiautomaton) -> list[int]:
