@@ -145,7 +145,7 @@ class _LetterWalk:
         """The first pair at which the cascade and the automaton disagree, in words."""
         masks, tiles, images = self.frame.masks, self.frame.tiles, self.images
         depth = self.frame.depth
-        update, letter, valid = self.cascade.update, self.letter, self.valid
+        update, letter = self.cascade.update, self.letter
         queue: list[Pair] = [(0, 0)]
         seen = {(0, 0)}
         for source, target in queue:
@@ -160,22 +160,9 @@ class _LetterWalk:
             if inner and depth[source] < depth[target]:
                 below = [(tile, target) for tile in inner]
             else:
-                change = update(source, letter, target)
-                # Fast path for the two usual answers; all others are examined one by one.
-                if isinstance(change, int) and 0 <= change < len(outer):
-                    below = ((source, outer[change]),)
-                    self.reset.add(target)
-                elif (
-                    isinstance(change, tuple)
-                    and change in valid
-                    and len(change) == len(inner) == len(outer)
-                    and depth[source] == depth[target]
-                ):
-                    below = zip(inner, map(outer.__getitem__, change), strict=True)
-                else:
-                    below = self._below(source, target, change)
-                    if isinstance(below, str):
-                        return below
+                below = self._below(source, target, update(source, letter, target))
+                if isinstance(below, str):
+                    return below
             for following in below:
                 if following not in seen:
                     seen.add(following)
@@ -186,24 +173,20 @@ class _LetterWalk:
         return ""
 
     def _below(self, source: int, target: int, change: int | tuple[int, ...]) -> Iterable[Pair] | str:
-        """The pairs after a permutation returned by the cascade, or what is wrong with it."""
-        goal = self.frame.tiles[target]
+        """The pairs after what the cascade answered, a reset or a permutation, or what is wrong with it."""
+        inner, goal = self.frame.tiles[source], self.frame.tiles[target]
         if isinstance(change, int):
-            return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
-        inner = self.frame.tiles[source]
+            if not 0 <= change < len(goal):
+                return f"{self._at(source, target)}: reset to tile {change} of {len(goal)}"
+            self.reset.add(target)
+            return ((source, goal[change]),)
         if self.frame.depth[source] != self.frame.depth[target]:
             return f"{self._at(source, target)}: a permutation of a coordinate that is inactive before"
-        if not len(change) == len(inner) == len(goal) or not self._is_permutation(change):
+        known = change in self.valid or sorted(change) == list(range(len(change)))
+        if not (known and len(change) == len(inner) == len(goal)):
             return f"{self._at(source, target)}: {change} is not a permutation of the tiles"
-        return zip(inner, map(goal.__getitem__, change), strict=True)
-
-    def _is_permutation(self, change: tuple[int, ...]) -> bool:
-        if change in self.valid:
-            return True
-        if sorted(change) != list(range(len(change))):
-            return False
         self.valid.add(change)
-        return True
+        return zip(inner, map(goal.__getitem__, change), strict=True)
 
     def _at(self, source: int, target: int) -> str:
         name = self.frame.automaton.letter_names[self.letter]

@@ -117,11 +117,6 @@ def image_function(letter: Transformation) -> Callable[[int], int]:
         return _wide_image_function(letter)
     tables = [_block_table(letter[start : start + _BLOCK]) for start in range(0, size, _BLOCK)]
     low = (1 << _BLOCK) - 1
-    match tables:
-        case [one]:
-            return one.__getitem__
-        case [one, two]:
-            return lambda mask: one[mask & low] | two[mask >> _BLOCK]
 
     def image(mask: int) -> int:
         result = 0
@@ -209,7 +204,6 @@ class TileSearch:
 
 
 Permutation = tuple[int, ...]
-_FEW = 16  # fewer classes are examined directly; more are deduplicated first
 _SCANNED = 4  # sets that a tile search examines per unit of work
 _TESTED = 3  # generators found before the group is tested for being symmetric
 
@@ -387,7 +381,7 @@ class _Draft:
             for row in self.images:
                 below += [class_of[row[member]] for member in members]
             level = depth[index] + 1
-            for target in below if len(below) < _FEW else set(below):
+            for target in set(below):
                 if target != index and target >= 0 and depth[target] < level:
                     depth[target] = level
         self.num_levels = max(depth, default=-1) + 1
