@@ -34,7 +34,7 @@ from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.proof import furthest
 from krohn.proving.stock import states_of
-from krohn.proving.word_search import all_words, candidates, first_wrong
+from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
 
 DTYPE = "float32"
 SHORTER = (2, 4, 8)
@@ -235,12 +235,10 @@ def _run(
         states = states_of(decoder_of_net(net))
     except KrohnError:
         return None, None  # not GPT-2's arithmetic: cannot be run here
-    letters, short = automaton.num_letters, 1
-    while letters > 1 and short < length and letters ** (short + 1) <= SHORT_WORDS:
-        short += 1
-    first, wrong = first_wrong(states, automaton, all_words(letters, short))
+    letters = automaton.num_letters
+    opinion, first = run_every_word(states, automaton, longest_of(letters, SHORT_WORDS, length))
     longer = (words[:LONG_WORDS] for words in candidates(letters, length, word))
     result = first or next(
         (one for words in longer if (one := first_wrong(states, automaton, words)[0])), None
     )
-    return SecondOpinion(short, letters**short, wrong, DTYPE), result
+    return opinion, result

@@ -43,7 +43,7 @@ from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
-from krohn.proving.word_search import all_words, first_wrong
+from krohn.proving.word_search import longest_of, run_every_word
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, states_of
 
 SHORT_WORDS = 5_000
@@ -145,12 +145,9 @@ def run_all(
     cell: Cell, automaton: Semiautomaton, most: int = SHORT_WORDS
 ) -> tuple[SecondOpinion, Counterexample | None]:
     """Runs all words of the largest length with at most ``most`` words (length 1 at least)."""
-    letters, length = automaton.num_letters, 1
-    while letters > 1 and letters ** (length + 1) <= most:
-        length += 1
-    words = all_words(letters, length)
-    first, wrong = first_wrong(partial(states_of, cell), automaton, words)
-    return SecondOpinion(length, len(words), wrong, "float32"), first
+    letters = automaton.num_letters
+    length = longest_of(letters, most, most.bit_length() if letters > 1 else 1)
+    return run_every_word(partial(states_of, cell), automaton, length)
 
 
 _NEAR = 0.25  # points within this distance of a reference of the same state are merged into it

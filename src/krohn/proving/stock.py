@@ -27,7 +27,7 @@ from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.proof import one_thread
-from krohn.proving.word_search import MAX_WORDS, Runner, all_words, first_wrong
+from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 
 RULE_SET = "words"
 CALLABLE = "callable"
@@ -114,17 +114,15 @@ def run_words(
     """All words of the largest length up to ``length`` with at most a million words."""
     if run is None:
         return None, None
-    short, limit = length, ""
-    while short > 1 and automaton.num_letters**short > MAX_WORDS:
-        short, limit = short - 1, f"more than {MAX_WORDS:,} words"
-    result, wrong = first_wrong(run, automaton, all_words(automaton.num_letters, short))
-    return SecondOpinion(short, automaton.num_letters**short, wrong, "float32", limit), result
+    short = longest_of(automaton.num_letters, MAX_WORDS, length)
+    limit = "" if short == length else f"more than {MAX_WORDS:,} words"
+    return run_every_word(run, automaton, short, limit=limit)
 
 
 def verify_callable(network: Callable[..., Any], question: Question) -> Verification:
     """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
     automaton = require_automaton(question.automaton)
-    wanted = question.length or max(n for n in range(1, 13) if n == 1 or automaton.num_letters**n <= BATCH)
+    wanted = question.length or longest_of(automaton.num_letters, BATCH, 12)
     marks = tokens_for(automaton, question.tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
     net = Net(CALLABLE, {"tokens": marks}, {})

@@ -1,7 +1,7 @@
 """Words that a network gets wrong, found by running it, independently of the proof.
 
-The search tries patterns, random words, then a descent along margins. The second opinion runs every word up
-to a length. A sample gives an interval for the share of right words (Clopper and Pearson 1934).
+The search tries patterns and random words. The second opinion runs every word up to a length. A sample gives
+an interval for the share of right words (Clopper and Pearson 1934).
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import FLOATS
-from krohn.network.forward import logits
 from krohn.network.forward import run as run_network
 from krohn.network.transformer import Transformer
 from krohn.proving.outcome import Counterexample, SecondOpinion
@@ -24,9 +23,8 @@ Runner = Callable[[Words], npt.NDArray[np.int64]]
 
 MAX_WORDS = 10**6
 BATCH_WORK = 1 << 26
-POPULATION, ROUNDS = 48, 60
-SEARCH_WORK, DESCENT_WORK = 2 * 10**10, 4 * 10**9
-"""Budgets, in multiplications: of the search over patterns, and of the descent along margins.
+SEARCH_WORK = 2 * 10**10
+"""Budget of the search, in multiplications.
 
 After a refusal a wrong word is a help, not the answer: the search takes some five seconds at most.
 """
@@ -85,7 +83,7 @@ def search(
     length: int,
     hint: tuple[int, ...] | None,
 ) -> Counterexample | None:
-    """Tries the hint and its continuations, patterns, random words, then words whose margins shrink.
+    """Tries the hint and its continuations, patterns and random words.
 
     Words are shorter than asked for if few of that length would use up the budget.
     """
@@ -99,7 +97,7 @@ def search(
         left -= len(words)
         if result is not None or left <= 0:
             return result
-    return descend(network, automaton, dtype, length)
+    return None
 
 
 def _work_of_word(network: Transformer, length: int) -> float:
@@ -138,50 +136,6 @@ def candidates(
     yield np.take_along_axis(pairs, runs, axis=1)
 
 
-def descend(network: Transformer, automaton: Semiautomaton, dtype: str, length: int) -> Counterexample | None:
-    """Random local search: keeps changes of words that reduce the lead of the right logit."""
-    rounds = int(DESCENT_WORK // (POPULATION * _work_of_word(network, length)))
-    if not rounds:
-        return None
-    dice, letters = np.random.default_rng(1), automaton.num_letters
-    words = dice.integers(letters, size=(POPULATION, length))
-    best, result = _closeness(network, automaton, dtype, words)
-    for _ in range(min(ROUNDS, rounds)):
-        if result is not None:
-            return result
-        fresh = _vary(words, letters, dice)
-        close, result = _closeness(network, automaton, dtype, fresh)
-        words = np.where((close <= best)[:, None], fresh, words)
-        best = np.minimum(best, close)
-    return result
-
-
-def _closeness(
-    network: Transformer, automaton: Semiautomaton, dtype: str, words: Words
-) -> tuple[npt.NDArray[np.float64], Counterexample | None]:
-    """The least margin of every word, and a counterexample if one of them is run wrong."""
-    out = logits(network, words, dtype).astype(np.float64)
-    wanted, got = right_outputs(automaton, words)[..., None], out.argmax(axis=-1)
-    right = np.take_along_axis(out, wanted, axis=-1)[..., 0]
-    np.put_along_axis(out, wanted, -np.inf, axis=-1)
-    with np.errstate(invalid="ignore"):
-        margins: npt.NDArray[np.float64] = (right - out.max(axis=-1)).min(axis=1)
-    result, _ = first_wrong(lambda _: got, automaton, words)
-    return margins, result
-
-
-def _vary(words: Words, letters: int, dice: np.random.Generator) -> Words:
-    """One run of each word overwritten: by a single letter, or by random ones."""
-    count, length = words.shape
-    start = dice.integers(length, size=(count, 1))
-    size = np.minimum(dice.geometric(0.3, size=(count, 1)), length)
-    place = np.arange(length)
-    inside = (place >= start) & (place < start + size)
-    same = np.broadcast_to(dice.integers(letters, size=(count, 1)), words.shape)
-    other = np.where(dice.random((count, 1)) < 0.5, same, dice.integers(letters, size=words.shape))
-    return np.where(inside, other, words)
-
-
 def _patterns(letters: int, length: int) -> Iterator[Words]:
     """Constant words, two alternating letters, one letter inside another's run, halves."""
     yield from (np.full(length, letter) for letter in range(letters))
@@ -216,14 +170,27 @@ def exhaustive(
     longest, why = _longest(network, letters, dtype, length, max_work)
     if longest == 0:
         return SecondOpinion(0, 0, 0, dtype, why), None
-    run, count, wrong, errors = runner(network, dtype), letters**longest, 0, []
+    return run_every_word(runner(network, dtype), automaton, longest, dtype, why)
+
+
+def run_every_word(
+    run: Runner, automaton: Semiautomaton, length: int, dtype: str = "float32", limit: str = ""
+) -> tuple[SecondOpinion, Counterexample | None]:
+    """Runs all words of a length, and with them their prefixes; the earliest error of all."""
+    wrong, errors = 0, []
     with np.errstate(all="ignore"):
-        for words in in_blocks(letters, longest):
+        for words in in_blocks(automaton.num_letters, length):
             error, bad = first_wrong(run, automaton, words)
             wrong += bad
             errors += [] if error is None else [error]
     first = min(errors, key=lambda error: (len(error.word), error.word), default=None)
-    return SecondOpinion(longest, count, wrong, dtype, why), first
+    return SecondOpinion(length, automaton.num_letters**length, wrong, dtype, limit), first
+
+
+def longest_of(letters: int, most: int, length: int) -> int:
+    """The largest length, up to the given one, with at most ``most`` words; at least 1."""
+    length = min(length, most.bit_length()) if letters > 1 else length
+    return max(n for n in range(1, length + 1) if n == 1 or letters**n <= most)
 
 
 def _longest(network: Transformer, letters: int, dtype: str, length: int, max_work: float) -> tuple[int, str]:
