@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.summary import summary
-from krohn.lab.interpret.evaluation import AccuracyByLength
+from krohn.lab.interpret.evaluation import AccuracyAlong
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig
@@ -23,7 +23,7 @@ def quick_run(task: str, depth: int, *, steps: int = 6, every: int = 2, seed: in
         steps=steps,
         seed=seed + depth,
     )
-    evaluations = (AccuracyByLength(lengths=(3, 6), sequences=8),)
+    evaluations = (AccuracyAlong(name="length", at=(3, 6), sequences=8),)
     return PlannedRun(config=config, label={"task": task, "depth": depth}, evaluations=evaluations)
 
 

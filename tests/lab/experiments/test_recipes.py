@@ -128,10 +128,10 @@ def test_incomplete_covers_both_tasks_and_both_models_at_length_100() -> None:
 def test_generalisation_is_trained_at_40_and_tested_as_in_the_paper() -> None:
     (gpt,) = [run for run in paper("ood") if run.label["model"] == generalization.GPT]
     length, probability, ones = gpt.evaluations
-    assert length.lengths == tuple(range(8, 129, 8))  # type: ignore[attr-defined]
-    shares = probability.probabilities  # type: ignore[attr-defined]
+    assert length.at == tuple(range(8, 129, 8))  # type: ignore[attr-defined]
+    shares = probability.at  # type: ignore[attr-defined]
     assert shares == pytest.approx([0.05 * step for step in range(1, 20)])
-    assert max(ones.counts) == gpt.config.task.length == 40  # type: ignore[attr-defined]
+    assert max(ones.at) == gpt.config.task.length == 40  # type: ignore[attr-defined]
     assert isinstance(gpt.config.model, GptConfig)
     assert gpt.config.model.layers == 8
 
@@ -218,7 +218,7 @@ def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
     for run in paper("positions"):
         assert run.config.task.length == 40
         (evaluation,) = run.evaluations
-        assert evaluation.lengths == (40, 80)  # type: ignore[attr-defined]
+        assert evaluation.at == (40, 80)  # type: ignore[attr-defined]
 
 
 def test_only_the_hard_columns_of_indirect_leave_whole_words_at_small() -> None:

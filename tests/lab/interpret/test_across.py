@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from krohn.lab.interpret.evaluation import AccuracyByLength, AccuracyByOnes, AccuracyByProbability, Evaluation
+from krohn.lab.interpret.evaluation import AccuracyAlong, Evaluation
 from krohn.lab.tasks.task_config import TaskConfig
 from lab.interpret.made_networks import knowing, untrained
 
@@ -11,7 +11,7 @@ C2 = TaskConfig(spec="C2", length=8)
 
 
 def test_accuracy_falls_where_the_network_forgets() -> None:
-    evaluation = AccuracyByLength(lengths=(2, 4, 8, 16), sequences=5)
+    evaluation = AccuracyAlong(name="length", at=(2, 4, 8, 16), sequences=5)
     knows, forgets = evaluation.measure(knowing(C2, reach=4))
     assert knows == {"at": [2, 4, 8, 16], "token": [1, 1, 1, 1], "sequence": [1, 1, 1, 1]}
     assert forgets == {"at": [2, 4, 8, 16], "token": [1, 1, 0.5, 0.25], "sequence": [1, 1, 0, 0]}
@@ -20,8 +20,8 @@ def test_accuracy_falls_where_the_network_forgets() -> None:
 @pytest.mark.parametrize(
     ("evaluation", "places"),
     [
-        (AccuracyByProbability(probabilities=(0.05, 0.5, 0.95), sequences=5), [0.05, 0.5, 0.95]),
-        (AccuracyByOnes(counts=(0, 3, 8), sequences=5), [0, 3, 8]),
+        (AccuracyAlong(name="probability", at=(0.05, 0.5, 0.95), sequences=5), [0.05, 0.5, 0.95]),
+        (AccuracyAlong(name="ones", at=(0, 3, 8), sequences=5), [0, 3, 8]),
     ],
 )
 def test_other_distributions_keep_the_length(evaluation: Evaluation, places: list[float]) -> None:
@@ -34,7 +34,7 @@ def test_other_distributions_keep_the_length(evaluation: Evaluation, places: lis
 def test_a_scratchpad_is_read_with_the_networks_own_states() -> None:
     """The naive way: predict with the full interleaved prefix, write the prediction down, go on."""
     trained = untrained(TaskConfig(spec="C3", length=4, scratchpad=True))
-    result = AccuracyByLength(lengths=(6,), sequences=5, seed=9).measure(trained)
+    result = AccuracyAlong(name="length", at=(6,), sequences=5, seed=9).measure(trained)
     words, batch = trained.task_with(length=6).held_out(9, 5)
     for replicate in range(2):
         right = 0

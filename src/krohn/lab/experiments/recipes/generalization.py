@@ -14,7 +14,7 @@ from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, pla
 from krohn.lab.experiments.summary import SOLVED, mean_series, series_at, sort_cells, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.interpret.evaluation import AccuracyByLength, AccuracyByOnes, AccuracyByProbability
+from krohn.lab.interpret.evaluation import AccuracyAlong
 
 DEEP, SHIFTED, NO_POSITIONS = "GPT, 8 layers", "GPT, shifted positions", "GPT, no positions"
 SHIFTED_BOS, NO_POSITIONS_BOS = "GPT, shifted positions, BOS", "GPT, no positions, BOS"
@@ -51,14 +51,14 @@ COINS = (LSTM, RECENCY, GPT, DEEP, GPT_BOS, SHIFTED, SHIFTED_BOS, NO_POSITIONS_B
 ORDER = {"task": LENGTH_TASKS, "model": tuple(VARIANTS)}
 # Every evaluation that makes sense: by length, and of C2 by other coins and by the number of ones.
 FULL = (
-    AccuracyByLength(lengths=tuple(range(8, 129, 8)), sequences=1024),
-    AccuracyByProbability(probabilities=tuple(round(0.05 * n, 2) for n in range(1, 20)), sequences=1024),
-    AccuracyByOnes(counts=tuple(range(0, 41, 2)), sequences=1024),
+    AccuracyAlong(name="length", at=tuple(range(8, 129, 8)), sequences=1024),
+    AccuracyAlong(name="probability", at=tuple(round(0.05 * n, 2) for n in range(1, 20)), sequences=1024),
+    AccuracyAlong(name="ones", at=tuple(range(0, 41, 2)), sequences=1024),
 )
 TINY = (
-    AccuracyByLength(lengths=(4, 8, 16), sequences=16),
-    AccuracyByProbability(probabilities=(0.05, 0.5, 0.95), sequences=16),
-    AccuracyByOnes(counts=(0, 4, 8), sequences=16),
+    AccuracyAlong(name="length", at=(4, 8, 16), sequences=16),
+    AccuracyAlong(name="probability", at=(0.05, 0.5, 0.95), sequences=16),
+    AccuracyAlong(name="ones", at=(0, 4, 8), sequences=16),
 )
 MEASURED = by_scale(TINY, FULL, FULL)
 _SCRATCHPADS = "scratchpads see a quarter of the sequences; recency takes the place of a position encoding"

@@ -9,7 +9,7 @@ from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
 from krohn.lab.experiments.summary import mean_series, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.interpret.evaluation import AccuracyByLength
+from krohn.lab.interpret.evaluation import AccuracyAlong
 
 ENCODINGS = ("sinusoidal", "linear")
 TASKS: dict[str, dict[str, Any]] = {
@@ -24,9 +24,9 @@ SETTINGS: dict[str, Any] = {
     "stop_at": 0.9995,
 }
 AT_TWICE = by_scale(
-    AccuracyByLength(lengths=(8, 16), sequences=16),
-    AccuracyByLength(lengths=(40, 80), sequences=2048),
-    AccuracyByLength(lengths=(40, 80), sequences=2048),
+    AccuracyAlong(name="length", at=(8, 16), sequences=16),
+    AccuracyAlong(name="length", at=(40, 80), sequences=2048),
+    AccuracyAlong(name="length", at=(40, 80), sequences=2048),
 )
 
 

@@ -17,7 +17,7 @@ from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale, plan_ru
 from krohn.lab.experiments.summary import SOLVED, mean_series, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
-from krohn.lab.interpret.evaluation import AccuracyByLength
+from krohn.lab.interpret.evaluation import AccuracyAlong
 
 DOUBLING, CASCADE, UNTAUGHT, EQUAL = "doubling", "cascade", "none", "none, as few words"
 LENGTH = by_scale(4, 100, 100)
@@ -66,8 +66,8 @@ def plan(scale: Scale) -> list[PlannedRun]:
     """The 19 tasks, longer words, the questions, and the map's own cells to compare with."""
     length, layers = LENGTH[scale], (LENGTH[scale] - 1).bit_length()
     table = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
-    by_length = AccuracyByLength(
-        lengths=tuple(round(length * factor) for factor in BEYOND), sequences=JUDGED[scale]
+    by_length = AccuracyAlong(
+        name="length", at=tuple(round(length * factor) for factor in BEYOND), sequences=JUDGED[scale]
     )
     tasks = ("Grid4", "D6") if scale is Scale.SMOKE else TASKS
     runs = [
