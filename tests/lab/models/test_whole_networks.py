@@ -237,16 +237,6 @@ def test_sinusoidal_rows_of_an_odd_width() -> None:
             assert float(table[t, c]) == pytest.approx(math.cos(angle) if c % 2 else math.sin(angle))
 
 
-def test_rows_are_made_once_on_a_cpu() -> None:
-    cpu = torch.device("cpu")
-    one, same = (position_encodings.rows("linear", 6, 4, cpu) for _ in range(2))
-    assert one is same
-    assert torch.equal(one, position_encodings.linear(6, 4, cpu))
-    assert torch.equal(
-        position_encodings.rows("sinusoidal", 6, 4, cpu), position_encodings.sinusoidal(6, 4, cpu)
-    )
-
-
 def test_recency_falls_with_the_distance_and_hides_what_comes_later() -> None:
     mask = plain.recency_mask(plain.alibi_slopes(2, torch.device("cpu")), 3)
     for head, t, i in np.ndindex(2, 3, 3):

@@ -1,30 +1,12 @@
 """Position encodings: rows added to the token embeddings."""
 
 import math
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 KINDS = ("sinusoidal", "linear", "none", "shifted", "learned")
 LARGEST_SHIFT = 400  # "a random positive integer in [0, 400]", one per batch
-
-
-def rows(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
-    """The encoding ``kind``, sinusoidal or linear; read-only: on a CPU it is cached.
-
-    On a GPU it is recomputed: there it costs nothing, and a captured graph must own its inputs.
-    """
-    return _cached(kind, count, dim) if device.type == "cpu" else _make(kind, count, dim, device)
-
-
-def _make(kind: str, count: int, dim: int, device: torch.device) -> Tensor:
-    return (linear if kind == "linear" else sinusoidal)(count, dim, device)
-
-
-@lru_cache(maxsize=8)
-def _cached(kind: str, count: int, dim: int) -> Tensor:
-    return _make(kind, count, dim, torch.device("cpu"))
 
 
 def sinusoidal(count: int, dim: int, device: torch.device) -> Tensor:

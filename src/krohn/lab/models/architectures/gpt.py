@@ -189,10 +189,10 @@ class Gpt(Network):
         """Rows [R or 1, T, d] of the fixed encodings."""
         config = self.config
         if config.positions == "linear":
-            return encodings.rows("linear", length, config.dim, device)[None] * config.position_scale
+            return encodings.linear(length, config.dim, device)[None] * config.position_scale
         if config.positions == "sinusoidal" or noise is None:
-            return encodings.rows("sinusoidal", length, config.dim, device)[None] * config.position_scale
-        table = encodings.rows("sinusoidal", length + encodings.LARGEST_SHIFT, config.dim, device)
+            return encodings.sinusoidal(length, config.dim, device)[None] * config.position_scale
+        table = encodings.sinusoidal(length + encodings.LARGEST_SHIFT, config.dim, device)
         offset = random_streams.integers(noise.site(_SHIFT_SITE), encodings.LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
