@@ -20,6 +20,7 @@ import math
 import multiprocessing as mp
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -285,7 +286,7 @@ def _controls(out: Callable[[dict[str, Any]], None], device: str) -> None:
             about = {"automaton": task, "dtype": dtype, "kernel": kernel}
             try:
                 (row,) = control(automata=(task,), kernels=((dtype, kernel),), device=device)
-                out(row.to_json())
+                out(asdict(row))
             except Exception as error:  # a kernel that does not run here is a row with its message
                 out(about | {"error": _line(error)})
 

@@ -373,7 +373,7 @@ _ON_USE = {
     "suite_networks": "krohn.lab.suite.catalogue:list_networks",
     "train_settings": "krohn.lab.training.settings:SETTINGS",
     "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
-    "control": "krohn.lab.cards.control:control_table",
+    "control": "krohn.lab.cards.control:control",
 }
 
 

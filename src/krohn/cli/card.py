@@ -51,7 +51,7 @@ def command(
     if control:
         if options["device"] == "cpu":
             note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-        result = functions.control(layer, names, options["device"], out)
+        result = functions.control(layer, names, device=options["device"], out=out)
         if out is not None:
             note(f"written: {out / 'control.json'}, {out / 'control.svg'}")
     else:

@@ -69,10 +69,6 @@ class Control:
     tested: int
     by: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
 
 def both_signs(dtype: torch.dtype, device: str = "cpu") -> tuple[float, float]:
     """Inputs whose SiLU on the device are m and −m, equal to the last bit of the type, with m near 0.25."""
@@ -305,39 +301,11 @@ def measure_by_kernel(weights: StockWeights, longest: int, device: str) -> int |
     return int(wrong.argmax()) + 1 if wrong.any() else None
 
 
-def control(
-    layer: str = LAYER,
-    automata: tuple[str, ...] = AUTOMATA,
-    *,
-    kernels: Sequence[tuple[str, str]] = KERNELS,
-    longest: int = LONGEST,
-    device: str = "cpu",
-) -> list[Control]:
-    """Guaranteed, estimated and measured lengths of exact weights in a stock layer."""
-    if layer != LAYER:
-        raise InvalidInput(f"exact weights are there for {LAYER}; got {layer[:60]!r}")
-    result = []
-    for name in automata:
-        for dtype, kernel in kernels:
-            weights = StockWeights(as_automaton(name), dtype, kernel, device)
-            noisy = [one or longest + 1 for one in first_wrong(weights, longest, seed=1, noise=ROUNDING)]
-            middle = sorted(noisy)[len(noisy) // 2]
-            if device == "cpu":
-                ends = [one for one in first_wrong(weights, longest) if one is not None]
-                measured, by = min(ends, default=None), "reference on a CPU"
-            else:
-                measured, by = measure_by_kernel(weights, longest, device), "the layer's kernel"
-            estimated = None if middle > longest else middle
-            row = (name, dtype, kernel, weights.steps, guaranteed(weights), estimated, measured, longest, by)
-            result.append(Control(*row))
-    return result
-
-
 class ControlTable(Rows[Control]):
     """The lengths of exact weights, one row for each automaton and type."""
 
     def __init__(self, rows: Iterable[Control]) -> None:
-        super().__init__(rows, Control.to_json)
+        super().__init__(rows, asdict)
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
@@ -359,14 +327,6 @@ class ControlTable(Rows[Control]):
             f"then the first wrong letter, estimated, and measured by {self[0].by}"
         )
         return f"{head}\n{table(header, lines)}"
-
-
-def control_table(layer: str, automata: Sequence[str] | None, device: str, out: Path | None) -> ControlTable:
-    """The lengths for these automata, or for all; written to a folder if one is given."""
-    table = ControlTable(control(layer, tuple(automata or AUTOMATA), device=device))
-    if out is not None:
-        save_control(table, out)
-    return table
 
 
 def control_figure(rows: list[Control]) -> str:
@@ -396,7 +356,37 @@ def control_figure(rows: list[Control]) -> str:
     return canvas.render(title=f"exact weights in {LAYER} (krohn)")
 
 
-def save_control(rows: list[Control], folder: Path) -> list[Path]:
-    """Writes control.json and control.svg."""
-    about = {"krohn_control": 1, "layer": LAYER, "control": [row.to_json() for row in rows]}
-    return write_all(folder, {"control.json": json_bytes(about), "control.svg": control_figure(rows)})
+def control(
+    layer: str = LAYER,
+    automata: Sequence[str] | None = None,
+    *,
+    kernels: Sequence[tuple[str, str]] = KERNELS,
+    longest: int = LONGEST,
+    device: str = "cpu",
+    out: Path | None = None,
+) -> ControlTable:
+    """Guaranteed, estimated and measured lengths of exact weights in a stock layer, for some automata or all.
+
+    The folder ``out`` gets control.json and control.svg.
+    """
+    if layer != LAYER:
+        raise InvalidInput(f"exact weights are there for {LAYER}; got {layer[:60]!r}")
+    result = []
+    for name in automata or AUTOMATA:
+        for dtype, kernel in kernels:
+            weights = StockWeights(as_automaton(name), dtype, kernel, device)
+            noisy = [one or longest + 1 for one in first_wrong(weights, longest, seed=1, noise=ROUNDING)]
+            middle = sorted(noisy)[len(noisy) // 2]
+            if device == "cpu":
+                ends = [one for one in first_wrong(weights, longest) if one is not None]
+                measured, by = min(ends, default=None), "reference on a CPU"
+            else:
+                measured, by = measure_by_kernel(weights, longest, device), "the layer's kernel"
+            estimated = None if middle > longest else middle
+            row = (name, dtype, kernel, weights.steps, guaranteed(weights), estimated, measured, longest, by)
+            result.append(Control(*row))
+    rows = ControlTable(result)
+    if out is not None:
+        about = json_bytes({"krohn_control": 1, **rows.to_json()})
+        write_all(out, {"control.json": about, "control.svg": control_figure(rows)})
+    return rows

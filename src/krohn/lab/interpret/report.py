@@ -120,30 +120,19 @@ def _gain(finding: Finding) -> float:
 
 
 def _row(variable: Variable, finding: Finding) -> dict[str, Any]:
-    causal, control = finding.causal, finding.control
-    return {
+    """A finding as plain values: of the two main shares the value, and the interval beside it."""
+    causal, probe = finding.causal, finding.probe
+    return asdict(finding) | {
         "name": variable.name,
         "aliases": list(variable.aliases),
         "family": variable.family,
         "text": variable.text,
-        "layer": finding.layer,
         "status": status(finding),
         "causal": None if causal is None else causal.value,
         "causal_interval": None if causal is None else [causal.low, causal.high],
-        "stays": None if finding.stays is None else asdict(finding.stays),
-        "control": control,
-        "chance": finding.chance,
-        "controls": {name: asdict(share) for name, share in finding.controls.items()},
-        "rest": None if finding.rest is None else asdict(finding.rest),
-        "probe": finding.probe.value,
-        "probe_interval": [finding.probe.low, finding.probe.high],
-        "baseline": finding.baseline,
-        "selectivity": finding.selectivity,
-        "role": finding.role,
-        "dimension": finding.dimension,
-        "ridge": finding.ridge,
-        "pairs": finding.pairs,
-        "alike": finding.alike,
+        "control": finding.control,
+        "probe": probe.value,
+        "probe_interval": [probe.low, probe.high],
     }
 
 

@@ -46,7 +46,7 @@ from krohn.lab.interpret.variables import Variable, candidates, distinct
 
 Hits = npt.NDArray[np.bool_]
 
-CONTROLS = ("random", "shuffled labels", "untrained")
+CONTROLS = ("random", "shuffled", "untrained")
 
 LEAST_PAIRS = 24
 """Fewest telling pairs for a causal claim."""
@@ -146,7 +146,7 @@ class Study:
         telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
         others = {
             "rest": complement(chosen.basis),
-            "shuffled labels": directions(*spread.scatters(mixed), RIDGES[0])[0][:, :count],
+            "shuffled": directions(*spread.scatters(mixed), RIDGES[0])[0][:, :count],
             "random": random_directions(self.stages.dim, count, self.seed),
         }
         none = directions(*blank.scatters(values), chosen.ridge)[0][:, :count]

@@ -74,15 +74,11 @@ class Graph:
             for writer in range(self.earlier[reader])
         }
 
-    def owner(self, reader: int) -> int:
-        """The writer that a reader belongs to; −1 for the logits."""
-        name = self.readers[reader].partition("<")[0]
-        return -1 if name == "logits" else self.writers.index(name)
-
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """``owner`` of every reader."""
-        return tuple(self.owner(reader) for reader in range(len(self.readers)))
+        """The writer that each reader belongs to; −1 for the logits."""
+        names = (name.partition("<")[0] for name in self.readers)
+        return tuple(-1 if name == "logits" else self.writers.index(name) for name in names)
 
     def connected(self, kept: Flags) -> Flags:
         """The edges on a path from ``input`` to the logits; the others cannot matter."""

@@ -107,24 +107,11 @@ def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
     return network, decoder
 
 
-@dataclass(frozen=True)
-class LockTask:
-    """A lock as it is published."""
-
-    name: str
-    grade: str
-    bound: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"name": self.name, "grade": self.grade, "bound": self.bound}
-
-
-class Locks(Rows[LockTask]):
+class Locks(Rows[dict[str, Any]]):
     """The tasks of locks, where they lie, and where their key does."""
 
-    def __init__(self, tasks: Iterable[LockTask], folder: Path) -> None:
-        super().__init__(tasks, LockTask.to_json)
+    def __init__(self, locks: Iterable[Lock], folder: Path) -> None:
+        super().__init__({"name": lock.name, "grade": lock.grade, "bound": BOUND} for lock in locks)
         self.folder, self.key = folder, key_folder(folder)
 
     def text(self) -> str:
@@ -189,7 +176,7 @@ def _build(
     lines = [json.dumps(task, sort_keys=True) for task in tasks]
     write_text(folder / "README.md", _page(folder.name, len(locks), digest))
     write_text(folder / TASKS, "\n".join(lines) + "\n")
-    return Locks((LockTask(lock.name, lock.grade, BOUND) for lock in locks), folder)
+    return Locks(locks, folder)
 
 
 Written = tuple[dict[str, list[int]], str]

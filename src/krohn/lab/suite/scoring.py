@@ -104,13 +104,9 @@ class SubspaceScore:
     interchange: float
     pairs: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
     def cells(self) -> dict[str, object]:
         """What a table for people has."""
-        return self.to_json() | {"interchange": f"{self.interchange:.1%}"}
+        return asdict(self) | {"interchange": f"{self.interchange:.1%}"}
 
 
 class Known:
@@ -296,7 +292,7 @@ def score_subspace(folder: str | Path, subspace: str | Path) -> Rows[SubspaceSco
     given = payload if isinstance(payload, list) else [payload]
     asked = known.counterfactuals(TEST)
     scores = [_subspace(known, path, one, asked) for one in given]
-    return Rows(scores, SubspaceScore.to_json, SubspaceScore.cells)
+    return Rows(scores, asdict, SubspaceScore.cells)
 
 
 def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactual]) -> SubspaceScore:
