@@ -36,7 +36,7 @@ from krohn.lab.experiments.recipes.depth import (
 )
 from krohn.lab.experiments.recipes.taught import DOUBLING, EQUAL
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.stored_runs import store_of
+from krohn.lab.experiments.store import store_of_text
 from krohn.lab.experiments.summary import SOLVED, summary
 
 ROOT = Path(__file__).parents[1]
@@ -86,7 +86,7 @@ def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
     file = ROOT / "results" / f"{name}-small.jsonl"
     if not file.is_file():
         return []
-    with store_of(file) as store:
+    with store_of_text(file) as store:
         cells = cells_of(store, name, Scale.SMALL)
         known = name in EXPERIMENTS  # the random automata are not, any more
         rows = EXPERIMENTS[name].table(cells) if known else [{**one.label, **summary(one)} for one in cells]

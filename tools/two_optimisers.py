@@ -18,7 +18,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.stored_runs import store_of
+from krohn.lab.experiments.store import store_of_text
 from krohn.lab.experiments.summary import SOLVED
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
 
 def published() -> list[ResultCell]:
     """All cells of the depth map."""
-    with store_of(ROOT / "results" / "depth-small.jsonl") as store:
+    with store_of_text(ROOT / "results" / "depth-small.jsonl") as store:
         return cells_of(store, "depth", Scale.SMALL)
 
 

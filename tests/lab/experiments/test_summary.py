@@ -53,7 +53,9 @@ def test_held_out_words_choose_and_test_words_report() -> None:
 
 def test_the_interval_is_rounded_once() -> None:
     """Wilson's interval of 1 in 12 begins at 1.487%."""
-    records = tuple(judged(replicate, 0.995 - replicate, 0.995 - replicate) for replicate in range(12))
+    records = tuple(
+        judged(replicate, 0.995 - replicate / 20, 0.995 - replicate / 20) for replicate in range(12)
+    )
     row = summary(ResultCell(label={"task": "C2"}, records=records))
     assert (round(wilson(1, 12)[0], 5), success_text(row)) == (0.01487, "1 of 12 (1–35%)")
 

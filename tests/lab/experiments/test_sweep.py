@@ -123,38 +123,17 @@ def test_of_two_runs_of_one_cell_the_longer_one_is_shown(tmp_path: Path) -> None
             assert [row.key for row in cell.records] == [row.key for row in rows]
 
 
-@pytest.mark.parametrize("sequences", [None, 64])
-def test_a_run_that_experiments_share_gets_the_evaluations_of_all(
-    tmp_path: Path, sequences: int | None
-) -> None:
+@pytest.mark.parametrize("scale", [Scale.SMOKE, Scale.SMALL])
+def test_a_run_that_experiments_share_is_measured_alike_in_all(scale: Scale) -> None:
     """Whichever of them comes first, nothing is trained twice."""
-    asked: dict[str, set[str]] = {}
-    bare = {
-        name: replace(EXPERIMENTS[name], plan=partial(one_evaluation, name)) for name in ("ood", "length")
-    }
-
-    def pretend(job: Job) -> tuple[Record, ...]:
-        names = {evaluation.name: {} for evaluation in job.run.evaluations}
-        asked[job.run.config.run_id] = set(names)
-        metrics = {"accuracy": 0.5, "test": {"accuracy": 0.5}, "seconds": 3, "evaluations": names}
-        result = replace(finished(job.run, 0), metrics=metrics)
-        return result, replace(result, replicate=1)
-
-    options = SweepOptions(selection=Selection(sequences=sequences))
-    with Store(tmp_path / "s") as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("krohn.lab.experiments.sweep.EXPERIMENTS", bare)
-        sweep(bare["ood"], Scale.SMOKE, store, options, work=pretend)
-        shared = {run for run, names in asked.items() if names == {"probability", "length"}}
-        first = set(asked)
-        assert [asked[run] for run in first - shared] == [{"probability"}]  # the control with a BOS token
-        joined = store.members("length", "smoke")
-        assert {member.run_id for member in joined} == shared
-        assert {member.label["task"] for member in joined} == {"C2"}
-        asked.clear()
-        report = sweep(bare["length"], Scale.SMOKE, store, options, work=pretend)
-    assert len(shared) == 6
-    assert not first & set(asked)
-    assert (report.done, len(asked)) == (16, 10)
+    measured: dict[str, tuple[str, ...]] = {}
+    shared = 0
+    for experiment in EXPERIMENTS.values():
+        for run in experiment.plan(scale):
+            names = tuple(evaluation.name for evaluation in run.evaluations)
+            shared += run.config.run_id in measured
+            assert measured.setdefault(run.config.run_id, names) == names
+    assert shared >= 6
 
 
 def test_a_run_made_for_another_experiment_fills_its_cell_without_a_new_sweep(tmp_path: Path) -> None:
@@ -164,14 +143,6 @@ def test_a_run_made_for_another_experiment_fills_its_cell_without_a_new_sweep(tm
         assert cells_of(store, "quick", "smoke") == []
         (cell,) = cells_of(store, "quick", "smoke", planned)
         assert cell.label == planned[0].label
-
-
-def one_evaluation(name: str, scale: Scale) -> list[PlannedRun]:
-    wanted = {"ood": "probability", "length": "length"}[name]
-    return [
-        replace(run, evaluations=tuple(e for e in run.evaluations if e.name == wanted))
-        for run in EXPERIMENTS[name].plan(scale)
-    ]
 
 
 def test_a_selection_runs_a_part(tmp_path: Path) -> None:

@@ -72,12 +72,13 @@ def test_a_missing_text_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("seed", 2**63, "seed must have at most 64 bits"),
-        ("sequences", -(2**64), "sequences must have at most 64 bits"),
-        ("replicate", True, "replicate must be an integer; got True"),
+        ("seed", 2**63, r"seed must be a whole number below 2\^63"),
+        ("sequences", -(2**64), r"sequences must be a whole number below 2\^63"),
+        ("replicate", True, "replicate must be a whole number; got True"),
         ("metrics", 3, "metrics must be an object; got 3"),
-        ("metrics", {"test": {"accuracy": None}}, "must have an accuracy on test words; got None"),
-        ("code", None, "code must be a string; got None"),
+        ("metrics", {"test": {"accuracy": None}}, "an accuracy on test words, from 0 to 1; got None"),
+        ("metrics", {"test": {"accuracy": 1.5}}, "from 0 to 1; got 1.5"),
+        ("code", None, "code must be a text; got None"),
     ],
 )
 def test_values_of_other_types_are_refused(name: str, value: Any, complaint: str) -> None:

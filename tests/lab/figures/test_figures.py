@@ -185,18 +185,10 @@ def test_bars_carry_their_values(tmp_path: Path) -> None:
 
 
 def test_a_table_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"must lie in the table; got row 'X'"):
-        HeatMap(title="", rows=["C2"], columns=["1"], values={("X", "1"): 0.5})
-    with pytest.raises(InvalidInput, match=r"share between 0 and 1; got 99.0"):
-        HeatMap(title="", rows=["C2"], columns=["1"], values={("C2", "1"): 99.0})
     with pytest.raises(InvalidInput, match=r"'A' has 1, 2, 0, 0"):
         Line(name="A", x=[1], y=[1, 2])
-    with pytest.raises(InvalidInput, match="share between 0 and 1"):
-        Bar(group="", series="", value=2)
     with pytest.raises(InvalidInput, match="one row and column for each state"):
         AttentionMap(title="", weights=np.zeros((2, 2)), states=[0], last_state=1)
-    with pytest.raises(InvalidInput, match="of kind left, right, both, uniform"):
-        AttentionMap(title="", weights=np.zeros((1, 1)), states=[0], last_state=1, kind="up")
 
 
 def test_many_panels_stand_in_rows() -> None:

@@ -12,6 +12,7 @@ from krohn.lab.experiments.store import Store
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import Evaluation
 from krohn.lab.training.config import RunConfig
+from krohn.lab.training.trained_network import TrainedNetwork
 
 Row = dict[str, Any]
 
@@ -23,6 +24,10 @@ class PlannedRun:
     config: RunConfig
     label: Mapping[str, Any]
     evaluations: tuple[Evaluation, ...] = ()
+
+    def measure(self, trained: TrainedNetwork) -> dict[str, Any]:
+        """All evaluations, of the weights in the precision they were trained in."""
+        return {evaluation.name: evaluation.measure(trained) for evaluation in self.evaluations}
 
 
 @dataclass(frozen=True, kw_only=True)

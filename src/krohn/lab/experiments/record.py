@@ -4,11 +4,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_origin
+from dataclasses import dataclass
+from typing import Any
 
 from krohn.base.strict_json import shown
 from krohn.errors import InvalidInput
+from krohn.lab.training.field_types import fitted_fields
 
 # A diverged replicate had a non-finite loss: its last good state is its result; it is not rerun.
 STATUSES = ("partial", "diverged", "done")
@@ -41,6 +42,7 @@ class Record:
 
     def __post_init__(self) -> None:
         _check_types(self)
+        _ = self.accuracy  # refuses a record without a result
         if not self.run_id:
             raise InvalidInput("a record must name its run; got an empty run id")
         if self.status not in STATUSES:
@@ -60,9 +62,10 @@ class Record:
         """Token accuracy on the test set."""
         judged = self.metrics.get("test")
         result = judged.get("accuracy") if isinstance(judged, Mapping) else None
-        if not isinstance(result, (int, float)) or isinstance(result, bool):
+        if isinstance(result, bool) or not isinstance(result, int | float) or not 0 <= result <= 1:
             raise InvalidInput(
-                f"the metrics of run {self.run_id} must have an accuracy on test words; got {shown(result)}"
+                f"the metrics of run {self.run_id} must have an accuracy on test words, from 0 to 1; "
+                f"got {shown(result)}"
             )
         return float(result)
 
@@ -88,26 +91,11 @@ class Member:
         _check_types(self)
 
 
-def _types(kind: type[Record] | type[Member]) -> list[tuple[str, type]]:
-    """The fields of a class and the type that each must have."""
-    named = [(item.name, get_origin(item.type) or item.type) for item in fields(kind)]
-    return [(name, wanted) for name, wanted in named if isinstance(wanted, type)]
-
-
-_TYPES = {kind: _types(kind) for kind in (Record, Member)}
-
-
 def _check_types(value: Record | Member) -> None:
     """Refuses values of the wrong type: files and stores are untrusted input."""
-    for name, wanted in _TYPES[type(value)]:
-        held = getattr(value, name)
-        if not isinstance(held, wanted) or isinstance(held, bool):
-            kind = {int: "an integer", str: "a string"}.get(wanted, "an object")
-            raise InvalidInput(f"{name} must be {kind}; got {shown(held)}")
-        if isinstance(held, int) and not -(2**63) <= held < 2**63:
-            raise InvalidInput(f"{name} must have at most 64 bits; got {shown(held)}")
-    if isinstance(value, Record):
-        _ = value.accuracy  # refuses a record without a result
+    _, reasons = fitted_fields(value)
+    if reasons:
+        raise InvalidInput("; ".join(reasons))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from krohn.lab.experiments.experiment import ResultCell, Row, Selection, cells_o
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
-from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.stored_runs import committed_figures, committed_results, store_of
+from krohn.lab.experiments.store import Store, store_of_text
+from krohn.lab.experiments.stored_runs import committed_figures, committed_results
 from krohn.lab.experiments.summary import markdown, shown
-from krohn.lab.experiments.sweep import SweepOptions, SweepReport, is_done, sweep
+from krohn.lab.experiments.sweep import SweepOptions, SweepReport, count_runs, sweep
 from krohn.lab.figures.style import save
 
 if TYPE_CHECKING:
@@ -112,9 +112,7 @@ def reproduce(
     chosen_one, scale = find(name), parse_scale(scale_name)
     planned = chosen_one.plan(scale)
     if options is None:
-        done = sum(is_done(store, run) for run in planned)
-        begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
-        report = SweepReport(len(planned), done, begun - done)
+        report = SweepReport(*count_runs(store, planned))
     else:
         report = sweep(chosen_one, scale, store, options, say=say)
     cells = cells_of(store, name, scale, planned)
@@ -162,7 +160,7 @@ def show_committed(name: str, scale: str, missing: Path, figures: Path | None, s
     """The committed results, unchanged; figures are redrawn only on request."""
     file = committed_results(name, scale, missing)
     say(f"from {file}; {missing} does not exist")
-    with store_of(file) as store:
+    with store_of_text(file) as store:
         result = reproduce(name, scale, store, figures=figures)
     return result if figures is not None else replace(result, figures=committed_figures(file, name, scale))
 

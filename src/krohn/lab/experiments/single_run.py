@@ -14,9 +14,8 @@ from krohn.errors import LimitExceeded
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.record import Record
 from krohn.lab.training.device import choose_device, choose_precision, environment
-from krohn.lab.training.loop import Evaluate, TrainResult, train
+from krohn.lab.training.loop import TrainResult, train
 from krohn.lab.training.metrics import trained_steps
-from krohn.lab.training.trained_network import TrainedNetwork
 
 # Code version of a result: the package's version and a digest of the sources that affect results.
 
@@ -68,7 +67,7 @@ def work(job: Job) -> tuple[Record, ...]:
             config,
             directory=directory,
             device=job.device,
-            evaluate=_evaluation(job),
+            evaluate=job.run.measure,
             progress=job.progress,
             checkpoint_seconds=CHECKPOINT_SECONDS[choose_device(job.device).type],
             deadline=job.deadline,
@@ -92,15 +91,6 @@ def _free() -> None:
     if torch.cuda.is_available():
         gc.collect()
         torch.cuda.empty_cache()
-
-
-def _evaluation(job: Job) -> Evaluate:
-    """Every measurement the run asks for, made on the weights in the precision they were trained in."""
-
-    def evaluate(trained: TrainedNetwork) -> dict[str, Any]:
-        return {evaluation.name: evaluation.measure(trained) for evaluation in job.run.evaluations}
-
-    return evaluate
 
 
 def _records(result: TrainResult, started: str) -> tuple[Record, ...]:

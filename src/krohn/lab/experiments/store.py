@@ -32,6 +32,7 @@ CREATE TABLE members (
     PRIMARY KEY (experiment, scale, run_id, label)) WITHOUT ROWID;
 """
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
+# In the order of the fields of a record.
 _SELECT = """
 SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
        r.code, r.started, r.finished
@@ -210,20 +211,9 @@ class Store:
 
 
 def _record(row: Sequence[Any]) -> Record:
-    run_id, replicate, seed, status, sequences, config, metrics, environment, code, started, finished = row
-    return Record(
-        run_id=run_id,
-        replicate=replicate,
-        seed=seed,
-        status=status,
-        sequences=sequences,
-        config=json.loads(config),
-        metrics=json.loads(metrics),
-        environment=json.loads(environment),
-        code=code,
-        started=started,
-        finished=finished,
-    )
+    named = dict(zip((item.name for item in fields(Record)), row, strict=True))
+    objects = {name: json.loads(named[name]) for name in ("config", "metrics", "environment")}
+    return Record(**named | objects)
 
 
 def _corrupt(path: Path, detail: str) -> str:
@@ -278,6 +268,13 @@ def export_text(store: Store, path: Path, *, experiment: str | None = None, scal
     check_output(path, path.suffix)
     write_text(path, "".join(canonical(line) + "\n" for line in _lines(records, members)))
     return len(records)
+
+
+def store_of_text(path: Path) -> Store:
+    """A store in memory of the results in a file."""
+    store = Store(Path(":memory:"))
+    import_text(store, path)
+    return store
 
 
 def import_text(store: Store, path: Path) -> int:

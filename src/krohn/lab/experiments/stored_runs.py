@@ -3,9 +3,8 @@
 Results committed as text in a checkout are shown without importing them into a store first.
 """
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from krohn.base.notebook import Rows, table
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.lab.experiments.record import Conflict, Member, conflict_lines
-from krohn.lab.experiments.store import Store, export_text, import_text, parse_text
+from krohn.lab.experiments.store import Store, export_text, parse_text
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -40,17 +39,6 @@ def committed_results(name: str, scale: str, missing: Path) -> Path:
 def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
     """The figures beside the results."""
     return sorted(path for path in file.parent.glob(f"{name}*-{scale}.*g") if path.suffix in (".svg", ".png"))
-
-
-@contextmanager
-def store_of(file: Path) -> Iterator[Store]:
-    """A temporary store of the results in a file."""
-    with (
-        tempfile.TemporaryDirectory(prefix="krohn-results-") as folder,
-        Store(Path(folder) / "results.sqlite") as store,
-    ):
-        import_text(store, file)
-        yield store
 
 
 STORE = Path("runs/results.sqlite")

@@ -2,19 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from krohn.errors import InvalidInput, UnknownName
-from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, Selection
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Conflict, Member, Record
 from krohn.lab.experiments.single_run import work as train_and_evaluate
 from krohn.lab.experiments.store import Store
-from krohn.lab.interpret.evaluation import Evaluation
 
 ENGINES: dict[str, Engine] = {"local": run_local, "ray": run_on_ray}
 
@@ -73,11 +71,15 @@ def sweep(
     ``say`` gets one line for every run that completes.
     """
     planned = options.selection.of(experiment.plan(scale))
-    _join(store, experiment, scale, [run for run in planned if store.of_run(run.config.run_id)])
-    missing = [run for run in planned if not is_done(store, run)]
-    everywhere = _everywhere(experiment, scale, options.selection)
+    members = [
+        Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
+        for run in planned
+    ]
+    # Runs that another experiment has made fill their cells here too.
+    store.put([], [member for member in members if store.of_run(member.run_id)])
+    # A run may fill several cells.
+    wanted = {run.config.run_id: run for run in planned if not is_done(store, run)}
     deadline = None if options.time_limit is None else time.time() + options.time_limit
-    wanted = _once_each(missing, [run for _, run in everywhere])
     # Lazy: skips what another process has stored meanwhile.
     jobs = (
         Job(
@@ -88,7 +90,7 @@ def sweep(
             keep=options.keep,
             progress=options.progress,
         )
-        for run in wanted
+        for run in wanted.values()
         if not is_done(store, run)
     )
     errors: list[str] = []
@@ -98,14 +100,20 @@ def sweep(
         say(_news(outcome))
         if outcome.error:
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
-        same = [result for result in everywhere if outcome.records and result[1].config == run.config]
-        conflicts += store.put(outcome.records, _members(scale, same))
+        if outcome.records:
+            own = [member for member in members if member.run_id == run.config.run_id]
+            conflicts += store.put(outcome.records, own)
         if outcome.finished:
             # Only after storing: a full disk must cost the result only, never the training.
             outcome.job.clear()
+    return SweepReport(*count_runs(store, planned), errors, conflicts)
+
+
+def count_runs(store: Store, planned: Sequence[PlannedRun]) -> tuple[int, int, int]:
+    """How many runs there are, how many are finished, and how many are begun and not finished."""
     done = sum(is_done(store, run) for run in planned)
     begun = sum(bool(store.of_run(run.config.run_id)) for run in planned)
-    return SweepReport(len(planned), done, begun - done, errors, conflicts)
+    return len(planned), done, begun - done
 
 
 def is_done(store: Store, run: PlannedRun) -> bool:
@@ -117,42 +125,6 @@ def is_done(store: Store, run: PlannedRun) -> bool:
 def _ended(record: Record, run: PlannedRun) -> bool:
     measured = all(evaluation.name in record.evaluations for evaluation in run.evaluations)
     return record.status != "partial" and measured
-
-
-def _everywhere(
-    experiment: Experiment, scale: Scale, selection: Selection
-) -> list[tuple[Experiment, PlannedRun]]:
-    """The runs of all experiments at this scale, at the selected number of sequences; this one's first."""
-    whole = Selection(sequences=selection.sequences)
-    others = [other for other in EXPERIMENTS.values() if other.name != experiment.name]
-    return [(result, run) for result in (experiment, *others) for run in whole.of(result.plan(scale))]
-
-
-def _once_each(runs: Sequence[PlannedRun], others: Sequence[PlannedRun]) -> list[PlannedRun]:
-    """Each run once, with the evaluations of every cell that shares it, here or in another experiment.
-
-    Weights are not kept, so a measurement missed at the end of a run would mean retraining.
-    """
-    asked: dict[str, dict[str, Evaluation]] = {}
-    for run in (*runs, *others):
-        result = asked.setdefault(run.config.run_id, {})
-        for evaluation in run.evaluations:
-            result.setdefault(evaluation.name, evaluation)
-    once = {run.config.run_id: run for run in reversed(runs)}
-    order = dict.fromkeys(run.config.run_id for run in runs)
-    return [replace(once[name], evaluations=tuple(asked[name].values())) for name in order]
-
-
-def _join(store: Store, experiment: Experiment, scale: Scale, runs: Sequence[PlannedRun]) -> None:
-    """Registers runs of another experiment for this one too."""
-    store.put([], _members(scale, [(experiment, run) for run in runs]))
-
-
-def _members(scale: Scale, runs: Sequence[tuple[Experiment, PlannedRun]]) -> list[Member]:
-    return [
-        Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
-        for experiment, run in runs
-    ]
 
 
 def _news(outcome: Outcome) -> str:

@@ -159,14 +159,6 @@ class HeatMap:
     note: str = ""
     strong_from: float = 0.99
 
-    def __post_init__(self) -> None:
-        for row, column in [*self.values, *self.marks, *self.texts]:
-            if row not in self.rows or column not in self.columns:
-                raise InvalidInput(f"a cell must lie in the table; got row {row!r}, column {column!r}")
-        for cell, value in self.values.items():
-            if not 0 <= value <= 1:
-                raise InvalidInput(f"a cell must hold a share between 0 and 1; got {value} at {cell}")
-
 
 def heat_map(*maps: HeatMap) -> Figure:
     """The maps side by side, on one scale."""
@@ -253,10 +245,6 @@ class Bar:
     mark: str = ""
     text: str = ""
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.value <= 1:
-            raise InvalidInput(f"a bar must hold a share between 0 and 1; {self.series!r} has {self.value}")
-
 
 def bar_chart(bars: Sequence[Bar], *, title: str, y_axis: str, note: str = "") -> Figure:
     """One cluster for each group, one bar in it for each series, in the order given."""
@@ -324,8 +312,6 @@ class AttentionMap:
         if self.weights.shape != (length, length):
             given = f"{self.weights.shape} and {length}"
             raise InvalidInput(f"attention must be one row and column for each state; got {given}")
-        if self.kind not in ("", *FRAMES):
-            raise InvalidInput(f"a head must be of kind {', '.join(FRAMES)} or none; got {self.kind!r}")
 
 
 def attention_maps(maps: Sequence[AttentionMap], *, columns: int = 4, note: str = "") -> Figure:

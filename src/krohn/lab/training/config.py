@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, true_name
-from krohn.base.strict_json import parse_json
+from krohn.base.strict_json import parse_json, shown
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig, architecture, model_config
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import Misfit, annotations, fitted, fitted_fields, shown
+from krohn.lab.training.field_types import Misfit, annotations, fitted, fitted_fields
 from krohn.lab.training.sections import (
     SECTIONS,
     CurriculumConfig,

@@ -3,9 +3,11 @@
 import dataclasses
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from krohn.base.strict_json import shown
 
 LARGEST = 2**63 - 1
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -58,7 +60,8 @@ def fitted(value: Any, annotation: Any) -> Any:
         return value
     if origin is tuple:
         return _tuple(value, annotation, arguments)
-    if isinstance(annotation, type) and not isinstance(value, annotation):
+    kind = origin or annotation
+    if isinstance(kind, type) and not isinstance(value, kind):
         raise Misfit(describe(annotation))
     return value
 
@@ -75,7 +78,7 @@ def _plain(value: Any, kind: type[Any]) -> Any:
         return number
     if kind is int and type(value) is int and abs(value) > LARGEST:
         raise Misfit("a whole number below 2^63")
-    if type(value) is not kind:
+    if type(value) is not kind and not (kind is str and isinstance(value, str)):
         raise Misfit(_WORDS[kind])
     return value
 
@@ -113,6 +116,8 @@ def describe(annotation: Any) -> str:
         return f"one of {', '.join(arguments)}"
     if origin is tuple and arguments[-1] is not Ellipsis:
         return f"a list of {len(arguments)}"
+    if origin is Mapping:
+        return "an object"
     return "a list" if origin is tuple else f"a {getattr(annotation, '__name__', annotation)}"
 
 
@@ -136,9 +141,3 @@ def _literal(text: str) -> Any:
 
 
 _NAMED = {"true": True, "false": False, "none": None}
-
-
-def shown(value: Any) -> str:
-    """A value in an error message: short, on one line."""
-    text = repr(value) if not isinstance(value, int) or abs(value) < 10**30 else "a number of many digits"
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from krohn.base.strict_json import shown
 from krohn.errors import InvalidInput
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import annotations, fitted_fields, shown
+from krohn.lab.training.field_types import annotations, fitted_fields
 
 # Seed of the test set, which is drawn once, after training, for the report only.
 TEST_SEED = 2**44
