@@ -18,13 +18,13 @@ from krohn.cascade.congruences import (
 )
 
 
-def random_letters(seed: int) -> list[Transformation]:
+def random_letters(seed: int) -> tuple[Transformation, ...]:
     random = Random(seed)
     size, count = random.randint(2, 7), random.randint(1, 3)
-    return [tuple(random.randrange(size) for _ in range(size)) for _ in range(count)]
+    return tuple(tuple(random.randrange(size) for _ in range(size)) for _ in range(count))
 
 
-def finest(letters: list[Transformation], pairs: list[tuple[int, int]]) -> Partition:
+def finest(letters: tuple[Transformation, ...], pairs: list[tuple[int, int]]) -> Partition:
     """The least relation that is an equivalence and holds the pairs and their images."""
     size = len(letters[0])
     together = {(q, q) for q in range(size)} | {*pairs}
@@ -36,7 +36,7 @@ def finest(letters: list[Transformation], pairs: list[tuple[int, int]]) -> Parti
         together |= more
 
 
-def is_congruence(letters: list[Transformation], labels: Partition) -> bool:
+def is_congruence(letters: tuple[Transformation, ...], labels: Partition) -> bool:
     places = range(len(labels))
     alike = [(p, q) for p in places for q in places if labels[p] == labels[q]]
     return all(labels[m[p]] == labels[m[q]] for m in letters for p, q in alike)
@@ -82,7 +82,7 @@ def test_every_congruence_of_a_small_automaton_is_a_join_of_principal_ones(seed:
     """All partitions of at most five states, tried one by one."""
     letters = random_letters(300 + seed)
     size = min(5, len(letters[0]))
-    letters = [tuple(q % size for q in letter[:size]) for letter in letters]
+    letters = tuple(tuple(q % size for q in letter[:size]) for letter in letters)
     pairs = list(combinations(range(size), 2))
     for labels in {renumber(f) for f in _functions(size)}:
         if is_congruence(letters, labels):

@@ -296,12 +296,12 @@ def test_a_sample_of_pairs_is_of_pairs_and_all_of_them_where_there_is_room(size:
 
 
 def test_congruences_take_at_most_a_fifth_of_the_work_that_is_left() -> None:
-    letters = [(*range(1, 30), 0), (1, 0, *range(2, 30))]
+    letters = ((*range(1, 30), 0), (1, 0, *range(2, 30)))
     cost = closure_cost(letters)
     budget = Budget(100 * cost)
     principal_congruences(letters, 800, budget)
     assert 15 * cost <= budget.done <= 21 * cost
-    path = principal_congruences([(0, 0, 1, 2)], 800, unlimited())  # 3 → 2 → 1 → 0: only its ends collapse
+    path = principal_congruences(((0, 0, 1, 2),), 800, unlimited())  # 3 → 2 → 1 → 0: only its ends collapse
     assert list(path) == [(0, 0, 0, 1), (0, 0, 1, 2)]
 
 

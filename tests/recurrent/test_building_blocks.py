@@ -175,7 +175,7 @@ def test_a_small_action_is_the_same_group(seed: int) -> None:
     few = [tuple(rng.permutation(4).tolist()) for _ in range(2)]
     group = list(PermutationGroup(few, 4).elements())
     many = [tuple(group.index(tuple(letter[i] for i in g)) for g in group) for letter in few]  # on itself
-    action = small_action(many)
+    action = small_action(tuple(many))
     assert len(action[0]) <= len(many[0])
     seen: dict[tuple[int, ...], tuple[int, ...]] = {}
     for word in product(range(2), repeat=6):

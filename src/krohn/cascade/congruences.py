@@ -14,13 +14,9 @@ Principal = dict[Partition, tuple[int, int]]
 _STARTS = 6  # principal congruences used as starting points for maximal ones
 
 
-def principal_congruence(letters: Sequence[Transformation], left: int, right: int) -> Partition:
-    """The finest congruence that joins two states; cached, because several searches need the same ones."""
-    return _principal(tuple(letters), left, right)
-
-
-@lru_cache(maxsize=8_192)
-def _principal(letters: tuple[Transformation, ...], left: int, right: int) -> Partition:
+@lru_cache(maxsize=8_192)  # several searches need the same ones
+def principal_congruence(letters: tuple[Transformation, ...], left: int, right: int) -> Partition:
+    """The finest congruence that joins two states."""
     return _closure(letters, list(range(len(letters[0]))), [(left, right)])
 
 
@@ -74,7 +70,7 @@ def closure_cost(letters: Sequence[Transformation]) -> int:
     return 1 + len(letters[0]) * (len(letters) + 2) // 2
 
 
-def principal_congruences(letters: Sequence[Transformation], max_pairs: int, budget: Budget) -> Principal:
+def principal_congruences(letters: tuple[Transformation, ...], max_pairs: int, budget: Budget) -> Principal:
     """The non-trivial principal congruences with a pair that generates each, coarsest first.
 
     With many pairs of states or little budget, only those of a sample: they may use a fifth of the

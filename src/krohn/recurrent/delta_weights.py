@@ -69,17 +69,13 @@ _FRONT = 6  # number of actions, of different degrees, that are reduced further
 _MAX_DEGREE = 400
 
 
-def small_action(letters: Sequence[Permutation]) -> tuple[Permutation, ...]:
+@lru_cache(maxsize=8)  # a verdict asks for the number of points, then builds on them
+def small_action(letters: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
     """The letters on the blocks of a block system, if the group acts faithfully on them; the smallest found.
 
     A group that acts on itself, such as S5 on its 120 elements, acts on blocks: the cosets of a subgroup.
     Blocks of blocks are tried, always those that hold point 0 and one other; the least number is not proved.
     """
-    return _small_action(tuple(letters))
-
-
-@lru_cache(maxsize=8)  # a verdict asks for the number of points, then builds on them
-def _small_action(letters: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
     best = letters
     degree = len(best[0])
     order = PermutationGroup(best, degree).order if degree <= _MAX_DEGREE else 0
@@ -137,7 +133,9 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
         return _stack(holonomy_cascade(automaton, budget=Budget(UNITS)))
     if permuting and not (rest and resets_in_one_step):
-        action = dict(zip(permuting, small_action([automaton.letters[a] for a in permuting]), strict=True))
+        action = dict(
+            zip(permuting, small_action(tuple(automaton.letters[a] for a in permuting)), strict=True)
+        )
         columns, places = _track(automaton, action)
         if part <= places.keys():
             return _single(automaton, action, columns, places)

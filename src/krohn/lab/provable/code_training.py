@@ -77,7 +77,7 @@ def code_of(automaton: Semiautomaton, contexts: Contexts) -> Code:
 def quotients(automaton: Semiautomaton) -> list[Partition]:
     """Congruences that together separate all states; single states if those have no fewer classes in all."""
     states = automaton.num_states
-    letters = [tuple(map(int, letter)) for letter in automaton.letters]
+    letters = tuple(tuple(map(int, letter)) for letter in automaton.letters)
     budget = Budget(UNITS)
     try:
         parts = list(subdirect_parts(letters, principal_congruences(letters, MAX_PAIRS, budget), budget))
