@@ -139,7 +139,7 @@ def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int =
 
 def derived_length(group: PermutationGroup) -> float:
     """Steps of the derived series down to the trivial group; infinite if it does not reach that."""
-    series = group.derived_series()
+    series = group.derived_series
     return len(series) - 1.0 if series[-1].is_trivial else float("inf")
 
 

@@ -193,7 +193,7 @@ def test_orders_agree_with_sympy() -> None:
         expected = combinatorics.PermutationGroup([combinatorics.Permutation(list(g)) for g in generators])
         subject = group(generators)
         assert subject.order == expected.order()
-        assert [part.order for part in subject.derived_series()] == [
+        assert [part.order for part in subject.derived_series] == [
             part.order() for part in expected.derived_series()
         ]
 
@@ -206,4 +206,4 @@ def test_few_generators_of_many_generate_the_same_group_and_decide_it_quickly() 
     assert len(group.few_generators) <= 9
     assert PermutationGroup(group.few_generators, 6).order == group.order == 720
     assert not group.is_solvable
-    assert [part.order for part in group.derived_series()] == [720, 360]
+    assert [part.order for part in group.derived_series] == [720, 360]

@@ -75,7 +75,7 @@ def test_the_residues_of_a_section_add_up_and_the_transversal_lies_in_its_coset(
 
 
 def test_the_letter_of_the_next_section_lies_in_the_next_group() -> None:
-    below = group_of("S4").derived_series()[1]
+    below = group_of("S4").derived_series[1]
     section = tower_of("S4").sections[0]
     for counters in section.transversal:
         assert all(below.contains(section.next_letter(counters, element)[1]) for element in section.residues)
@@ -157,7 +157,7 @@ def test_towers_of_random_solvable_groups_have_sections_of_the_derived_series(se
     if not group.is_solvable:
         return
     tower = counter_tower(generators, group.degree)
-    orders = [part.order for part in group.derived_series()]
+    orders = [part.order for part in group.derived_series]
     assert [prod(moduli) for moduli in tower.moduli_by_section] == [a // b for a, b in pairwise(orders)]
     assert all(low % high == 0 for moduli in tower.moduli_by_section for low, high in pairwise(moduli))
     assert len({element for _, element in tower.listed}) == group.order

@@ -109,7 +109,7 @@ def composition_factors(group: PermutationGroup) -> tuple[str, ...]:
 def _factors(group: PermutationGroup) -> tuple[str, ...]:
     if group.is_abelian:
         return _cyclic_factors(group.order)
-    series = group.derived_series()
+    series = group.derived_series
     factors = () if series[-1].is_trivial else _perfect_factors(series[-1])
     for upper, lower in reversed(list(pairwise(series))):
         factors += _cyclic_factors(upper.order // lower.order)

@@ -158,7 +158,7 @@ class PermutationGroup:
     @cached_property
     def is_solvable(self) -> bool:
         """Whether the derived series ends in the trivial group."""
-        return self.compact.is_abelian or self.compact.derived_series()[-1].is_trivial
+        return self.compact.is_abelian or self.compact.derived_series[-1].is_trivial
 
     @cached_property
     def compact(self) -> "PermutationGroup":
@@ -210,12 +210,9 @@ class PermutationGroup:
         # Modulo the normal closure of these the generators commute, so the quotient is abelian.
         return self.normal_closure([commutator(a, b) for a, b in combinations(self.few_generators, 2)])
 
+    @cached_property
     def derived_series(self) -> tuple["PermutationGroup", ...]:
         """This group, its derived subgroup, and so on until the series is constant (each group once)."""
-        return self._derived_series
-
-    @cached_property
-    def _derived_series(self) -> tuple["PermutationGroup", ...]:
         series = [self]
         while not series[-1].is_trivial:
             following = series[-1].derived_subgroup()

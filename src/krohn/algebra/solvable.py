@@ -104,7 +104,7 @@ def counter_tower(generators: Iterable[Permutation], degree: int) -> CounterTowe
             f"a component group may have at most {MAX_ORDER:,} elements; got {group.order:,}; "
             "use --method scan"
         )
-    series = group.derived_series()
+    series = group.derived_series
     letters = {tuple(generator) for generator in group.generators}
     sections = []
     for above, below in pairwise(series):
@@ -122,7 +122,7 @@ def prime_tower(generators: Iterable[Permutation], degree: int, max_order: int =
             f"the group must have at most {max_order} elements to be listed; it has more; "
             "use method cascade or scan"
         )
-    derived = group.derived_series()
+    derived = group.derived_series
     if not derived[-1].is_trivial:
         raise Unsupported(
             f"Theorem 2 needs solvable groups; this one holds a perfect group of order {derived[-1].order}"

@@ -41,7 +41,7 @@ def derived_length(group: PermutationGroup) -> int:
     """Sections of the derived series; ``UNSOLVABLE_LAYERS`` where it does not reach the trivial group."""
     if group.is_abelian:
         return 0 if group.is_trivial else 1
-    series = group.compact.derived_series()
+    series = group.compact.derived_series
     return len(series) - 1 if series[-1].is_trivial else UNSOLVABLE_LAYERS
 
 

@@ -267,7 +267,7 @@ def simulated(group: PermutationGroup, length: int) -> GroupSize:
         counter = counter_bounds(max(orders), length).corrected
         return GroupSize(1, 1, 3 * count, count, count, count * round(counter.mlp_width), counter.max_weight)
     if group.order > MOST_LISTED:
-        steps, whole = len(group.derived_series()) - 1, solvable_group_bounds
+        steps, whole = len(group.derived_series) - 1, solvable_group_bounds
         bound = whole(group.order, group.degree, length).corrected
         numbers = 2 * group.order
         depth, blocks, width = 3 * steps - 2, 5 * steps - 4, round(bound.mlp_width)

@@ -106,7 +106,7 @@ def _core(automaton: Semiautomaton) -> tuple[tuple[int, ...], list[Permutation]]
             "try A5, S5 or T5"
         )
     smallest = min(groups, key=lambda subgroup: (subgroup.order, len(subgroup.states)))
-    core = smallest.group.derived_series()[-1]
+    core = smallest.group.derived_series[-1]
     if core.order > MAX_ORDER:
         raise LimitExceeded(
             f"the perfect group inside must have at most {MAX_ORDER} elements; "

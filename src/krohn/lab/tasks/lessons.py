@@ -215,7 +215,7 @@ def cascade_levels(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
     letters = [tuple(column) for column in table.T.tolist()]
     if all(len(set(letter)) == len(letter) for letter in letters):
         order = [automaton.start, *(q for q in range(automaton.num_states) if q != automaton.start)]
-        series = PermutationGroup(letters, automaton.num_states).derived_series()
+        series = PermutationGroup(letters, automaton.num_states).derived_series
         parts = [orbits(group.generators, group.degree) for group in series[1:] if not group.is_trivial]
         labels = [{q: number for number, orbit in enumerate(part) for q in orbit} for part in parts]
         return np.argsort(order)[table[order]], [np.array([label[q] for q in order]) for label in labels]
