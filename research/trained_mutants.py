@@ -26,9 +26,9 @@ from krohn.automata.simulation import simulate
 from krohn.check.certificate import read_certificate
 from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
 from krohn.lab.provable.exact import habitual, uniform
-from krohn.lab.provable.trained import NAME, cell_of, claimed_words, tensors_of
+from krohn.lab.provable.trained import NAME, cell_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import Contexts, contexts, search
+from krohn.proving.box_search import Contexts, contexts, search, words_of
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 LONG, SHORT = 200, 30
@@ -127,7 +127,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
     torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = read_run(folder)
-    claim = claimed_words(trained, trained.automaton, "all")
+    claim = words_of(trained.automaton)
     result = contexts(claim)
     assert result is not None
     boxes = boxes_from(read_certificate(folder / NAME).witness)

@@ -233,12 +233,10 @@ def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
 
 def test_a_proof_by_boxes_is_printed_with_its_assumptions_and_its_failures() -> None:
     automaton = krohn.zoo("C3")
-    proof: dict[str, Any] = {"words": "all", "proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
+    proof: dict[str, Any] = {"proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
     proof |= {"widest": 0.5, "failure": ""}
     text = proof_text(proof, automaton.name)
     assert text.startswith("certified: C3, words of every length, float32")
     assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in text
-    failed = proof | {"proved": False, "failure": "a box grew", "words": "training"}
-    assert proof_text(failed, automaton.name) == (
-        "not proved for words of every length, of those that training draws: a box grew"
-    )
+    failed = proof | {"proved": False, "failure": "a box grew"}
+    assert proof_text(failed, automaton.name) == "not proved for words of every length: a box grew"

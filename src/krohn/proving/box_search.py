@@ -1,6 +1,6 @@
 """Finds boxes for ``check.boxes``: nothing here is trusted.
 
-A box stands for a state of the automaton and the last letters read. One box for each state alone is not
+A box stands for a state of the automaton and the last letter read. One box for each state alone is not
 enough: letters enter the gates of a cell additively, and a network that holds a state and corrects errors
 refreshes it from h, so its code depends on how the state was reached.
 """
@@ -25,53 +25,44 @@ GROWTH, STEP = 0.05, 1e-6
 """Overshoot of a side that moves, relative and absolute: otherwise it would approach its limit forever."""
 
 
-def words_of(automaton: Semiautomaton, allowed: npt.NDArray[np.bool_] | None = None) -> Words:
-    """All words, or those whose letters are all allowed [state, letter]."""
+def words_of(automaton: Semiautomaton) -> Words:
+    """All words."""
     table = automaton.table.astype(np.int64)
     own = Automaton(table, int(automaton.start), np.arange(len(table)))
-    return Words(own, np.ones(table.shape, dtype=bool) if allowed is None else allowed)
+    return Words(own, np.ones(table.shape, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """States with the last letters read, one box for each; number 0 is the empty word."""
+    """States with the last letter read, one box for each; number 0 is the empty word."""
 
     state: Integers
     follower: Integers
     last: Integers  # the last letter, −1 for the empty word
 
 
-def contexts(words: Words, letters: int = 1) -> Contexts | None:
-    """All reachable pairs of a state and at most ``letters`` last letters; none if there are too many."""
-    first: tuple[int, tuple[int, ...]] = (words.automaton.start, ())
-    number, order, rows = {(first, True): 0}, [first], []
-    for state, word in order:  # grows during iteration
+def contexts(words: Words) -> Contexts | None:
+    """All reachable pairs of a state and the last letter; none if there are too many."""
+    number, order, rows = dict[tuple[int, int], int](), [(words.automaton.start, -1)], []
+    for state, _ in order:  # grows during iteration
         row = []
-        for letter in range(words.table.shape[1]):
-            if not words.allowed[state, letter]:
-                row.append(-1)
-                continue
-            key = (int(words.table[state, letter]), (*word, letter)[-letters:])
-            if (key, False) not in number:
-                number[key, False] = len(order)
-                order.append(key)
-            row.append(number[key, False])
+        for letter, target in enumerate(words.table[state].tolist()):
+            if (target, letter) not in number:
+                number[target, letter] = len(order)
+                order.append((target, letter))
+            row.append(number[target, letter])
         rows.append(row)
         if len(order) > MAX_BOXES:
             return None
-    last = [word[-1] if word else -1 for _, word in order]
-    return Contexts(np.array([state for state, _ in order]), np.array(rows), np.array(last))
+    state, last = np.array(order).T
+    return Contexts(state, np.array(rows), last)
 
 
-def search(
-    cell: BoxCell, words: Words, found: Contexts, begin: Box | None = None, rounds: int = 300
-) -> tuple[Boxes, Verdict]:
-    """Grows boxes from the empty word, or from a guess, until closed under all letters; then checks them."""
+def search(cell: BoxCell, words: Words, found: Contexts, rounds: int = 300) -> tuple[Boxes, Verdict]:
+    """Grows boxes from the empty word until closed under all letters; then checks them."""
     count = len(found.state)
     low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
     dirty = np.arange(count) == 0
-    if begin is not None:
-        low, high, dirty = begin[0].copy(), begin[1].copy(), np.ones(count, bool)
     low[0] = high[0] = 0.0
     try:
         with np.errstate(all="ignore"):
@@ -141,7 +132,7 @@ def _grow(
     """Encloses the images of the dirty boxes; returns the boxes that grew."""
     new_low, new_high = np.full_like(low, np.inf), np.full_like(high, -np.inf)
     for letter in range(follower.shape[1]):
-        source = np.flatnonzero(dirty & (follower[:, letter] >= 0))
+        source = np.flatnonzero(dirty)
         target = follower[source, letter]
         image_low, image_high = cell.image(low[source], high[source], letter)
         np.minimum.at(new_low, target, image_low)

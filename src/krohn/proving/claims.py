@@ -58,12 +58,8 @@ def claim_about(
     *,
     target: str | None = None,
     order: str = ANY,
-    allowed: tuple[tuple[int, ...], ...] | None = None,
 ) -> Claim:
-    """That ``net`` is right on all words up to a length, with what these rules assume, if there are any.
-
-    ``allowed`` are the letters that may follow in each state, by default all of them.
-    """
+    """That ``net`` is right on all words up to a length, with what these rules assume, if there are any."""
     claim = Claim(
         kind=net.kind,
         network=net.digest,
@@ -75,7 +71,6 @@ def claim_about(
         up_to=length,
         dtype=dtype,
         order=order,
-        allowed=allowed,
     )
     return claim if rules is None else replace(claim, assumptions=RULES[rules].assumptions(net, claim))
 

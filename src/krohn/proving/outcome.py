@@ -316,7 +316,7 @@ def _summary(verdict: Verification) -> str:
 def _verdict(verdict: Verification, name: str) -> str:
     """The verdict and its assumptions."""
     assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -I -m krohn.check spells them out"
-    if verdict.claim.kind == TRAINED and "proofs" in verdict.more:
+    if verdict.claim.kind == TRAINED and "proof" in verdict.more:
         return _trained_text(verdict.to_json(), name)
     if verdict.claim.kind == RECURRENT and verdict.more:
         text = _recurrent_text(verdict, name)
@@ -354,10 +354,10 @@ def _describe_order(verdict: Verification) -> str:
 
 def _trained_text(payload: dict[str, Any], name: str) -> str:
     """The proof and the runs of a trained network, as text."""
-    lines = [proof_text(proof, name) for proof in payload["proofs"]]
-    if payload["every_length_in_training"]:
+    lines = [] if payload["proof"] is None else [proof_text(payload["proof"], name)]
+    if payload["certified"]:
         lines.append(f"assumed: {', '.join(payload['claim']['assumptions'])}")
-    if not payload["every_length_in_training"]:
+    else:
         lines.append(f"examined, not certified: a trained network (replicate {payload['replicate']})")
     lines.append(_all_words(payload["exact"], "words"))
     if payload["exact_in_training"] is not None:
@@ -371,14 +371,13 @@ def _trained_text(payload: dict[str, Any], name: str) -> str:
 
 def proof_text(proof: dict[str, Any], name: str) -> str:
     """The proof, or the reason for its failure, as text."""
-    which = "words of every length" + ("" if proof["words"] == "all" else ", of those that training draws")
     if proof["proved"]:
         return (
-            f"certified: {name}, {which}, float32, sums in any order\n"
+            f"certified: {name}, words of every length, float32, sums in any order\n"
             f"{proof['boxes']} boxes closed under {proof['steps']} steps; "
             f"logit margin {proof['margin']:.4g}, widest side {proof['widest']:.3g}"
         )
-    return f"not proved for {which}: {proof['failure']}"
+    return f"not proved for words of every length: {proof['failure']}"
 
 
 def _all_words(ran: dict[str, Any], which: str) -> str:

@@ -20,9 +20,9 @@ from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
 from krohn.lab.provable.exact import habitual, uniform
-from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, claimed_words, tensors_of
+from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten, words_of
 from lab.interpret.small_cells import cell as made_cell
 from lab.interpret.small_cells import words_about
 from recurrent.judge import gated_logits, right
@@ -36,7 +36,7 @@ def stored() -> tuple[TrainedNetwork, Boxes, Words]:
     return (
         trained,
         boxes_from(read_certificate(KEPT / NAME).witness),
-        claimed_words(trained, trained.automaton, "all"),
+        words_of(trained.automaton),
     )
 
 
@@ -134,7 +134,7 @@ def test_a_written_certificate_has_the_shortest_floats_that_prove(
     stored: tuple[TrainedNetwork, Boxes, Words],
 ) -> None:
     trained, boxes, _ = stored
-    result = certificate_of(KEPT, trained, trained.automaton, BoxProof("all", boxes, Verdict(True, 1.0, "")))
+    result = certificate_of(KEPT, trained, trained.automaton, BoxProof(boxes, Verdict(True, 1.0, "")))
     assert result.witness["sides"] == "f2"
     assert check_certificate(read_net(KEPT), result).certified
     assert (result.claim.up_to, result.claim.allowed, result.claim.order) == (None, None, "any")

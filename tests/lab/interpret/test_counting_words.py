@@ -118,23 +118,19 @@ def exact(wrong: int, word: tuple[int, ...] | None = None) -> ExactCount:
 
 
 @pytest.mark.parametrize(
-    ("parts", "word", "right"),
+    ("parts", "word"),
     [
-        ((exact(0), None, sample(None), sample(None)), None, True),
-        ((exact(1, (0, 1)), None, sample((0,) * 5), sample(None)), (0, 1), False),
-        ((exact(0), None, sample((0,) * 5), sample((1,) * 4)), (1,) * 4, False),
-        ((exact(2, (0, 1)), exact(0), sample(None), sample(None)), (0, 1), True),
-        ((exact(2, (0, 1)), exact(1), sample(None), sample(None)), (0, 1), False),
+        ((exact(0), None, sample(None), sample(None)), None),
+        ((exact(1, (0, 1)), None, sample((0,) * 5), sample(None)), (0, 1)),
+        ((exact(0), None, sample((0,) * 5), sample((1,) * 4)), (1,) * 4),
+        ((exact(2, (0, 1)), exact(0), sample(None), sample(None)), (0, 1)),
     ],
 )
-def test_the_shortest_wrong_word_is_shown_and_illegal_ones_are_no_fault(
-    parts: tuple[ExactCount, ExactCount | None, SampledWords, SampledWords],
-    word: tuple[int, ...] | None,
-    right: bool,
+def test_the_shortest_wrong_word_is_shown(
+    parts: tuple[ExactCount, ExactCount | None, SampledWords, SampledWords], word: tuple[int, ...] | None
 ) -> None:
     result = Examined(*parts)
     assert (None if result.counterexample is None else result.counterexample.word) == word
-    assert result.right_in_training == right
     assert result.to_json()["exact"]["closest"] is None
 
 

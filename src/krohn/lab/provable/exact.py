@@ -187,12 +187,6 @@ class Examined:
         result = [self.exact.shortest, self.sample.wrong, self.habits.wrong]
         return min((one for one in result if one is not None), key=lambda one: len(one.word), default=None)
 
-    @property
-    def right_in_training(self) -> bool:
-        """Whether no wrong word was found in the support of the training distribution, samples included."""
-        short = self.exact if self.legal is None else self.legal
-        return short.wrong == 0 and self.sample.wrong is None and self.habits.wrong is None
-
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {

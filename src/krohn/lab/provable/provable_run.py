@@ -131,7 +131,7 @@ def _write(
     atomic.write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)
     if tuned.verdict.certified:
-        proof = BoxProof("all", tuned.boxes, tuned.verdict)
+        proof = BoxProof(tuned.boxes, tuned.verdict)
         save_certificate(certificate_of(folder, proved, trained.automaton, proof), folder / NAME)
     about = built.to_json()
     del about["folder"]

@@ -32,7 +32,7 @@ from krohn.check.recurrent.boxes import (
 from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.lab.provable.exact import Examined, examine_run, kind_of, words_of_training
+from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten, words_of
 from krohn.proving.checks import Check
@@ -41,17 +41,11 @@ from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import SecondOpinion, Verification
 
 NAME = "certificate.json"
-LETTERS = (1, 2)
-"""Boxes for each state and last letter are tried first, then for the last two letters."""
 
 
 def claim_boxes(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:
     """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
-    every = bool(words.allowed.all())
-    allowed = tuple(tuple(np.flatnonzero(row).tolist()) for row in words.allowed)
-    claim = claim_about(
-        net, automaton, None, "float32", "boxes", target="state", allowed=None if every else allowed
-    )
+    claim = claim_about(net, automaton, None, "float32", "boxes", target="state")
     return certificate_about(replace(claim, automaton=words.automaton), "boxes", witness_of(boxes, sides))
 
 
@@ -73,16 +67,14 @@ def witness_of(boxes: Boxes, sides: str = "f8") -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class BoxProof:
-    """Boxes for these words, ``all`` or those of ``training``, and whether they prove the network right."""
+    """Boxes, and whether they prove the network right."""
 
-    words: str
     boxes: Boxes
     verdict: Verdict
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "words": self.words,
             "proved": self.verdict.certified,
             "boxes": len(self.boxes.state),
             "steps": self.boxes.steps,
@@ -110,31 +102,20 @@ def cell_of(trained: TrainedNetwork) -> BoxCell:
     return BoxCell(build_gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
 
 
-def claimed_words(trained: TrainedNetwork, automaton: Semiautomaton, words: str) -> Words:
-    """All words of the automaton, or those that training draws."""
-    return words_of(automaton, words_of_training(trained) if words == "training" else None)
-
-
-def prove(
-    trained: TrainedNetwork, automaton: Semiautomaton, words: str, near: Path | None = None
-) -> BoxProof:
-    """Boxes from the run's certificate if valid, otherwise by search."""
-    cell, which = cell_of(trained), claimed_words(trained, automaton, words)
+def prove(trained: TrainedNetwork, automaton: Semiautomaton, near: Path | None = None) -> BoxProof:
+    """Boxes from the run's certificate if valid, otherwise by search: one for each state and last letter."""
+    cell, words = cell_of(trained), words_of(automaton)
     kept = None if near is None else _kept(near / NAME)
-    if kept is not None and (verdict := check(cell, kept, which)).certified:
-        return BoxProof(words, kept, verdict)
-    best: BoxProof | None = None
-    for letters in LETTERS:
-        result = contexts(which, letters)
-        if result is not None:
-            best = BoxProof(words, *search(cell, which, result))
-            if best.verdict.certified:
-                return best
-    if best is None:
+    if kept is not None and (verdict := check(cell, kept, words)).certified:
+        return BoxProof(kept, verdict)
+    found = contexts(words)
+    if found is None:
         many = Verdict(False, 0.0, "there are too many states to give each a box")
-        return BoxProof(words, _no_boxes(cell, which), many)
-    why = proof_summary(best.boxes, best.verdict, automaton)
-    return replace(best, verdict=replace(best.verdict, reason=why))
+        return BoxProof(_no_boxes(cell, words), many)
+    boxes, verdict = search(cell, words, found)
+    if verdict.certified:
+        return BoxProof(boxes, verdict)
+    return BoxProof(boxes, replace(verdict, reason=proof_summary(boxes, verdict, automaton)))
 
 
 def _kept(path: Path) -> Boxes | None:
@@ -150,7 +131,7 @@ def certificate_of(
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
-    which = claimed_words(trained, automaton, proof.words)
+    which = words_of(automaton)
     for sides in SHORT:
         boxes = shorten(cell, proof.boxes, sides)
         if check(cell, boxes, which).certified:
@@ -173,14 +154,17 @@ def verify_trained(directory: Path, question: Question) -> Verification:
     trained = read_run(directory, question.device)
     identity = identify(trained.automaton, question.automaton, renamed=question.renamed)
     if identity.mismatch:
-        return _outcome(trained, _claim(directory, trained, trained.automaton), identity, [], None, None)
+        return _outcome(trained, _claim(directory, trained, trained.automaton), identity, None, None, None)
     automaton = identity.automaton
     report = examine_run(trained, automaton, question.length, question.effort)
-    proofs = _proofs(trained, automaton, report, directory)
-    done = next((proof for proof in proofs if proof.verdict.certified), None)
-    certificate = None if done is None else _final(directory, trained, automaton, done)
+    proof = None
+    # A search costs seconds, and a wrong word already refutes what it would prove.
+    if provable(trained) and report.counterexample is None:
+        proof = prove(trained, automaton, directory)
+    done = proof is not None and proof.verdict.certified
+    certificate = _final(directory, trained, automaton, proof) if proof is not None and done else None
     claim = _claim(directory, trained, automaton)
-    return _outcome(trained, claim, identity, proofs, certificate, report)
+    return _outcome(trained, claim, identity, proof, certificate, report)
 
 
 def _final(
@@ -197,21 +181,6 @@ def _final(
     return certificate
 
 
-def _proofs(
-    trained: TrainedNetwork, automaton: Semiautomaton, report: Examined, directory: Path
-) -> list[BoxProof]:
-    """Proofs for words of every length, attempted only if no wrong word is known."""
-    if not provable(trained):
-        return []
-    proofs = []
-    # A search costs seconds, and a wrong word already refutes what it would prove.
-    if report.counterexample is None:
-        proofs.append(prove(trained, automaton, "all", directory))
-    if report.legal is not None and report.right_in_training and not any(p.verdict.certified for p in proofs):
-        proofs.append(prove(trained, automaton, "training", directory))
-    return proofs
-
-
 def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> Claim:
     """The claim: words of every length; for networks without proof rules, of the training length."""
     net = read_net(directory, trained.replicate)
@@ -226,30 +195,26 @@ def _outcome(
     trained: TrainedNetwork,
     claim: Claim,
     identity: Identity,
-    proofs: list[BoxProof],
+    proof: BoxProof | None,
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
-    """``certified`` is about all words; a certificate for the training words alone is included, too."""
-    proved = {proof.words for proof in proofs if proof.verdict.certified}
-    done, result = "all" in proved, None if report is None else report.counterexample
-    margins = [proof.verdict.margin for proof in proofs if proof.words == "all" and proof.verdict.certified]
+    done, result = certificate is not None, None if report is None else report.counterexample
     more: dict[str, Any] = {
         "examined": report is not None,
         "replicate": trained.replicate,
-        "proofs": [proof.to_json() for proof in proofs],
-        "every_length_in_training": done or "training" in proved,
+        "proof": None if proof is None else proof.to_json(),
         **({} if report is None else report.to_json()),
     }
     exact = None if report is None else report.exact
     return Verification(
         certified=done,
         claim=claim,
-        margin=max(margins, default=0.0),
-        checks=tuple(_check(proof) for proof in proofs),
+        margin=proof.verdict.margin if proof is not None and done else 0.0,
+        checks=() if proof is None else (_check(proof),),
         counterexample=result,
         largest=0,
-        reason="" if done else _reason(identity, proofs, report),
+        reason="" if done else _reason(identity, proof, report),
         second_opinion=None
         if exact is None
         else SecondOpinion(exact.length, exact.words, exact.wrong, DTYPE),
@@ -260,13 +225,13 @@ def _outcome(
     )
 
 
-def _reason(identity: Identity, proofs: list[BoxProof], report: Examined | None) -> str:
+def _reason(identity: Identity, proof: BoxProof | None, report: Examined | None) -> str:
     if identity.mismatch:
         return f"identity: {identity.mismatch}"
     if report is not None and report.counterexample is not None:
         return "a word is run wrong"
-    if proofs:
-        return proofs[0].verdict.reason
+    if proof is not None:
+        return proof.verdict.reason
     return (
         "words were run, and nothing is proved: rules are known for lstm and gru runs that read letters alone"
     )
