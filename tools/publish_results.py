@@ -26,7 +26,7 @@ def gather(store: Store, stores: list[Path]) -> None:
         import_text(store, file)
     for path in stores:
         with Store(path, writable=False) as new:
-            for line in conflict_lines(store.merge(new)):
+            for line in conflict_lines(store.put(new.records(), new.members())):
                 print(f"{path.name}: {line}")
 
 

@@ -108,6 +108,6 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
     if config is not None and (typed := typed_options(*_AROUND)):
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
     result = functions.train_as_typed(spec, config, options, progress=not as_json, tell=note)
-    emit(result.to_json(), as_json=as_json, text=result.text)
+    emit(result.to_dict(), as_json=as_json, text=result.text)
     if result.failed:
         raise click.exceptions.Exit(1)

@@ -85,7 +85,7 @@ def test_merge_joins_without_loss_or_doubles(tmp_path: Path) -> None:
     with Store(tmp_path / "here") as here, Store(tmp_path / "there") as there:
         here.put([record("a"), record("b")], [member("a"), member("b")])
         there.put([record("b"), record("c")], [member("b"), member("c", experiment="length")])
-        assert here.merge(there) == []
+        assert here.put(there.records(), there.members()) == []
         assert here.records() == [record("a"), record("b"), record("c")]
         assert len(here.members()) == 3
 
@@ -95,7 +95,7 @@ def test_merge_reports_results_that_disagree(tmp_path: Path) -> None:
     with Store(tmp_path / "here") as here, Store(tmp_path / "there") as there:
         here.put([later])
         there.put([record()])
-        (conflict,) = here.merge(there)
+        (conflict,) = here.put(there.records(), there.members())
         assert (conflict.run_id, conflict.replicate) == ("aa", 0)
         assert conflict.kept != conflict.dropped
         assert here.records() == [record()]
@@ -172,7 +172,7 @@ def test_merging_parts_gives_the_whole(
     with Store(folder / "left") as left, Store(folder / "right") as right:
         left.put(rows[:cut])
         right.put(rows[cut:])
-        left.merge(right)
+        left.put(right.records(), right.members())
         assert {row.key for row in left.records()} == set(keys)
         assert len(left.records()) == len(set(keys))
 

@@ -74,5 +74,5 @@ def test_a_file_system_without_locks_is_used_with_a_warning(
     monkeypatch.setattr("krohn.lab.training.directory.fcntl.flock", refuse)
     with sole_user(tmp_path / "run"):
         assert [record.getMessage() for record in caplog.records] == [
-            f"{tmp_path / 'run'} cannot be locked ([Errno 37] No locks available)"
+            f"{tmp_path / 'run' / 'lock'} cannot be locked ([Errno 37] No locks available)"
         ]

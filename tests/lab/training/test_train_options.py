@@ -149,6 +149,8 @@ def test_an_option_is_refused_when_what_it_belongs_to_is_off(
         ("--model lstm --recency", "options of lstm must be among embedding, hidden; got recency"),
         ("--model lstm --option heads=2", "options of lstm must be among embedding, hidden; got heads"),
         ("--hidden 5", "got hidden"),
+        ("--replicates 2 --halving 0", "halving needs every and least of at least 1; got 0 and 1"),
+        ("--teach none --teach-until 5", "--teach-until needs --teach"),
         ("--lr 1e-3 --lr 1e-4", "every learning rate needs a replicate; got 2 rates and 1 replicates"),
         ("--replicates 2 --halving 50 --steps 50", "--halving must come before the last step"),
         ("--checkpoint-seconds 5", "--checkpoint-seconds needs a directory: give --out"),

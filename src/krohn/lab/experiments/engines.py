@@ -13,6 +13,7 @@ from krohn.base.extras import to_install
 from krohn.errors import MissingDependency
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.record import Record
+from krohn.lab.training.directory import lock
 
 if TYPE_CHECKING:
     from krohn.lab.training.loop import TrainResult
@@ -71,31 +72,22 @@ Engine = Callable[[Iterable[Job], Work], Iterator[Outcome]]
 
 # In this process, one run after the other.
 
-# Sweeps that share a checkpoint folder share the work: each run is locked by one process at a time.
-try:
-    import fcntl
-except ImportError:  # not available on Windows: there two sweeps must not share a folder
-    fcntl = None  # type: ignore[assignment]
-
 
 @contextmanager
 def claim(job: Job) -> Iterator[bool]:
     """Tries to lock the run; the lock is held until the block, or this process, ends.
 
-    The lock belongs to the open file, so that a killed process leaves no stale lock.
+    Sweeps that share a checkpoint folder share the work: each run is locked by one process at a time. On
+    Windows, where nothing is locked, two sweeps must not share a folder.
     """
-    if job.directory is None or fcntl is None:
+    if job.directory is None:
         yield True
         return
     job.directory.mkdir(parents=True, exist_ok=True)
     path = job.directory / f".{job.run.config.run_id}.claim"
     with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The previous holder may have unlinked the file opened here.
-            ours = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except BlockingIOError:
-            ours = False
+        # The previous holder may have unlinked the file opened here.
+        ours = lock(file) and path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
         try:
             yield ours
         finally:

@@ -199,10 +199,6 @@ class Store:
             for name, size, run_id, label in rows
         ]
 
-    def merge(self, other: "Store") -> list[Conflict]:
-        """Merges everything from ``other``; afterwards this store is the join of the two."""
-        return self.put(other.records(), other.members())
-
     def _select(self, where: str, values: tuple[Any, ...]) -> list[Record]:
         rows = self._connection.execute(
             f"{_SELECT} {where} ORDER BY r.run_id, r.replicate", values

@@ -4,14 +4,13 @@ Results committed as text in a checkout are shown without importing them into a 
 """
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from krohn.base.notebook import Rows, table
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
-from krohn.lab.experiments.record import Conflict, Member, conflict_lines
+from krohn.lab.experiments.record import Conflict, Member, Record, conflict_lines
 from krohn.lab.experiments.store import Store, export_text, parse_text
 
 if TYPE_CHECKING:
@@ -144,17 +143,11 @@ class Results:
 
     def merge(self, others: Files, store: str | Path = STORE) -> Joined:
         """Joins other stores into the store; without loss or duplicates."""
-        conflicts: list[Conflict] = []
-        with ExitStack() as opened:
-            # Open all before the store is created or changed: an unreadable one changes nothing.
-            sources = [opened.enter_context(Store(path, writable=False)) for path in _paths(others)]
-            target = opened.enter_context(Store(Path(store)))
-            before = len(target.records())
-            read = sum(len(source.records()) for source in sources)
-            for source in sources:
-                conflicts += target.merge(source)
-            after = len(target.records())
-        return Joined(read, after - before, after, conflicts)
+        parts = []
+        for path in _paths(others):
+            with Store(path, writable=False) as source:
+                parts.append((source.records(), source.members()))
+        return _join(parts, Path(store))
 
     def export(
         self,
@@ -180,13 +173,16 @@ class Results:
 
     def import_(self, files: Files, store: str | Path = STORE) -> Joined:
         """Reads exported text back into the store."""
-        # Read all before the store is created or changed: a broken one changes nothing.
-        texts = [parse_text(path) for path in _paths(files)]
-        with Store(Path(store)) as opened:
-            before = len(opened.records())
-            conflicts = [result for records, members in texts for result in opened.put(records, members)]
-            after = len(opened.records())
-        return Joined(sum(len(records) for records, _ in texts), after - before, after, conflicts)
+        return _join([parse_text(path) for path in _paths(files)], Path(store))
+
+
+def _join(parts: Sequence[tuple[Sequence[Record], Sequence[Member]]], store: Path) -> Joined:
+    """Puts into the store what was read, all of it before: a broken file changes nothing."""
+    with Store(store) as opened:
+        before = len(opened.records())
+        conflicts = [result for records, members in parts for result in opened.put(records, members)]
+        after = len(opened.records())
+    return Joined(sum(len(records) for records, _ in parts), after - before, after, conflicts)
 
 
 def _paths(files: Files) -> Sequence[Path]:

@@ -13,11 +13,6 @@ from krohn.lab.interpret.findings import wilson
 SOLVED = 0.99  # token accuracy: the paper's threshold
 
 
-def accuracies(records: Sequence[Record]) -> list[float]:
-    """Each replicate's token accuracy on the test set, with the weights of its best evaluation."""
-    return [record.accuracy for record in records]
-
-
 def best_of(records: Sequence[Record]) -> Record:
     """The replicate selected on the validation set; its test accuracy plays no part in the choice."""
     return max(records, key=lambda record: float(record.metrics["accuracy"]))
@@ -37,7 +32,7 @@ def summary(cell: ResultCell) -> Row:
     given up early counts as a failure. ``partial``: stopped before its last sequence. ``halved``: the worse
     replicates were given up, so that median and mean are not informative.
     """
-    values = accuracies(cell.records)
+    values = [record.accuracy for record in cell.records]  # with the weights of its best evaluation
     mean, error = mean_and_error(values)
     best = best_of(cell.records)
     return {

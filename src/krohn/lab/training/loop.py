@@ -12,7 +12,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, parse_spec
-from krohn.base.notebook import frame
+from krohn.base.notebook import frame, table
 from krohn.errors import InvalidInput, Unsupported, counted
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
@@ -27,6 +27,7 @@ from krohn.lab.training.trained_network import TrainedNetwork
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
+    from krohn.lab.provable.provable_run import ProvableRun
 
 Evaluate = Callable[[TrainedNetwork], dict[str, Any]]
 
@@ -50,6 +51,7 @@ class TrainResult:
         extra: what the caller's ``evaluate`` returned.
         finished: False if the deadline came first; the same call with the same directory continues.
         hints: the heads of the hints [R, …] by name; none without ``teach``.
+        provable: the network that was then made provable, if that was asked for.
     """
 
     config: RunConfig
@@ -63,6 +65,7 @@ class TrainResult:
     extra: dict[str, Any]
     finished: bool = True
     hints: Weights = field(default_factory=dict)
+    provable: "ProvableRun | None" = None
 
     def __repr__(self) -> str:
         trained = (
@@ -83,9 +86,34 @@ class TrainResult:
         """One row for each replicate."""
         return frame(self.replicates)
 
+    @property
+    def failed(self) -> bool:
+        """Whether a proof was asked for and not found."""
+        return self.provable is not None and not self.provable.to_json()["proved"]
+
+    def text(self) -> str:
+        """A row for each replicate, the speed, and the proof."""
+        rows = [
+            (
+                index,
+                entry["status"],
+                f"{entry['learning_rate']:g}",
+                f"{entry['accuracy']:.4f}",
+                f"{entry['test']['accuracy']:.4f}",
+                f"{entry['test']['sequence_accuracy']:.4f}",
+                entry["step"],
+            )
+            for index, entry in enumerate(self.replicates)
+        ]
+        header = ("replicate", "status", "lr", "token accuracy", "on test words", "word accuracy", "at step")
+        speed = f"{self.seconds:.1f} s, {self.sequences_per_second:,.0f} sequences/s"
+        proof = [] if self.provable is None else [_provable_text(self.provable.to_json())]
+        return "\n".join([table(header, rows), speed, *proof])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
+        proof = {} if self.provable is None else {"provable": self.provable.to_json()}
+        return proof | {
             "run": self.config.run_id,
             "replicates": self.replicates,
             "seconds": self.seconds,
@@ -93,6 +121,16 @@ class TrainResult:
             "extra": self.extra,
             "finished": self.finished,
         }
+
+
+def _provable_text(proof: dict[str, Any]) -> str:
+    if proof["proved"]:
+        return (
+            f"proved for words of every length: {proof['boxes']} boxes, logit margin {proof['margin']:.3g}, "
+            f"{proof['steps']} steps in {proof['seconds']:.0f} s: {proof['folder']}"
+        )
+    reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
+    return f"{reason}: try a larger --hidden or another --seed"
 
 
 def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = None) -> TrainResult:

@@ -164,7 +164,8 @@ def written_down(spec: str, given: Mapping[str, Any]) -> dict[str, Any]:
             plain[name] = value
         else:
             plain["model"][name] = value
-    off = [name for name in OPTIONAL if given.get(name) in (None, False, "none")]
+    # Not 0, which is refused.
+    off = [name for name in OPTIONAL if given.get(name) in (None, "none") or given.get(name) is False]
     return {name: value for name, value in plain.items() if name not in off}
 
 

@@ -1,11 +1,10 @@
 """A run from settings as they are typed: all errors at once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from krohn.base.notebook import table
 from krohn.base.strict_json import read_json
 from krohn.errors import KrohnError, Unsupported, counted
 from krohn.lab.training.settings import SETTINGS, without_effect, written_down
@@ -18,31 +17,6 @@ if TYPE_CHECKING:
 CHECKPOINT_SECONDS = 120.0
 
 
-@dataclass(frozen=True)
-class TypedResult:
-    """A run that was trained, and the network that was then made provable, if that was asked for."""
-
-    trained: "TrainResult"
-    provable: "ProvableRun | None" = None
-
-    @property
-    def failed(self) -> bool:
-        """Whether a proof was asked for and not found."""
-        return self.provable is not None and not self.provable.to_json()["proved"]
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        proof = {} if self.provable is None else {"provable": self.provable.to_json()}
-        return {**self.trained.to_dict(), **proof}
-
-    def text(self) -> str:
-        """A row for each replicate, the speed, and the proof."""
-        lines = [_text(self.trained.to_dict())]
-        if self.provable is not None:
-            lines.append(_provable_text(self.provable.to_json()))
-        return "\n".join(lines)
-
-
 def train_as_typed(
     spec: str | None,
     config: Path | None,
@@ -50,7 +24,7 @@ def train_as_typed(
     *,
     progress: bool,
     tell: Callable[[str], object],
-) -> TypedResult:
+) -> "TrainResult":
     """Trains the run that the options describe, or that of a ``config.json``."""
     # Lazy imports: torch takes seconds and is only needed for training.
     from krohn.automata.zoo import parse_spec
@@ -81,7 +55,7 @@ def train_as_typed(
         checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
         automaton=automaton,
     )
-    return TypedResult(result, _made_provable(options["out"], tell) if options["provable"] else None)
+    return replace(result, provable=_made_provable(options["out"], tell)) if options["provable"] else result
 
 
 def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
@@ -166,31 +140,3 @@ def _directory_reasons(options: dict[str, Any]) -> list[str]:
 def _refuse(reasons: list[str]) -> None:
     if reasons:
         raise Unsupported("; ".join(dict.fromkeys(reasons)))
-
-
-def _text(result: dict[str, Any]) -> str:
-    rows = [
-        (
-            index,
-            entry["status"],
-            f"{entry['learning_rate']:g}",
-            f"{entry['accuracy']:.4f}",
-            f"{entry['test']['accuracy']:.4f}",
-            f"{entry['test']['sequence_accuracy']:.4f}",
-            entry["step"],
-        )
-        for index, entry in enumerate(result["replicates"])
-    ]
-    header = ("replicate", "status", "lr", "token accuracy", "on test words", "word accuracy", "at step")
-    speed = f"{result['seconds']:.1f} s, {result['sequences_per_second']:,.0f} sequences/s"
-    return f"{table(header, rows)}\n{speed}"
-
-
-def _provable_text(proof: dict[str, Any]) -> str:
-    if proof["proved"]:
-        return (
-            f"proved for words of every length: {proof['boxes']} boxes, logit margin {proof['margin']:.3g}, "
-            f"{proof['steps']} steps in {proof['seconds']:.0f} s: {proof['folder']}"
-        )
-    reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
-    return f"{reason}: try a larger --hidden or another --seed"

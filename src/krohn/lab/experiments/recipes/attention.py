@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
@@ -16,7 +14,6 @@ from krohn.lab.interpret.attention import (
     HeadScore,
     best_heads,
     score_from_row,
-    telling_words,
     unpack_shares,
 )
 
@@ -84,12 +81,11 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
             kind=kind,
         )
 
-    # Most informative first; older results hold the first words drawn, in any order.
-    words = telling_words(np.array(stored["states"]), stored["last_state"], len(stored["states"]))
+    words = range(len(stored["states"]))  # most informative first
     best = [
         shown(
             score,
-            words[0],
+            0,
             f"{_title(score, kind)}\n",
             score.kind if (score.kind in (kind, "both") and kind != "uniform") or score.kind == kind else "",
         )
@@ -100,9 +96,8 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
         for word in words
         for place in sorted(place for place in weights if place[0] == last)
     ]
-    scored = f"{stored['words']} words" if "words" in stored else "all words scored"
     strips = "strips above the diagonal: state 0 white, last state grey"
-    note = f"{caption}\n{strips}; scores are means over {scored}"
+    note = f"{caption}\n{strips}; scores are means over {stored['words']} words"
     one = "drawn: one word, of those kept the one that goes from wall to wall most often"
     several = f"drawn: the {len(words)} words kept, the one that goes from wall to wall most often first"
     return {
