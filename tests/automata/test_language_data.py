@@ -21,8 +21,6 @@ def shown_in(form: str, document: dict, automaton: krohn.Semiautomaton) -> list[
     if form == "tokens":
         names = [*automaton.letter_names, *(f"={name}" for name in automaton.state_names), "?"]
         parts = [names[number] for number in document["input_ids"]]
-    elif form == "queries":
-        parts = document["text"].replace("? ", "=").split()
     else:
         lines = document["text"].splitlines()
         parts = [line[4:] if line.startswith(">>> ") else f"={line}" for line in lines if line != ">>> state"]
@@ -68,12 +66,12 @@ def test_the_same_seed_gives_the_same_file_and_another_seed_another(tmp_path: Pa
 
 
 def test_names_that_the_text_needs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    about = {"krohn": 1, "letters": ["?"], "states": ["p"], "start": "p", "next": {"p": {"?": "p"}}}
+    about = {"krohn": 1, "letters": ["state"], "states": ["p"], "start": "p", "next": {"p": {"state": "p"}}}
     (tmp_path / "a.json").write_text(json.dumps(about))
     out = str(tmp_path / "a.jsonl")
     words = ["sample", str(tmp_path / "a.json"), "--length", "3", "--count", "2", "--format", "repl"]
     assert run([*words, "--out", out]) == 2
-    assert "? must be free for the text" in capsys.readouterr().err
+    assert "state must be free for the text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", FORMATS)

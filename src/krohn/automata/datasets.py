@@ -163,7 +163,7 @@ def _print_rows(column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
 _WRITERS: dict[str, Writer] = {".parquet": _write_parquet, ".npz": _write_npz, ".jsonl": _write_jsonl}
 
 
-# Words and states as text for next-token language models: one document a line, in three formats.
+# Words and states as text for next-token language models: one document a line, in two formats.
 #
 # A state is shown after some letters only, drawn with the seed of the sample, and always after the last
 # one: a model of the text has to know the state at any moment without being told it. The rest of a line is
@@ -172,19 +172,8 @@ _WRITERS: dict[str, Writer] = {".parquet": _write_parquet, ".npz": _write_npz, "
 
 SHARE = 0.25
 """Of the letters after which the state is shown."""
-QUERY = "?"
 Spoken = list[tuple[int, int | None]]
 """Letters in order, each with the state after it where that is shown."""
-
-
-def _queries(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
-    """Letters with blanks between; a question mark asks for the state, which follows it."""
-    letters, states = automaton.letter_names, automaton.state_names
-    parts = [
-        letters[letter] if state is None else f"{letters[letter]} {QUERY} {states[state]}"
-        for letter, state in spoken
-    ]
-    return {"text": " ".join(parts)}
 
 
 def _repl(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
@@ -200,7 +189,7 @@ def _repl(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
 
 
 def _tokens(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
-    """Numbers: letters, then states, then the question mark; labels are states alone, -100 elsewhere."""
+    """Numbers: letters, then states, then one that asks; labels are states alone, -100 elsewhere."""
     first, query = automaton.num_letters, automaton.num_letters + automaton.num_states
     rows: list[tuple[int, int]] = []
     for letter, state in spoken:
@@ -211,7 +200,6 @@ def _tokens(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
 
 
 FORMATS: dict[str, tuple[Callable[[Semiautomaton, Spoken], dict[str, Any]], str]] = {
-    "queries": (_queries, 'load_dataset("json", data_files="{path}")["train"]["text"]'),
     "repl": (_repl, 'load_dataset("json", data_files="{path}")["train"]["text"]'),
     "tokens": (_tokens, 'load_dataset("json", data_files="{path}")["train"].remove_columns("krohn")'),
 }
@@ -230,7 +218,7 @@ def write_language(sampler: Sampler, count: int, path: Path, form: str) -> None:
     if whole(count) < 1:
         raise InvalidInput(f"the count of a data set must be at least 1; got {count}")
     automaton, spoken = sampler.automaton, FORMATS[form][0]
-    taken = {*automaton.letter_names, *automaton.state_names} & {QUERY, "state", ">>>"}
+    taken = {*automaton.letter_names, *automaton.state_names} & {"state", ">>>"}
     if taken:
         raise InvalidInput(f"{', '.join(sorted(taken))} must be free for the text; rename letters or states")
     check_output(path, ".jsonl")

@@ -20,8 +20,8 @@ from krohn.functions import write_sample
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["queries", "repl", "tokens"]),
-    help="Text for next-token language models, F.jsonl: letters with queried states, a session, or tokens.",
+    type=click.Choice(["repl", "tokens"]),
+    help="For next-token language models, F.jsonl: the text of a session, or tokens.",
 )
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
 @click.option("--seed", type=int, default=0, help="The same seed gives the same file.")
