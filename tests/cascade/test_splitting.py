@@ -4,7 +4,6 @@ from random import Random
 
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
 from krohn.cascade.plan_leaves import clamped_line
@@ -14,7 +13,6 @@ from krohn.cascade.splitting import (
     complete,
     driven_maps,
     quotient_automaton,
-    restriction,
     sinks,
     without_sink,
 )
@@ -63,22 +61,6 @@ def test_a_completed_map_agrees_where_the_partial_one_is_defined(seed: int) -> N
         assert len(set(total)) == 1
     elif len(set(defined)) == len(defined):
         assert sorted(total) == list(range(size))
-
-
-@every("seed", SEEDS)
-def test_a_restriction_runs_on_the_reachable_states_alone(seed: int) -> None:
-    automaton = random_automaton(seed)
-    states = tuple(sorted(reachable_states(automaton)))
-    inner = restriction(automaton, states)
-    seen = {automaton.start}
-    for word in words(automaton, seed):
-        assert [states[q] for q in inner.run(word)] == automaton.run(word)
-        seen.update(automaton.run(word))
-    assert seen <= {*states}
-    closure = {automaton.start}
-    for _ in range(automaton.num_states):
-        closure |= {automaton.step(q, a) for q in closure for a in range(automaton.num_letters)}
-    assert closure == {*states}
 
 
 @every("seed", SEEDS)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from krohn.automata.quotients import reachable_states
+from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -176,11 +176,9 @@ class PlanSearch:
     def _reachable(self, automaton: Semiautomaton) -> Plan | None:
         if REACHABLE not in self.passes:
             return None
-        states = tuple(sorted(reachable_states(automaton)))
-        if len(states) == automaton.num_states:
-            return None
-        inner = self.best(splitting.restriction(automaton, states))
-        return None if inner is None else ReachablePlan(automaton, states, inner)
+        part = reachable(automaton)
+        inner = None if part is automaton else self.best(part)
+        return None if inner is None else ReachablePlan(automaton, tuple(reachable_states(automaton)), inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
         """Plain holonomy, within half of the remaining budget; None if that is not enough."""

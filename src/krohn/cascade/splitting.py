@@ -151,17 +151,6 @@ def without_sink(automaton: Semiautomaton, sink: int) -> tuple[tuple[int, ...], 
     return states, inner
 
 
-def restriction(automaton: Semiautomaton, states: Sequence[int]) -> Semiautomaton:
-    """The automaton on a closed set of states."""
-    place = {state: index for index, state in enumerate(states)}
-    return Semiautomaton.from_letters(
-        [[place[letter[state]] for state in states] for letter in automaton.letters],
-        start=place[automaton.start],
-        state_names=tuple(automaton.state_names[state] for state in states),
-        letter_names=automaton.letter_names,
-    )
-
-
 # Merging classes whose tiles correspond: fewer levels, at the price of larger groups.
 #
 # If every letter that leads from a set P of class A to a set of class B carries the tiles of P one to one
