@@ -193,17 +193,16 @@ def test_permutation_reset_renames_or_resets() -> None:
     assert automaton.letter_names[-2:] == ("10234", "12340")
 
 
-@pytest.mark.parametrize(("name", "turns"), [("Rubik", 6), ("Rubik:12", 12), ("Rubik:18", 18)])
-def test_the_cube_has_the_known_order(name: str, turns: int) -> None:
-    automaton = zoo(name)
-    assert (automaton.num_states, automaton.num_letters) == (48, turns)
+def test_the_cube_has_the_known_order() -> None:
+    automaton = zoo("Rubik")
+    assert (automaton.num_states, automaton.num_letters) == (48, 6)
     group = PermutationGroup([Permutation(list(letter)) for letter in automaton.letters])
     assert group.order() == 43252003274489856000
     assert sorted(map(len, group.orbits())) == [24, 24]  # corners and edges never meet
 
 
 def test_turns_of_the_cube_are_clockwise_quarter_turns() -> None:
-    cube = zoo("Rubik:18")
+    cube = zoo("Rubik")
 
     def after(sticker: str, *turns: str) -> str:
         state = cube.state_names.index(sticker)
@@ -213,11 +212,11 @@ def test_turns_of_the_cube_are_clockwise_quarter_turns() -> None:
     assert after("FU", "U") == "LU"
     assert after("FR", "R") == "UR"
     assert after("UF", "F") == "RF"
-    assert after("FU", "U", "U'") == "FU"
-    assert after("FU", "U2") == after("FU", "U", "U")
+    assert after("FU", *"UUUU") == "FU"
+    assert after("FU", *"UU") == "BU"
     # R U R' U' has order 6, and (R U) has order 105: facts every cuber knows.
     identity = tuple(range(48))
-    for turns, order in ((("R", "U", "R'", "U'"), 6), (("R", "U"), 105)):
+    for turns, order in (("RURRRUUU", 6), ("RU", 105)):  # three turns undo one
         word = [cube.letter_names.index(t) for t in turns]
         power, product = 0, identity
         while power == 0 or product != identity:

@@ -244,27 +244,16 @@ AROUND = {"U": "LBRF", "L": "UFDB", "F": "URDL", "R": "UBDF", "B": "ULDR", "D": 
 """A clockwise turn of a face, seen from outside, carries each of its neighbours to the next."""
 
 
-def rubik(turns: int = 6) -> Semiautomaton:
-    """A sticker's place is the state; a letter turns one face and carries the stickers on it along.
-
-    ``turns`` is 6 (clockwise quarter turns), 12 (and their inverses, ``U'``), or 18 (and half turns, ``U2``).
-    """
-    if turns not in (6, 12, 18):
-        raise InvalidInput(f"the cube must have 6, 12 or 18 turns; got Rubik:{turns}")
+def rubik() -> Semiautomaton:
+    """A sticker's place is the state; a letter turns one face clockwise and carries its stickers along."""
     # A cubie is the faces that it touches; centres never move, and have no state.
     cubies = ["".join(faces) for faces in itertools.product(("L", "", "R"), ("D", "", "U"), ("B", "", "F"))]
     stickers = [_sticker(own, cubie) for own in FACES for cubie in cubies if own in cubie and len(cubie) > 1]
-    quarter = {face: _quarter_turn(stickers, face) for face in FACES}
-    letters = dict(quarter)
-    if turns >= 12:
-        letters |= {f"{name}'": _power(turn, 3) for name, turn in quarter.items()}
-    if turns == 18:
-        letters |= {f"{name}2": _power(turn, 2) for name, turn in quarter.items()}
     return Semiautomaton.from_letters(
-        letters.values(),
-        letter_names=tuple(letters),
+        [_quarter_turn(stickers, face) for face in FACES],
+        letter_names=tuple(FACES),
         state_names=tuple(stickers),
-        name="Rubik" if turns == 6 else f"Rubik:{turns}",
+        name="Rubik",
     )
 
 
@@ -279,13 +268,6 @@ def _quarter_turn(stickers: list[str], face: str) -> Transformation:
     carry = str.maketrans(AROUND[face], AROUND[face][1:] + AROUND[face][0])
     moved = [name.translate(carry) if face in name else name for name in stickers]
     return tuple(place[_sticker(name[0], name)] for name in moved)
-
-
-def _power(turn: Transformation, exponent: int) -> Transformation:
-    image = tuple(range(len(turn)))
-    for _ in range(exponent):
-        image = tuple(turn[place] for place in image)
-    return image
 
 
 def stack_top(automaton: Semiautomaton) -> list[int]:

@@ -155,13 +155,7 @@ FAMILIES = (
         ("Add",),
         {"digit": digit, "carry": carry},
     ),
-    Family(
-        "Rubik, Rubik:12, Rubik:18",
-        r"Rubik(?::(6|12|18))?",
-        lambda turns: rubik(int(turns or 6)),
-        "the 3×3×3 cube on its 48 movable stickers",
-        ("Rubik",),
-    ),
+    Family("Rubik", "Rubik", rubik, "the 3×3×3 cube on its 48 movable stickers", ("Rubik",)),
     Family(
         "PermResetn",
         rf"PermReset{_N}(?::(.+))?",
