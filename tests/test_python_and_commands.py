@@ -53,7 +53,6 @@ ELSEWHERE: dict[str, str] = {
     "extract.out": "krohn:dump_automaton",
     "explore.host": "krohn.functions:serve",
     "explore.port": "krohn.functions:serve",
-    "explore.opens": "krohn.functions:serve",
     "barrington.assign": "krohn.paper.barrington:BarringtonProgram.accepts",
     "barrington.with_network": "krohn:compile",
     "circuit.target": "krohn:compile",

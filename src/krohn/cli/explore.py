@@ -1,7 +1,6 @@
 """``krohn explore``: a page that runs the compiled network in the browser, written or served."""
 
 import json
-import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,6 @@ from krohn.errors import MissingDependency
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8765, help="Port to serve on; 0 takes any free one."
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @json_option
 def command(
     specs: tuple[str, ...],
@@ -47,7 +45,6 @@ def command(
     results: tuple[Path, ...],
     host: str,
     port: int,
-    opens: bool,
     as_json: bool,
 ) -> None:
     """Compile automata and show the networks at work: diagram, attention, registers, logits, certificate.
@@ -70,20 +67,16 @@ def command(
         *specs, out=out, length=length, gallery=gallery, results=results, server=out is None, tell=note
     )
     if out is None:
-        _serve(page, host, port, opens, as_json)
+        _serve(page, host, port, as_json)
         return
-    if opens:
-        webbrowser.open(out.resolve().as_uri())
     text = f"{out}: {', '.join(page.names)}; {len(page.html.encode()):,} bytes"
     payload = {"out": str(out), "machines": list(page.names), "length": length}
     emit(payload, as_json=as_json, text=lambda: text)
 
 
-def _serve(page: Any, host: str, port: int, opens: bool, as_json: bool) -> None:
+def _serve(page: Any, host: str, port: int, as_json: bool) -> None:
     def announce(url: str) -> None:
         click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")
-        if opens:
-            webbrowser.open(url)
 
     try:
         functions.serve(page.html, host, port, announce)
