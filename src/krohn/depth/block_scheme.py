@@ -147,43 +147,30 @@ Table = Sequence[Sequence[int]]
 Pairs = frozenset[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class SchemeReport:
-    """Whether the scheme holds; if not, the reason, with two choices of A that no choice of B tells apart."""
-
-    holds: bool
-    reason: str
-    choices: tuple[Word, Word] | None = None
-
-
-def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> SchemeReport:
-    """Checks a scheme; ``table[q][a]`` is the state after letter a in state q."""
+def check_block_scheme(table: Table, start: int, scheme: BlockScheme) -> str | None:
+    """The fault of a scheme, ``None`` if it holds; ``table[q][a]`` is the state after letter a in state q."""
     fault = next(_faults(table, start, scheme), None)
     if fault is not None:
-        return SchemeReport(False, fault)
+        return fault
     moves = [_moves(table, scheme, filling) for filling in scheme.fillings]
     state = state_after(table, start, scheme.prefix)
     first: tuple[Pairs, bool] = (frozenset({(state, state)}), False)
-    choices: dict[tuple[Pairs, bool], tuple[Word, Word]] = {first: ((), ())}
+    blocks = {first: 0}
     waiting = [first]
     for pairs, differed in waiting:
-        one, two = choices[pairs, differed]
+        number = blocks[pairs, differed] + 1
         for s, t in product((0, 1), repeat=2):
             both = list(zip(moves[s], moves[t], strict=True))
             after = frozenset((f[p], g[q]) for p, q in pairs for f, g in both)
             apart = differed or s != t
             if apart and all(p == q for p, q in after):
-                return SchemeReport(
-                    False, "no choice of B tells two choices of A apart", ((*one, s), (*two, t))
-                )
-            if (after, apart) not in choices:
-                choices[after, apart] = ((*one, s), (*two, t))
+                return f"no choice of B tells two choices of A apart: blocks {number}"
+            if (after, apart) not in blocks:
+                blocks[after, apart] = number
                 waiting.append((after, apart))
-        if len(choices) > MOST_SETS:
-            return SchemeReport(False, f"more than {MOST_SETS:,} sets of pairs: not decided")
-    return SchemeReport(
-        True, f"all choices of A differ, for every number of blocks ({len(choices)} sets of pairs)"
-    )
+        if len(blocks) > MOST_SETS:
+            return f"more than {MOST_SETS:,} sets of pairs: not decided"
+    return None
 
 
 def _faults(table: Table, start: int, scheme: BlockScheme) -> Iterator[str]:

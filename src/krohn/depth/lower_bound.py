@@ -50,7 +50,7 @@ def find_block_scheme(automaton: Semiautomaton, budget: Budget | None = None) ->
         return None
     try:
         for scheme in _schemes(automaton, budget):
-            if check_block_scheme(automaton.table.tolist(), automaton.start, scheme).holds:
+            if check_block_scheme(automaton.table.tolist(), automaton.start, scheme) is None:
                 return scheme
     except BudgetSpent:
         pass
