@@ -14,11 +14,12 @@ import krohn
 from krohn.check.files.folder import read_net, weight_files
 from krohn.cli.app import run
 from krohn.errors import InvalidFile
-from krohn.lab.experiments.single_run import keep
 from krohn.lab.training.directory import read_weights, write_weights
 from krohn.lab.training.loop import train
 from krohn.lab.training.trained_network import read_run
 from lab.training.small_runs import small_run
+
+keep = runpy.run_path(str(Path(__file__).parents[3] / "research" / "device_queue.py"))["keep"]
 
 ROOT = Path(__file__).parents[3]
 
