@@ -97,11 +97,8 @@ def subject_of_decoder(decoder: Decoder, automaton: Semiautomaton, kind: str) ->
     return Subject(name, kind, automaton, stages_of_decoder(decoder, dtype), drawing(automaton))
 
 
-def subject_of_run(directory: Path, length: int | None = None, compared: int = 64) -> Subject:
-    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given.
-
-    On ``compared`` words its matrices are compared with the run's own network.
-    """
+def subject_of_run(directory: Path, length: int | None = None) -> Subject:
+    """The best replicate of a run, with the words it was trained on; for words up to ``length``, if given."""
     from krohn.lab.tasks.batches import Task
     from krohn.lab.training.directory import read_config
     from krohn.lab.training.run_decoder import decoder_of_run
@@ -114,7 +111,7 @@ def subject_of_run(directory: Path, length: int | None = None, compared: int = 6
             f"understand needs blocks with a residual stream, as a gpt has; {directory} holds a run of "
             f"{config.model.kind}: krohn verify and krohn extract read it"
         )
-    result = decoder_of_run(directory, length=length, compared=compared)
+    result = decoder_of_run(directory, length=length)
     task = Task(config.task, result.automaton, torch.device("cpu"))
 
     def draw(seed: int, count: int, length: int) -> Numbers:

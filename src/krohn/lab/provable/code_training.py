@@ -122,11 +122,10 @@ def learn_code(
     weights: Weights,
     code: Code,
     *,
-    steps: int = STEPS,
     seed: int = 0,
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
-    """Trains initial weights until a search proves the network with some margin, or for at most ``steps``."""
+    """Trains initial weights until a search proves the network with some margin, or for ``STEPS`` steps."""
     letters = goal.words.table.shape[1]
     given = {**weights, "wte": embedding_of(weights["wte"], letters, seed)}
     tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
@@ -134,15 +133,15 @@ def learn_code(
     optimiser = torch.optim.Adam(moving, lr=RATE, betas=(0.9, 0.98))
     loss_of = CodeLoss(goal, code, weights["weight_hh"].shape[0])
     best: FineTuned | None = None
-    for step in range(1, steps + 1):
+    for step in range(1, STEPS + 1):
         for group in optimiser.param_groups:
             # Warm-up, the full rate up to three eighths of the steps, then linear to a twentieth of it.
-            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / steps)))
+            group["lr"] = RATE * min(1.0, step / 20) * max(0.05, min(1.0, 1.6 * (1 - (step - 1) / STEPS)))
         loss = loss_of(tuned)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        if step % EVERY == 0 or step == steps:
+        if step % EVERY == 0 or step == STEPS:
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
             result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.contexts))

@@ -27,8 +27,8 @@ DISGUISES = (NONE, DECOYS, ROTATED)
 NOISY, SUPERPOSED, BOTH = "noisy", "superposed", "superposed-noisy"
 HARD = (NOISY, SUPERPOSED, BOTH)
 """Forms of the harder tier (``hard.py``)."""
-DECOY_UNITS = 4
-"""Hidden units of each MLP in the suite that do nothing."""
+DECOY_HEADS, DECOY_UNITS = 3, 4
+"""Heads of each block, and hidden units of each MLP in the suite, that do nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Disguised:
     reads: Mapping[str, Matrix] = field(default_factory=dict)
 
 
-def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3, units: int = 0) -> Disguised:
+def disguise(network: CompiledNetwork, kind: str, seed: int, *, units: int = 0) -> Disguised:
     """The network as a GPT-2: unchanged, with decoys (heads and hidden units), or with decoys and a rotation.
 
     Units have a random stream of their own, so that heads and rotation are the same with and without them.
@@ -57,7 +57,7 @@ def disguise(network: CompiledNetwork, kind: str, seed: int, *, decoys: int = 3,
     blocks = standard_blocks(network.transformer)
     if kind != NONE:
         letter = blocks.dim  # the first channel that decoys add
-        blocks = with_decoys(blocks, decoys, rng)
+        blocks = with_decoys(blocks, DECOY_HEADS, rng)
         blocks = with_decoy_units(blocks, letter, units, np.random.default_rng([seed, 1]))
     automaton = network.automaton
     names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)

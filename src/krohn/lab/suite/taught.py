@@ -115,11 +115,6 @@ def looks(decoder: Decoder, automaton: Semiautomaton, seed: int) -> list[list[fl
     ]
 
 
-def place_of(block: int) -> str:
-    """The stream after a block, by TransformerLens's name."""
-    return f"blocks.{block - 1}.hook_resid_post"
-
-
 def classes(automaton: Semiautomaton, streams: torch.Tensor, words: Words, window: int) -> torch.Tensor:
     """An orthonormal basis of the differences between classes of the product, whatever the position.
 
@@ -147,7 +142,7 @@ def establish(
     rows, pairs, bases = [], list[Counterfactual](), {}
     for block in range(1, BLOCKS + 1):
         split = {which: counterfactuals(automaton, block, seed, which) for which in (TRAIN, TEST)}
-        asked, place = split[TEST], place_of(block)
+        asked, place = split[TEST], model.graph.places[2 * block]
         basis = classes(automaton, passed.streams[block], words, 2**block)
         dice = torch.Generator().manual_seed(seed)
         # As many random directions: a control for the size of the subspace alone.
