@@ -59,7 +59,7 @@ def claim_about(folder: Path, construction: Construction, dtype: str) -> Claim:
 @pytest.mark.parametrize("length", [27, 30])
 def test_a_silent_head_with_values_of_65504_in_float16(length: int, tmp_path: Path) -> None:
     """W_C is 0; over 27 positions the average is stored as infinity, and 0 times that is no number."""
-    network, automaton, _ = of(compiled("FlipFlop", length, "scan", "float16"))
+    network, automaton, _ = of(compiled("FlipFlop", length, "auto", "float16"))
     twins = {value: (with_head(network, value, 0.0), automaton, length) for value in (60000.0, 65504.0)}
     record, failure, _ = attempt(*twins[60000.0], arithmetic("float16"))
     assert failure is None

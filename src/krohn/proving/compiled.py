@@ -24,7 +24,7 @@ from krohn.proving.checks import Check, ProofRecord, Refuted, place
 from krohn.proving.claims import Question, checkable_table, claim_about
 from krohn.proving.identity import identify
 from krohn.proving.outcome import Verification, mismatched
-from krohn.proving.proof import SHORT, attempt, is_scan, one_thread
+from krohn.proving.proof import attempt, one_thread
 from krohn.proving.word_search import exhaustive, search
 
 ARITHMETICS = tuple(FORMATS)
@@ -132,17 +132,10 @@ def _check_description(compiled: CompiledNetwork, record: ProofRecord) -> Refute
 
 
 def _largest(network: Transformer, automaton: Semiautomaton, length: int, dtype: str) -> int:
-    """By bisection: errors only grow with the length.
-
-    A scan is first tried around the length up to which a machine can take its place: beyond it, MLPs that
-    fail are the same at every length.
-    """
+    """By bisection: errors only grow with the length."""
     low, high = 0, length
-    first = [SHORT, SHORT + 1] if is_scan(network, automaton) else []
     while high - low > 1:
-        middle = first.pop() if first else (low + high) // 2
-        if not low < middle < high:
-            continue
+        middle = (low + high) // 2
         if attempt(network, automaton, middle, dtype)[1] is None:
             low = middle
         else:

@@ -272,12 +272,9 @@ def _second_opinion(certificate: Verification) -> list[str]:
     opinion = certificate.second_opinion
     if opinion is None or not opinion.length:
         return []
-    limit = f" ({opinion.limit})" if opinion.limit else ""
-    return [
-        f"Independently of this argument all {opinion.words:,} words of length {opinion.length} and their "
-        f"prefixes were run in {opinion.dtype}: {opinion.wrong:,} wrong{limit}.",
-        "",
-    ]
+    ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
+    limit = [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
+    return [f"independently run in {opinion.dtype}: {ran}, {opinion.wrong:,} wrong", *limit]
 
 
 def _conclusion(certificate: Verification) -> str:
@@ -305,12 +302,7 @@ def _summary(verdict: Verification) -> str:
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
         lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
     lines.append(verdict.identity.sentence())
-    opinion = verdict.second_opinion
-    if opinion is not None and opinion.length and verdict.claim.kind != TRAINED:
-        ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
-        lines.append(f"independently run in {opinion.dtype}: {ran}, {opinion.wrong:,} wrong")
-        lines += [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
 
 
 def _verdict(verdict: Verification, name: str) -> str:

@@ -236,11 +236,6 @@ def attempt(
     return furthest(*checkable(network, automaton), length, dtype, once=once)
 
 
-def is_scan(network: Transformer, automaton: Semiautomaton) -> bool:
-    """Whether the search finds the maps of a scan in it."""
-    return next(scans(checkable(network, automaton)[0]), None) is not None
-
-
 def returns_positions(network: Transformer) -> bool:
     """Whether three or more heads of the last of several layers return positions, as in Theorem 3.
 
