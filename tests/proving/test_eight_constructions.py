@@ -55,7 +55,7 @@ def unread_unit(size: float) -> Construction:
 
 
 def silent_head(size: float) -> Construction:
-    network, automaton, length = of(compiled("FlipFlop", 30, "scan", "float16"))
+    network, automaton, length = of(compiled("FlipFlop", 30, "auto", "float16"))
     return with_head(network, size, 0.0), automaton, length
 
 
