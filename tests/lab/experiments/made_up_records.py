@@ -13,7 +13,7 @@ def record(run_id: str = "aa", replicate: int = 0, **changes: Any) -> Record:
         "status": "done",
         "sequences": 1000,
         "config": {"task": {"spec": "C2"}, "run": run_id},
-        "metrics": {"accuracy": 0.5 + replicate / 1000, "curve": [[100, 0.5], [200, 0.625]]},
+        "metrics": {"accuracy": 0.5 + replicate % 50 / 100, "curve": [[100, 0.5], [200, 0.625]]},
         "environment": {"torch": "2.13", "device": "cpu"},
         "code": "0.1.0",
         "started": "2026-01-01T00:00:00Z",
