@@ -107,6 +107,13 @@ def effort(help: str) -> Option:
     return click.option("--effort", type=above, default=1.0, help=help)
 
 
+STORE = click.option(
+    "--store",
+    "store_path",
+    type=FILE,
+    default=Path("runs/results.sqlite"),
+    help="The file that keeps the results.",
+)
 EFFORT = effort("How hard to search; 10 allows ten times the work.")
 TOKENS = click.option(
     "--tokens",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import FILE, FOLDER, FiniteFloat, typed_options
+from krohn.cli.options import FOLDER, STORE, FiniteFloat, typed_options
 from krohn.cli.output import emit, json_option, note
 
 
@@ -15,13 +15,7 @@ from krohn.cli.output import emit, json_option, note
 @click.argument("name")
 @click.option("--scale", default="smoke", help="smoke, small or paper.")
 @click.option("--engine", default="local", help="local, or ray for a Ray cluster.")
-@click.option(
-    "--store",
-    "store_path",
-    type=FILE,
-    default=Path("runs/results.sqlite"),
-    help="The file that keeps the results.",
-)
+@STORE
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), help="Default: the GPU if there is one.")
 @click.option(
     "--time-limit", type=FiniteFloat(min=0), help="Stop after this many seconds; the rest is done next time."

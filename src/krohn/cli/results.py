@@ -5,17 +5,9 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.cli.options import FILE
+from krohn.cli.options import FILE, STORE
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import counted
-
-_STORE = click.option(
-    "--store",
-    "store_path",
-    type=FILE,
-    default=Path("runs/results.sqlite"),
-    help="The file that keeps the results.",
-)
 
 
 @click.group()
@@ -30,7 +22,7 @@ def command() -> None:
 
 
 @command.command("list")
-@_STORE
+@STORE
 @json_option
 def list_runs(store_path: Path, as_json: bool) -> None:
     """List the runs of every experiment.
@@ -45,7 +37,7 @@ def list_runs(store_path: Path, as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("run_id")
-@_STORE
+@STORE
 @json_option
 def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
     """Show one run whole; RUN_ID may be the start of its id.
@@ -59,7 +51,7 @@ def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
 
 @command.command("merge")
 @click.argument("others", nargs=-1, required=True, type=FILE)
-@_STORE
+@STORE
 @json_option
 def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     """Join the stores OTHERS into the store.
@@ -82,7 +74,7 @@ def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
 @click.option("--out", type=FILE, required=True, help="The text file to write, JSON lines.")
 @click.option("--experiment", "name", help="One experiment only.")
 @click.option("--scale", help="One scale only.")
-@_STORE
+@STORE
 @json_option
 def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_json: bool) -> None:
     """Write results as text that can be committed.
@@ -102,7 +94,7 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
 
 @command.command("import")
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@_STORE
+@STORE
 @json_option
 def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
     """Read exported text back into the store.
