@@ -29,11 +29,6 @@ class AnalysisReport:
     analysis: Any
 
     @cached_property
-    def depth(self) -> Any:
-        """Bounds on the layers of a Transformer."""
-        return self.analysis.depth
-
-    @cached_property
     def _levels(self) -> tuple[int | None, tuple[str, ...]]:
         return holonomy_levels(self.automaton, self.analysis)
 
@@ -41,7 +36,7 @@ class AnalysisReport:
     def families(self) -> tuple[Any, ...]:
         """A verdict for each family of architectures."""
         verdicts = import_module("krohn.recurrent.verdicts").verdicts
-        return tuple(verdicts(self.automaton, self.analysis, transformer_layers=self.depth.upper))
+        return tuple(verdicts(self.automaton, self.analysis, transformer_layers=self.analysis.depth.upper))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -53,15 +48,16 @@ class AnalysisReport:
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
+        depth = self.analysis.depth
         return {
             **_payload(self.automaton, self.analysis, self._levels[0]),
-            "depth": {**self.depth.to_json(self.automaton.letter_names), "blocks": self.depth.blocks},
+            "depth": {**depth.to_json(self.automaton.letter_names), "blocks": depth.blocks},
             "architectures": [row.to_json() for row in self.families],
         }
 
     def text(self, name: str = "") -> str:
         """The report; ``name`` is what the automaton was called."""
-        known = _text(name or self.automaton.name, self.automaton, self.analysis, self._levels[0], self.depth)
+        known = _text(name or self.automaton.name, self.automaton, self.analysis, self._levels[0])
         return f"{known}\n\n{_architectures(self.families)}"
 
 
@@ -129,8 +125,8 @@ def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
     }
 
 
-def _text(spec: str, automaton: Semiautomaton, analysis: Any, levels: int | None, depth: Any) -> str:
-    green = analysis.green
+def _text(spec: str, automaton: Semiautomaton, analysis: Any, levels: int | None) -> str:
+    green, depth = analysis.green, analysis.depth
     number = analysis.semigroup_size
     size = "unknown elements" if number is None else counted(number, "element")
     lines = [
