@@ -89,9 +89,7 @@ def test_counters_and_memories_multiply_to_the_component(seed: int) -> None:
         entry = component_as_dict(cascade, part)
         assert entry["memory"] == (len(part.tiles) if cascade.is_reset[part.number] else None)
         if entry["counters"] is not None:
-            assert (
-                prod(m for section in entry["counters"] for m in section) == cascade.group(part.number).order
-            )
+            assert prod(m for section in entry["counters"] for m in section) == part.group.order
 
 
 @pytest.mark.parametrize("spec", ["Grid3x4", "Add", "abab", "C2xFlipFlop"])

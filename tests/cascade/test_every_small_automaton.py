@@ -145,7 +145,7 @@ def holonomy_group(frame: Skeleton, part: SetClass) -> set[tuple[int, ...]]:
 def test_generators_generate_the_permutations_of_tiles_by_words_that_keep_the_set(states: int) -> None:
     for automaton in family(states):
         cascade = holonomy_cascade(automaton)
-        for part, order in zip(cascade.components, cascade.group_orders, strict=True):
+        for part, order in ((part, part.group.order) for part in cascade.components):
             group = holonomy_group(cascade.skeleton, part)
             assert listed(list(part.generators), len(part.tiles)) == group, automaton.letters
             assert order == len(group)

@@ -34,7 +34,7 @@ def paper_recipe_size(cascade: Cascade) -> RecipeSize | None:
         return None
     depths = [0] * cascade.num_levels
     dim, heads = 1, 0
-    for part, order in zip(cascade.components, cascade.group_orders, strict=True):
+    for part, order in ((part, part.group.order) for part in cascade.components):
         size = component_recipe(_primes(tuple(part.generators), len(part.tiles), order))
         depths[part.level] = max(depths[part.level], size.depth)
         dim, heads = dim + size.dim, heads + size.heads

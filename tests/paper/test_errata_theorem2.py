@@ -172,7 +172,7 @@ def test_erratum_35_the_group_of_a_component_is_a_quotient_of_a_subgroup() -> No
     cascade = holonomy_cascade(automaton)
     whole = PermutationGroup([(1, 0, 2, 3), (2, 3, 0, 1)], 4).order
     assert whole == 8
-    assert cascade.group_orders[0] == 2
+    assert cascade.components[0].group.order == 2
 
 
 def test_erratum_36_the_middle_layers_simulate_the_normal_subgroup() -> None:

@@ -88,7 +88,7 @@ def test_levels_of_a_recipe_are_joined_by_one_layer_and_components_stand_side_by
         assert result is not None
         parts = [
             (part.level, component_recipe(tuple(sorted(prime_factors(order)))))
-            for part, order in zip(cascade.components, cascade.group_orders, strict=True)
+            for part, order in ((part, part.group.order) for part in cascade.components)
         ]
         deepest = [max(size.depth for level, size in parts if level == n) for n in range(cascade.num_levels)]
         assert result.depth == sum(deepest) + cascade.num_levels - 1

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from math import lcm
 from typing import Any
 
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import counter_tower
 from krohn.algebra.transformation import cycle_notation
 from krohn.automata.quotients import word_along
@@ -163,7 +164,7 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
         "representative": state_names(frame, part.representative),
         "tile_states": [state_names(frame, tile) for tile in part.tiles],
         "num_members": len(part.members),
-        "counters": _counters(cascade, part),
+        "counters": _counters(part.group),
         "memory": len(part.tiles) if cascade.is_reset[part.number] else None,
         "generators": [
             {"permutation": list(generator), "cycles": cycle_notation(generator)}
@@ -180,10 +181,9 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
     return payload
 
 
-def _counters(cascade: Cascade, part: SetClass) -> list[list[int]] | None:
+def _counters(group: PermutationGroup) -> list[list[int]] | None:
     """Moduli of the counters, section by section; None if not solvable or too large to list."""
-    group = cascade.group(part.number)
-    if cascade.group_orders[part.number] > MAX_GROUP or not group.is_solvable:
+    if group.order > MAX_GROUP or not group.is_solvable:
         return None
     return [list(moduli) for moduli in counter_tower(group.generators, group.degree).moduli_by_section]
 

@@ -91,19 +91,6 @@ class Cascade:
         """The permutation-reset components, by level."""
         return self.skeleton.classes
 
-    def components_at(self, level: int) -> tuple[SetClass, ...]:
-        """The components of one level; they share one coordinate, since only one is active at a time."""
-        return tuple(part for part in self.components if part.level == level)
-
-    def group(self, component: int) -> PermutationGroup:
-        """The holonomy group of a component, acting on tile numbers."""
-        return self.components[component].group
-
-    @cached_property
-    def group_orders(self) -> tuple[int, ...]:
-        """The order of each component's group."""
-        return tuple(part.group.order for part in self.components)
-
     @cached_property
     def is_solvable(self) -> bool:
         """Whether every component's group is solvable (Definition of a solvable semiautomaton)."""

@@ -154,11 +154,6 @@ class Plan(ABC):
         return [coordinates[begin:end] for begin, end in pairwise(ends)]
 
     @property
-    def covering_checked(self) -> bool:
-        """Every node was checked when it was made."""
-        return True
-
-    @property
     def is_solvable(self) -> bool:
         """Whether every component's group is solvable."""
         return self.layers < UNSOLVABLE_LAYERS

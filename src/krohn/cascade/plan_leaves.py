@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.group_names import composition_factors, group_name
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan
@@ -55,18 +56,14 @@ class HolonomyPlan(Plan):
             Component(
                 part.level,
                 len(part.tiles),
-                cascade.group_orders[part.number],
-                group_name(cascade.group(part.number)),
-                cascade.group(part.number).is_solvable,
+                part.group.order,
+                group_name(part.group),
+                part.group.is_solvable,
                 cascade.is_reset[part.number],
-                factors=self._factors(part.number),
+                factors=_factors(part.group),
             )
             for part in cascade.components
         )
-
-    def _factors(self, number: int) -> tuple[str, ...]:
-        known = self.cascade.group_orders[number] <= _MAX_FACTORED
-        return tuple(reversed(composition_factors(self.cascade.group(number)))) if known else ()
 
     @property
     def title(self) -> str:
@@ -91,6 +88,10 @@ class HolonomyPlan(Plan):
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """The step of the cascade."""
         return self.cascade.step(coordinates, letter)
+
+
+def _factors(group: PermutationGroup) -> tuple[str, ...]:
+    return tuple(reversed(composition_factors(group))) if group.order <= _MAX_FACTORED else ()
 
 
 def clamped_line(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

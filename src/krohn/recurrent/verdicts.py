@@ -167,7 +167,7 @@ class _Rows:
         if self.cascade is None:
             return None
         return sum(
-            max(of_group(self.cascade.group(part.number)) for part in self.cascade.components_at(level))
+            max(of_group(part.group) for part in self.cascade.components if part.level == level)
             for level in range(self.cascade.num_levels)
         )
 
