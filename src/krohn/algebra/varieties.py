@@ -20,7 +20,15 @@ from typing import Any
 
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
 from krohn.algebra.subgroups import idempotent_onto
-from krohn.algebra.transformation import Permutation, Row, compose, order, power, prime_factors
+from krohn.algebra.transformation import (
+    Permutation,
+    Row,
+    compose,
+    order,
+    power,
+    prime_factors,
+    product_of_word,
+)
 from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.errors import LimitExceeded
@@ -135,11 +143,9 @@ def _witness(component: ImageComponent) -> OneLength | None:
 
 
 def _action(component: ImageComponent, word: Sequence[int]) -> Permutation:
-    letters, base = component.orbit.letters, list(component.base)
-    place, points = {point: number for number, point in enumerate(base)}, base
-    for letter in word:
-        points = [letters[letter][point] for point in points]
-    return tuple(place[point] for point in points)
+    images = product_of_word(component.orbit.letters, word)
+    place = {point: number for number, point in enumerate(component.base)}
+    return tuple(place[images[point]] for point in place)
 
 
 def _two_words(component: ImageComponent) -> tuple[tuple[int, ...], ...]:

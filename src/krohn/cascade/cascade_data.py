@@ -1,12 +1,10 @@
 """Human-readable cascades: plain data and a picture, with words, counters and the original states."""
 
-from collections.abc import Iterable
-from math import lcm
 from typing import Any
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import counter_tower
-from krohn.algebra.transformation import cycle_notation
+from krohn.algebra.transformation import cycle_notation, order, product_of_word
 from krohn.automata.quotients import word_along
 from krohn.base.svg import Canvas, text_width
 from krohn.cascade.holonomy import Cascade
@@ -41,9 +39,9 @@ def return_word(frame: Skeleton, source: int) -> Word:
     part = frame.classes[frame.class_of[source]]
     out, back = transport_word(frame, source), _path(frame, source, part.representative)
     loop = out + back
-    states = frame.states(part.representative)
-    moved = dict(zip(states, apply_word(frame, states, loop), strict=True))
-    return back + loop * (_order(moved) - 1)
+    place = {state: number for number, state in enumerate(frame.states(part.representative))}
+    images = product_of_word(frame.automaton.letters, loop)
+    return back + loop * (order([place[images[state]] for state in place]) - 1)
 
 
 def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> Word:
@@ -82,15 +80,6 @@ def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) ->
     return None
 
 
-def apply_word(frame: Skeleton, states: Iterable[int], word: Word) -> list[int]:
-    """The states after a word, one by one."""
-    current = list(states)
-    for letter in word:
-        column = frame.automaton.letters[letter]
-        current = [column[state] for state in current]
-    return current
-
-
 def spell(frame: Skeleton, word: Word) -> str:
     """The word in letter names; the empty word is ε."""
     names = [frame.automaton.letter_names[letter] for letter in word]
@@ -113,18 +102,6 @@ def _path(frame: Skeleton, source: int, target: int) -> Word:
     if target not in origin:
         raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
     return word_along(origin, target)
-
-
-def _order(moved: dict[int, int]) -> int:
-    lengths, seen = [1], set()
-    for start in moved:
-        length, current = 0, start
-        while current not in seen:
-            seen.add(current)
-            current = moved[current]
-            length += 1
-        lengths.append(max(length, 1))
-    return lcm(*lengths)
 
 
 MAX_GROUP = 2000  # groups up to this order are refined into counters
