@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup, block_images, least_blocks
-from krohn.algebra.transformation import Permutation, is_permutation
+from krohn.algebra.transformation import Permutation, cycles, is_permutation
 from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
@@ -46,22 +46,14 @@ def swaps_and_merges(images: Sequence[int]) -> list[Step]:
     recurring = set(range(len(images)))
     for _ in images:
         recurring = {images[state] for state in recurring}
-    steps: list[Step] = []
-    seen: set[int] = set()
-    for state in sorted(recurring):
-        while state not in seen:
-            seen.add(state)
-            orbit = [images[state]]
-            while orbit[-1] != state:
-                orbit.append(images[orbit[-1]])
-            seen.update(orbit)
-            steps += [("swap", state, other) for other in orbit[:-1]]
-    done, rest = set(recurring), set(range(len(images))) - recurring
-    while rest:
-        ready = sorted(state for state in rest if images[state] in done)
+    turned = [images[state] if state in recurring else state for state in range(len(images))]
+    steps: list[Step] = [("swap", first, other) for first, *rest in cycles(turned) for other in rest]
+    done, left = set(recurring), set(range(len(images))) - recurring
+    while left:
+        ready = sorted(state for state in left if images[state] in done)
         steps += [("merge", images[state], state) for state in ready]
         done.update(ready)
-        rest.difference_update(ready)
+        left.difference_update(ready)
     return steps
 
 
