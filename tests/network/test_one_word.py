@@ -12,7 +12,7 @@ import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import LONGEST
 from krohn.network.forward import logits
@@ -119,15 +119,6 @@ def test_registers_are_whole_numbers_and_those_of_the_read_out_are_the_code_of_t
     readout, prompt = network.program.readout, network.transformer.num_padding
     held = [by_name[name].values[prompt:] for name in readout.registers]
     assert [*zip(*held, strict=True)] == [readout.codes[state] for state in network.automaton.run(word)]
-
-
-def test_a_register_is_found_by_its_name() -> None:
-    explained = compiled(2).explain([0, 1])
-    last = explained.moments[-1]
-    for name in last:
-        np.testing.assert_array_equal(explained.value(name), last[name])
-    with pytest.raises(UnknownName, match="got 'nobody'"):
-        explained.value("nobody")
 
 
 @pytest.mark.parametrize("name", ["word", "word.txt", "word.JSON", ".json", "word.svg.gz"])

@@ -103,8 +103,6 @@ def test_a_layout_finds_positions_and_reads_registers_in_their_scale() -> None:
         Channel(),
     )
     layout = Layout((channels,) * 3, ((HeadMeaning("adds up", (0,)),),))
-    assert layout.find_position(2, "recency") == 1
-    assert layout.find_position(2, "one") is None
     stream = np.arange(10.0).reshape(2, 5)
     read = layout.read(0, stream)
     assert {name: values.tolist() for name, values in read.items()} == {

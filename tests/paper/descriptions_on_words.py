@@ -139,8 +139,10 @@ def _claim_of(
 ) -> npt.NDArray[np.float64] | None:
     """What the channel must hold at every position, ``None`` if nothing is claimed."""
     if channel.position:
-        place = compiled.layout.find_position(0, channel.position)
-        return np.full(first.shape[:2], np.nan) if place is None else first[..., place]
+        names = [each.position for each in compiled.layout.moments[0]]
+        if channel.position not in names:
+            return np.full(first.shape[:2], np.nan)
+        return first[..., names.index(channel.position)]
     if not channel.register:
         return None
     held = values[channel.register].astype(np.float64)

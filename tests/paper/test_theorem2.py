@@ -190,4 +190,4 @@ def test_the_layout_names_heads_and_leaves_unwritten_channels_free() -> None:
     assert last[-1].register == "state"
     word = (0, 1, 2, 1, 0, 2)
     seen = net.explain(word)
-    assert np.round(seen.value("state")[1:]).astype(int).tolist() == net.automaton.run(word)
+    assert np.round(seen.moments[-1]["state"][1:]).astype(int).tolist() == net.automaton.run(word)

@@ -97,7 +97,7 @@ def render_page(payload: dict[str, Any]) -> str:
     title = ", ".join(machine["name"] for machine in machines[:3]) or "automata"
     if payload.get("gallery"):
         title = f"Gallery of {len(machines)} automata"
-    parts["<!-- title -->"] = _escape(f"{title} · krohn")
+    parts["<!-- title -->"] = escape(f"{title} · krohn", quote=False)
     for mark, text in parts.items():
         before, _, after = page.partition(mark)
         page = f"{before}{text}{after}"
@@ -111,10 +111,6 @@ def small_text() -> str:
 
 def _asset(name: str) -> str:
     return (files("krohn.explorer") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 LENGTH = 64

@@ -81,12 +81,8 @@ def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
             wanted = read_request(await _body(request), paths=not guard.token)
         except KrohnError as error:
             return _error(str(error), 422)
-        except _Malformed as error:
-            return _error(str(error), 400)
-        except TimeoutError:
-            return _error(f"a request must arrive within {PATIENCE} seconds", 408)
-        except _TooLarge:
-            return _error(f"a request may have at most {MAX_BYTES:,} bytes: upload a smaller file", 413)
+        except _Unreadable as error:
+            return _error(*error.args)
         except ClientDisconnect:
             return Response(status_code=499)
         return await _patiently(request, jobs, wanted)
@@ -132,12 +128,11 @@ def _error(message: str, status: int) -> Response:
     return JSONResponse({"error": " ".join(message.split())[:400]}, status, headers=HEADERS)
 
 
-class _TooLarge(Exception):
-    """More bytes than a request may have."""
+class _Unreadable(Exception):
+    """Why the body of a request is not read, and the status that says so."""
 
 
-class _Malformed(Exception):
-    """Bytes that are not a text."""
+TOO_LARGE = f"a request may have at most {MAX_BYTES:,} bytes: upload a smaller file", 413
 
 
 async def _body(request: Request) -> object:
@@ -145,18 +140,21 @@ async def _body(request: Request) -> object:
     if request.headers.get("content-type", "").split(";")[0] != "application/json":
         raise InvalidInput("a request must be JSON")
     if int(request.headers.get("content-length", "0") or 0) > MAX_BYTES:
-        raise _TooLarge
+        raise _Unreadable(*TOO_LARGE)
     data = b""
-    async with asyncio.timeout(PATIENCE):
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > MAX_BYTES:
-                raise _TooLarge
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > MAX_BYTES:
+                    raise _Unreadable(*TOO_LARGE)
+    except TimeoutError as error:
+        raise _Unreadable(f"a request must arrive within {PATIENCE} seconds", 408) from error
     try:
         payload = json.loads(data)
         json.dumps(payload, ensure_ascii=False).encode()
     except UnicodeError as error:  # half of a surrogate pair, which no answer could repeat
-        raise _Malformed("a request must be text in UTF-8") from error
+        raise _Unreadable("a request must be text in UTF-8", 400) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput("a request must be JSON") from error
     return payload

@@ -16,7 +16,7 @@ from krohn.automata.semiautomaton import Word, letter_numbers
 from krohn.base.atomic import check_output, write_json, write_text, write_whole
 from krohn.base.extras import to_install
 from krohn.base.notebook import frame
-from krohn.errors import InvalidInput, MissingDependency, UnknownName, counted
+from krohn.errors import InvalidInput, MissingDependency, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
 from krohn.network.meaning import WIDTH, Json, MeaningView, in_words
@@ -89,14 +89,6 @@ class Explanation:
         return word_picture(self.positions, self.states, titled, self.heads)
 
     _repr_svg_ = picture
-
-    def value(self, register: str) -> Array:
-        """A register along the positions, at the last moment that holds it."""
-        for moment in reversed(self.moments):
-            if register in moment:
-                return moment[register]
-        known = sorted({name for moment in self.moments for name in moment})
-        raise UnknownName(f"a register must be one of {', '.join(known)}; got {register!r}")
 
     def to_frame(self) -> "DataFrame":
         """One row for each position: letter, every register at the last moment that holds it, state."""

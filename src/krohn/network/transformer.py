@@ -312,11 +312,6 @@ class Layout:
         if len({len(moment) for moment in self.moments}) > 1:
             raise InvalidInput("every moment must describe the same number of channels")
 
-    def find_position(self, moment: int, code: str) -> int | None:
-        """The channel that holds a position code at a moment, ``None`` if none does."""
-        names = [channel.position for channel in self.moments[moment]]
-        return names.index(code) if code in names else None
-
     def read(self, moment: int, stream: npt.NDArray[np.floating]) -> dict[str, npt.NDArray[np.float64]]:
         """The registers' values read off the stream ``[…, position, channel]``; a circle's cos and sin."""
         return {

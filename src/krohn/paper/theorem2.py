@@ -188,19 +188,15 @@ def build_paper(
     if length < 1:
         raise InvalidInput(f"the length must be at least 1; got {length}")
     whole = component_cascade(holonomy_cascade(automaton))
-    _refuse(whole, max_rows, length, activation)
+    reasons = [*cascade_refusals(whole, max_rows), *counter_refusals(whole, length, activation)]
+    if reasons:
+        raise Unsupported("; ".join(reasons))
     simulators = tuple(reset_simulator(part, length, activation) for part in whole.components)
     stream = CascadeStream(simulators, look_back_code(whole, length))
     layers, texts = _all_layers(whole, stream, activation)
     network = _network(automaton, whole, stream, layers, length)
     network, layout = drop_unused_channels(network, cascade_layout(network, stream.contents, texts))
     return CompiledNetwork(network, automaton, "paper", None, layout)
-
-
-def _refuse(whole: ComponentCascade, max_rows: int, length: int, activation: str) -> None:
-    reasons = [*cascade_refusals(whole, max_rows), *counter_refusals(whole, length, activation)]
-    if reasons:
-        raise Unsupported("; ".join(reasons))
 
 
 def cascade_refusals(whole: ComponentCascade, max_rows: int) -> Iterator[str]:
