@@ -172,6 +172,10 @@ def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
         return None
     return {
         "complexity": report.complexity,
+        "is_group": report.is_group,
+        "is_aperiodic": report.is_aperiodic,
+        "is_solvable": report.is_solvable,
+        "semigroup_size": report.semigroup_size,
         "reason": report.reason,
     }
 
@@ -238,6 +242,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
             for moment in network.layout.moments
         ],
         "heads": [[head.text for head in layer] for layer in network.layout.heads],
+        "maps": [] if program is None else [[m.describe() for m in layer.maps] for layer in program.layers],
         "registers": {}
         if program is None
         else {r.name: {"low": r.low, "high": r.high, "kind": r.kind} for r in program.registers},
