@@ -19,6 +19,7 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Real
 from krohn.check.recurrent.boxes import BoxCell, Boxes
+from krohn.check.recurrent.closure import leads
 from krohn.coq.stored import StoredNetwork, StoredRun
 from krohn.errors import LimitExceeded
 from krohn.recurrent.recurrent_network import PlainSums
@@ -68,7 +69,7 @@ def _explore(network: StoredNetwork, limit: int, *, any_order: bool) -> Explorat
         for letter in range(automaton.num_letters):
             after, logits = layers.step(state, letter)
             target = automaton.table[truth, letter]
-            right &= _leads(logits, target)
+            right &= bool((leads(Real(logits, logits), target) > 0).all())
             rows.append(_keys(after, target))
             parts.append((after, target))
         fresh: list[tuple[int, int]] = []
@@ -96,13 +97,6 @@ def _explore(network: StoredNetwork, limit: int, *, any_order: bool) -> Explorat
 def _keys(state: State, truth: npt.NDArray[np.int64]) -> list[bytes]:
     flat = np.concatenate([part.reshape(len(truth), -1) for part in state], axis=1)
     return [row.tobytes() + int(q).to_bytes(4, "little") for row, q in zip(flat, truth, strict=True)]
-
-
-def _leads(logits: Floats, right: npt.NDArray[np.int64]) -> bool:
-    others = logits.copy()
-    rows = np.arange(len(logits))
-    others[rows, right] = -np.inf
-    return bool((logits[rows, right][:, None] > others).all())
 
 
 @dataclass(frozen=True)

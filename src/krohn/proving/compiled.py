@@ -15,13 +15,13 @@ from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folder import compiled_net
 from krohn.check.files.net import Net
-from krohn.check.rules import RULES, check_certificate
+from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refuted, place
-from krohn.proving.claims import Question, checkable_table, claim_about
+from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import identify
 from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.proof import attempt, one_thread
@@ -75,7 +75,7 @@ def verify_compiled(
     if failure is not None and result is None:
         result = search(matrices, automaton, dtype, wanted, failure.word)
     claim = claim_of(compiled, automaton, dtype, wanted)[1]
-    shown = Certificate(claim, RULE_SET, RULES[RULE_SET].version, record.witness)
+    shown = certificate_about(claim, RULE_SET, record.witness)
     best = wanted if failure is None else 0
     if unproved and question.largest and result is None:
         best = _largest(matrices, automaton, wanted, dtype)
