@@ -111,7 +111,7 @@ def listings(cases: dict[str, Letters]) -> None:
         ratios.setdefault(len(str(size)), []).append(ours / other)
         if 10 <= size < 1000:
             floors.append(cheapest_products(letters) / other)
-        entries = size * len(letters)
+        entries = 2 * size * len(letters)
         print(f"{name:12} {size:12} {entries:9} {ours:9.3f} {other:9.3f} {ours / other:6.2f}", flush=True)
     for digits, group in sorted(ratios.items()):
         mean, worst = geometric_mean(group), max(group)
@@ -125,7 +125,7 @@ def listings(cases: dict[str, Letters]) -> None:
 
 
 def listings_in_python(cases: dict[str, Letters]) -> None:
-    """The same listings handed over to Python: elements, words and the right graph, compared one by one.
+    """The same listings handed over to Python: elements, words and both graphs, compared one by one.
 
     The peer's way is the fastest that was found: its elements stay objects of its own (as lists of images
     they take six times as long), edges are asked one by one (quicker than its iterator of targets).
@@ -134,26 +134,26 @@ def listings_in_python(cases: dict[str, Letters]) -> None:
 
     def ours(letters: Letters) -> tuple[list[list[int]], ...]:
         result = list_elements(letters)
-        return result.rows.tolist(), result.words(), result.right.tolist()
+        return result.rows.tolist(), result.words(), result.right.tolist(), result.left.tolist()
 
     def theirs(letters: Letters) -> tuple[object, ...]:
         semigroup = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])
         semigroup.run()
         numbers, names = range(semigroup.size()), range(len(letters))
-        target = semigroup.right_cayley_graph().target
-        graph = [[target(number, name) for name in names] for number in numbers]
+        edges = (semigroup.right_cayley_graph().target, semigroup.left_cayley_graph().target)
+        graphs = ([[target(number, name) for name in names] for number in numbers] for target in edges)
         # The elements are views into the semigroup's memory, so it is returned as well.
-        return semigroup, list(semigroup), list(peer.froidure_pin.normal_forms(semigroup)), graph
+        return semigroup, list(semigroup), list(peer.froidure_pin.normal_forms(semigroup)), *graphs
 
     guard = peer.ReportGuard(False)
     print(f"\n{'in Python':12} {'elements':>12} {'ours ms':>9} {'libsg ms':>9} {'ratio':>6}")
     ratios = []
     for name, letters in cases.items():
-        rows, words, graph = ours(letters)
-        semigroup, others, other_words, other_graph = theirs(letters)
+        rows, words, *graphs = ours(letters)
+        semigroup, others, other_words, *other_graphs = theirs(letters)
         assert rows == [list(element.images()) for element in others]
         assert list(map(list, words)) == other_words
-        assert graph == other_graph
+        assert graphs == other_graphs
         del others, semigroup
         times = (
             best_ms(lambda letters=letters: ours(letters)),

@@ -1,7 +1,7 @@
 """Sequences per second of the sampler, beside a plain numpy gather in the same run.
 
 The limit: a word of length T and its states are 2·T bytes at one byte each, and every byte must at least be
-written once. The first line measures how fast one core of this machine fills memory, and what that means
+written once. The first line measures how fast this machine fills memory with both cores, and what that means
 in sequences per second; nothing that returns the data can be faster. The second line says the same of the
 disk, by writing as many bytes of zeros and syncing; files are written there and, where the system has one, to
 a folder in memory, which leaves out the disk.
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from krohn.automata.zoo import zoo
 from krohn.base.notebook import table
 
 LENGTH = 100
+THREADS = 2
 ROUNDS = 5
 PLAIN = 16_384
 NAMES = ("Parity", "S5", "Dyck4,2", "Dyck4,8")
@@ -47,14 +49,18 @@ def best(work: Callable[[], None], before: Callable[[], None] = lambda: None) ->
 
 
 def memory_limit() -> float:
-    """Bytes per second that one thread writes to a buffer of a chunk's size."""
-    buffer = np.empty(2 * LENGTH * 16_384, dtype=np.uint8)
+    """Bytes per second that THREADS threads write to buffers of a chunk's size."""
+    buffers = [np.empty(2 * LENGTH * 16_384, dtype=np.uint8) for _ in range(THREADS)]
 
-    def work() -> None:
+    def fill(buffer: np.ndarray) -> None:
         for value in range(20):
             buffer.fill(value)
 
-    return 20 * buffer.size / best(work)[0]
+    def work() -> None:
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(fill, buffers))
+
+    return 20 * sum(buffer.size for buffer in buffers) / best(work)[0]
 
 
 def plain_gather(automaton: Semiautomaton, choices: tuple[np.ndarray, np.ndarray] | None, count: int) -> None:
@@ -80,8 +86,8 @@ def feasible_letters(automaton: Semiautomaton) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(~allowed, axis=1, kind="stable"), allowed.sum(axis=1)
 
 
-def drain(sampler: Sampler, count: int) -> None:
-    for _ in sampler.chunks(count):
+def drain(sampler: Sampler, count: int, threads: int) -> None:
+    for _ in sampler.chunks(count, threads=threads):
         pass
 
 
@@ -99,22 +105,23 @@ def disk_limit(folder: Path, size: int) -> float:
 
 
 def measure(name: str, count: int, folders: list[Path]) -> tuple[object, ...]:
-    """Plain gather, sampler, its processor time, sampler to a file in each folder."""
+    """Plain gather, sampler on one and two threads, its processor time, sampler to a file in each folder."""
     automaton = zoo(name)
     sampler = Sampler(automaton, LENGTH)
     choices = feasible_letters(automaton) if name.startswith("Dyck") else None
     plain = PLAIN / best(lambda: plain_gather(automaton, choices, PLAIN))[0]
-    drawn, processor = best(lambda: drain(sampler, count))
+    one, _ = best(lambda: drain(sampler, count, 1))
+    two, processor = best(lambda: drain(sampler, count, THREADS))
 
     def to_file(path: Path) -> float:
         return best(
-            lambda: write_dataset(sampler, count, path),
+            lambda: write_dataset(sampler, count, path, threads=THREADS),
             before=lambda: path.unlink(missing_ok=True),
         )[0]
 
     files = [to_file(folder / "data.npz") for folder in folders]
-    rates = [f"{rate / 1e6:.2f} M" for rate in (plain, *(count / seconds for seconds in (drawn, *files)))]
-    return (name, *rates[:2], f"{count / drawn / plain:.1f}×", f"{processor / count * 1e9:.0f}", *rates[2:])
+    rates = [f"{rate / 1e6:.2f} M" for rate in (plain, *(count / seconds for seconds in (one, two, *files)))]
+    return (name, *rates[:3], f"{count / two / plain:.1f}×", f"{processor / count * 1e9:.0f}", *rates[3:])
 
 
 def main() -> None:
@@ -123,7 +130,7 @@ def main() -> None:
     print(
         f"{os.cpu_count()} cores, T = {LENGTH}, {count:,} sequences, best of {ROUNDS}; rates are per second"
     )
-    header = ["automaton", "plain", "drawn", "ratio", "core·ns", "to .npz"]
+    header = ["automaton", "plain", "1 thread", "2 threads", "ratio", "core·ns", "to .npz"]
     with ExitStack() as stack:
         places = [None, "/dev/shm"] if Path("/dev/shm").is_dir() else [None]
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(dir=place))) for place in places]

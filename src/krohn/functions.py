@@ -277,15 +277,16 @@ def write_sample(
     form: str | None = None,
     distribution: str | None = None,
     seed: int = 0,
+    threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> WrittenSample:
     """Random words with their states on disk: a table, or text of a ``form``."""
     sampler = Sampler(automaton, length, distribution, seed)
     begin = perf_counter()
     if form is not None:
-        write_language(sampler, count, out, form)
+        write_language(sampler, count, out, form, threads=threads)
     else:
-        write_dataset(sampler, count, out, progress=progress)
+        write_dataset(sampler, count, out, threads=threads, progress=progress)
     about: dict[str, Any] = {"count": count, "length": length, "seconds": perf_counter() - begin}
     about |= {"automaton": sampler.automaton.name, "distribution": sampler.distribution_name, "seed": seed}
     about |= {"out": str(out)} | ({} if form is None else {"format": form, "load": loader(form, out)})

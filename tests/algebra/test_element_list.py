@@ -8,12 +8,13 @@ from krohn.algebra.transition_semigroup import ElementList, TransitionSemigroup,
 from krohn.errors import InvalidInput, LimitExceeded
 
 
-def assert_words_and_graph_are_right(elements: ElementList, letters: Letters, step: int = 1) -> None:
+def assert_words_and_graphs_are_right(elements: ElementList, letters: Letters, step: int = 1) -> None:
     for index in range(0, len(elements), step):
         element = elements[index]
         assert product_of_word(letters, elements.word(index)) == element
         for number, letter in enumerate(letters):
             assert elements[int(elements.right[index, number])] == times(element, letter)
+            assert elements[int(elements.left[index, number])] == times(letter, element)
 
 
 @settings(max_examples=60, deadline=None)
@@ -24,15 +25,15 @@ def test_small_semigroups_are_listed_whole_in_order_of_their_words(letters: Lett
     words = elements.words()
     assert words == [elements.word(index) for index in range(len(elements))]
     assert words == sorted(words, key=lambda word: (len(word), word))
-    assert_words_and_graph_are_right(elements, letters)
+    assert_words_and_graphs_are_right(elements, letters)
 
 
 @pytest.mark.parametrize("name", ["T5", "grid20", "dyck4_2", "rand9_s2", "dyck5_2"])
-def test_larger_semigroups_are_listed_with_right_words_and_graph(name: str) -> None:
+def test_larger_semigroups_are_listed_with_right_words_and_graphs(name: str) -> None:
     letters = letters_of(CASES[name])
     elements = list_elements(letters)
     assert len(elements) == CASES[name]["size"]
-    assert_words_and_graph_are_right(elements, letters, step=37)
+    assert_words_and_graphs_are_right(elements, letters, step=37)
 
 
 @pytest.mark.parametrize("name", ["T4", "rand6_s1", "rand8_s1", "abab", "grid9"])
@@ -40,6 +41,7 @@ def test_green_classes_of_listed_elements_agree_with_golden_counts(name: str) ->
     elements = list_elements(letters_of(CASES[name]))
     green = CASES[name]["green"]
     assert len(set(elements.r_class)) == green["R"]
+    assert len(set(elements.l_class)) == green["L"]
     assert len(elements.idempotents) == green["idempotents"]
     assert all(times(elements[i], elements[i]) == elements[i] for i in elements.idempotents)
 
@@ -49,7 +51,7 @@ def test_more_states_than_a_byte_holds_are_listed_too() -> None:
     letters = ((1, 2, 0, *rest), (0, 0, 2, *rest))
     elements = list_elements(letters)
     assert len(elements) == TransitionSemigroup(letters).size == 24
-    assert_words_and_graph_are_right(elements, letters)
+    assert_words_and_graphs_are_right(elements, letters)
 
 
 def test_equal_letters_share_an_element() -> None:
@@ -72,7 +74,7 @@ def test_listing_stops_at_the_limit() -> None:
     assert len(list_elements(letters_of(CASES["T5"]), limit=3125)) == 3125
 
 
-def test_cayley_graph_and_words_agree_with_libsemigroups() -> None:
+def test_cayley_graphs_and_words_agree_with_libsemigroups() -> None:
     peer = pytest.importorskip("libsemigroups_pybind11")
     with_report_off = peer.ReportGuard(False)
     for name in ("T5", "grid16", "rand9_s2"):
@@ -80,9 +82,10 @@ def test_cayley_graph_and_words_agree_with_libsemigroups() -> None:
         other = peer.FroidurePin([peer.Transf(list(letter)) for letter in letters])
         other.run()
         elements = list_elements(letters)
-        right = other.right_cayley_graph()
+        right, left = other.right_cayley_graph(), other.left_cayley_graph()
         for index in range(0, len(elements), 41):
             assert tuple(peer.froidure_pin.minimal_factorisation(other, index)) == elements.word(index)
             for letter in range(len(letters)):
                 assert right.target(index, letter) == elements.right[index, letter]
+                assert left.target(index, letter) == elements.left[index, letter]
     del with_report_off

@@ -1,11 +1,14 @@
-"""Random words with their states, drawn in chunks, a block of letters at a time.
+"""Random words with their states, drawn in chunks on several threads, a block of letters at a time.
 
 Every chunk has its own generator, seeded by (seed, chunk index), and a size that depends on that
-index and the length alone: fewer words for the same seed are the first of them. In a chunk dice with many
-outcomes give blocks of letters, and tables the states after them.
+index and the length alone: the same seed gives the same data for any number of threads. In a chunk dice
+with many outcomes give blocks of letters, and tables the states after them.
 """
 
+import os
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
@@ -187,8 +190,8 @@ def _unpack(words: UnsignedArray, width: int) -> UnsignedArray:
 
 MAX_LENGTH = 1_000_000
 MAX_IN_MEMORY = 4_000_000_000
-# A chunk is drawn whole. The first is small, for requests of few words; the others are so large that the
-# fixed cost of array calls does not show.
+# A chunk is drawn whole. The first is small, for requests of few words; the others are so large that
+# threads rarely contend for the interpreter lock.
 _FIRST_LETTERS, _FIRST_WORDS = 1 << 21, 1 << 13
 _CHUNK_LETTERS, _CHUNK_WORDS = 1 << 23, 1 << 16
 
@@ -266,6 +269,11 @@ class Sampler:
             return max(1, min(_FIRST_WORDS, _FIRST_LETTERS // self.length))
         return max(1, min(_CHUNK_WORDS, _CHUNK_LETTERS // self.length))
 
+    def _chunks_for(self, count: int) -> int:
+        """The number of chunks that hold ``count`` words."""
+        rest = max(0, count - self.chunk_words(0))
+        return (count > 0) + -(-rest // self.chunk_words(1))
+
     @property
     def column_types(self) -> dict[str, np.dtype[Any]]:
         """The columns that every chunk has, and the type of their entries."""
@@ -297,13 +305,20 @@ class Sampler:
         seen = np.array(self.automaton.observe, dtype=letter_type(self.automaton.num_observations))
         return seen.take(states)
 
-    def chunks(self, count: int) -> Iterator[Sample]:
-        """``count`` words in order, chunk by chunk; only one is held at any moment."""
-        number, left = 0, _check_count(count)
-        while left:
-            ready = self.chunk(number).head(left)
-            number, left = number + 1, left - len(ready)
-            yield ready
+    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Sample]:
+        """``count`` words in order, chunk by chunk; only a few chunks are held at any moment."""
+        _check_counts(count, threads)
+        total, left = self._chunks_for(count), count
+        workers = threads or os.cpu_count() or 1
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[Sample]] = deque()
+            for number in range(total + workers):
+                if number < total:
+                    waiting.append(pool.submit(self.chunk, number))
+                if number >= workers and waiting:
+                    ready = waiting.popleft().result().head(left)
+                    left -= len(ready)
+                    yield ready
 
 
 @plainly
@@ -314,11 +329,12 @@ def sample(
     *,
     distribution: str | None = None,
     seed: int = 0,
+    threads: int | None = None,
 ) -> Sample:
     """``count`` random words of that length with their states, in memory.
 
     ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P`` or ``abab:P``; by default the paper's
-    choice for the automaton.
+    choice for the automaton. The result depends on the seed, not on ``threads``.
 
     Example:
         >>> data = krohn.sample(krohn.zoo("Parity"), length=4, count=2, seed=7)
@@ -326,8 +342,9 @@ def sample(
         (True, 2)
     """
     sampler = Sampler(as_automaton(automaton), length, distribution, seed)
+    _check_counts(count, threads)
     columns = sampler.column_types
-    count, length = _check_count(count), sampler.length
+    count, length = int(count), sampler.length
     needed = count * length * sum(kind.itemsize for kind in columns.values())
     if needed > MAX_IN_MEMORY:
         raise LimitExceeded(
@@ -336,14 +353,15 @@ def sample(
         )
     arrays = {key: np.empty((count, length), dtype=kind) for key, kind in columns.items()}
     begin = 0
-    for part in sampler.chunks(count):
+    for part in sampler.chunks(count, threads=threads):
         for key, column in part.columns().items():
             arrays[key][begin : begin + len(part)] = column
         begin += len(part)
     return Sample(**arrays)
 
 
-def _check_count(count: int) -> int:
+def _check_counts(count: int, threads: int | None) -> None:
     if whole(count) < 0:
         raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
-    return int(count)
+    if threads is not None and whole(threads) < 1:
+        raise InvalidInput(f"the number of threads must be an integer ≥ 1; got {threads}")
