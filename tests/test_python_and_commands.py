@@ -35,6 +35,7 @@ ELSEWHERE: dict[str, str] = {
     "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",
     "analyze.eggbox": "krohn:Analysis.eggbox",
+    "analyze.svg": "krohn:Analysis.eggbox",
     "decompose.svg": "krohn:Decomposition.svg",
     "verify.as_argument": "krohn:Verification.argument",
     "verify.out": "krohn:Verification.save",

@@ -1,7 +1,9 @@
+import xml.etree.ElementTree as ET
+
 import pytest
 
 from algebra.golden_cases import CASES, letters_of
-from krohn.algebra.green import eggbox_text
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded
 
@@ -16,6 +18,16 @@ def test_a_text_box_has_a_cell_for_each_h_class_and_a_star_for_each_idempotent(n
     assert len(rows) == green["R"]
     assert cells.count("*") == green["idempotents"]
     assert text.count("rank") == green["D"]
+
+
+def test_the_picture_is_a_document_with_the_same_cells() -> None:
+    document = ET.fromstring(eggbox_svg(TransitionSemigroup(letters_of(CASES["T4"])).d_classes))
+    green = CASES["T4"]["green"]
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(document.findall(f"{space}rect")) == green["H"] + green["D"]
+    texts = [element.text for element in document.findall(f"{space}text")]
+    assert texts.count("*") == green["idempotents"]
+    assert "rank 4: 1 × 1, group S4" in texts
 
 
 def test_a_picture_too_large_to_read_is_refused() -> None:

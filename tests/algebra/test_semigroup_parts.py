@@ -1,6 +1,7 @@
 """Image sets, R-classes, D-classes, groups and boxes of small semigroups, each against all elements."""
 
 import math
+import xml.etree.ElementTree as ET
 from collections import Counter
 from random import Random
 
@@ -10,7 +11,7 @@ import pytest
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.green import eggbox_text
+from krohn.algebra.green import eggbox_svg, eggbox_text
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import idempotent_onto, idempotent_power
@@ -104,6 +105,29 @@ def test_boxes_have_the_shape_and_the_stars_of_their_d_class(seed: int) -> None:
     assert [part.rank for part in parts] == sorted((part.rank for part in parts), reverse=True)
     lines = [line for line in eggbox_text(parts).splitlines() if line.startswith("  ")]
     assert Counter(line.count("*") for line in lines) == stars
+
+
+def test_boxes_of_one_rank_stand_side_by_side_and_none_overlap() -> None:
+    parts = TransitionSemigroup(letters_of(CASES["rand8_s1"])).d_classes
+    root = ET.fromstring(eggbox_svg(parts))
+    space = "{http://www.w3.org/2000/svg}"
+    rects = [
+        tuple(float(shape.get(name) or 0) for name in ("x", "y", "width", "height"))
+        for shape in root.findall(f"{space}rect")
+        if shape.get("stroke-width") == "1.4"
+    ]
+    assert len(rects) == len(parts)
+    tops: dict[int, set[float]] = {}
+    for part, (_, y, width, height) in zip(parts, rects, strict=True):
+        assert (width, height) == (18 * part.num_l, 18 * part.num_r)
+        tops.setdefault(part.rank, set()).add(y)
+    assert all(len(result) == 1 for result in tops.values())
+    for one, (x, y, width, height) in enumerate(rects):
+        for left, top, wide, high in rects[one + 1 :]:
+            assert x + width <= left or left + wide <= x or y + height <= top or top + high <= y
+    right, bottom = (max(r[axis] + r[axis + 2] for r in rects) for axis in (0, 1))
+    assert right <= float(root.get("width") or 0)
+    assert bottom <= float(root.get("height") or 0)
 
 
 @every("seed", SEEDS)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,13 @@ def test_a_person_reads_the_verdict_and_the_eggbox(capsys: pytest.CaptureFixture
     assert "complexity   ACC0" in text
     assert "3 D-classes (3 regular), 5 R, 7 L, 13 H; 10 idempotents" in text
     assert "rank 3: 1 × 1, group S3" in text
+
+
+def test_the_eggbox_is_written_as_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "t3.svg"
+    assert run(["analyze", "T3", "--svg", str(target), "--json"]) == 0
+    assert target.read_text().startswith("<svg")
+    assert json.loads(capsys.readouterr().out)["semigroup_size"] == 27
 
 
 def test_a_limit_leaves_the_verdict_and_a_note(

@@ -11,6 +11,7 @@ from krohn.cli.app import run
 WRITERS = [
     "zoo C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
+    "analyze C2 --svg {}.svg",
     "decompose C2 --plain --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",
     "sample C2 --length 3 --count 2 --out {}.jsonl",

@@ -13,6 +13,7 @@ WRITERS = [
     "zoo C2 --out {}.json",
     "zoo C2 --out {}.jff",
     "zoo C2 --svg {}.svg",
+    "analyze C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
     "decompose C2 --svg {}.svg",
     "sample C2 --length 3 --count 2 --out {}.npz",

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from krohn.algebra.analysis_report import AnalysisReport
-from krohn.algebra.green import GreenCounts, eggbox_text
+from krohn.algebra.green import Eggbox, GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import Subgroup
@@ -152,10 +152,10 @@ class Analysis:
         assert self.automaton is not None, "an analysis knows its automaton"
         return AnalysisReport(self.automaton, self)
 
-    def eggbox(self, *, effort: float = 1.0) -> str:
-        """Green's classes as a picture in characters; beyond the limits an error."""
+    def eggbox(self, *, effort: float = 1.0) -> Eggbox:
+        """Green's classes as a picture; beyond the limits an error."""
         assert self.automaton is not None, "an analysis knows its automaton"
-        return eggbox_text(TransitionSemigroup(self.automaton.letters, effort).d_classes)
+        return Eggbox(TransitionSemigroup(self.automaton.letters, effort).d_classes)
 
     @property
     def is_quasi_aperiodic(self) -> bool:

@@ -1,18 +1,22 @@
 """`krohn analyze SPEC`: the algebra report."""
 
+from pathlib import Path
+
 import click
 
 import krohn
-from krohn.cli.options import effort
+from krohn.base.atomic import write_text
+from krohn.cli.options import OutputFile, effort
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("spec")
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
+@click.option("--svg", type=OutputFile(".svg"), help="Write the eggbox picture to this file.")
 @effort("How hard to search; 10 allows ten times the image sets and R-classes.")
 @json_option
-def command(spec: str, eggbox: bool, effort: float, as_json: bool) -> None:
+def command(spec: str, eggbox: bool, svg: Path | None, effort: float, as_json: bool) -> None:
     """Report the algebra of SPEC: semigroup, groups, and the circuit class of its states.
 
     \b
@@ -21,10 +25,14 @@ def command(spec: str, eggbox: bool, effort: float, as_json: bool) -> None:
     """
     analysis = krohn.analyze(krohn.parse_spec(spec), effort=effort)
     # Before anything is printed: exceeding the limits is bad input, not a partial answer.
-    picture = analysis.eggbox(effort=effort) if eggbox else ""
+    wanted = eggbox or svg is not None
+    picture = analysis.eggbox(effort=effort) if wanted else None
     report = analysis.report()
     for text in report.notes:
         note(text)
+    if svg is not None and picture is not None:
+        write_text(svg, picture.svg())
+        note(f"wrote {svg}")
     emit(report.to_json(), as_json=as_json, text=lambda: report.text(spec))
-    if picture and not as_json:
-        click.echo(f"\n{picture}")
+    if eggbox and picture is not None and not as_json:
+        click.echo("\n" + picture.text())
