@@ -339,14 +339,13 @@ def reproduce(
     called with remarks; without ``must_draw`` a folder that cannot be written costs the figures alone. The
     other options are those of ``krohn.lab.experiments.sweep.SweepOptions``.
     """
+    check_names(name, options.get("engine", "local"), scale)
     if show and (only or where or sequences):
         raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
-    from krohn.lab.experiments import all_experiments, names, reproduction
+    from krohn.lab.experiments import reproduction
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    all_experiments.experiment(name)  # a wrong name is refused before anything is opened
-    names.parse_scale(scale)
     path, place = Path(store or "runs/results.sqlite"), None if figures is None else Path(figures)
     if show and store is None and not path.exists():
         return reproduction.show_committed(name, scale, path, place, say)
@@ -360,6 +359,15 @@ def reproduce(
         return reproduction.reproduce(
             name, scale, opened, figures=drawn, options=chosen, say=say, must_draw=must_draw
         )
+
+
+def check_names(experiment: str, engine: str, scale: str) -> None:
+    """Refuses unknown names before torch is loaded, which takes seconds."""
+    from krohn.lab.experiments import names
+
+    names.check_experiment(experiment)
+    names.check_engine(engine)
+    names.parse_scale(scale)
 
 
 def _load(network: Network) -> CompiledNetwork:

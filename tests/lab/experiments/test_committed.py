@@ -1,4 +1,4 @@
-"""On a fresh checkout the committed results are shown as they are; wrong names are refused in one line."""
+"""On a fresh checkout the committed results are shown as they are; wrong names are refused before torch."""
 
 import json
 import subprocess
@@ -10,8 +10,16 @@ import pytest
 from every import every
 from krohn.cli.app import run
 from krohn.lab.experiments import stored_runs
+from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.names import ENGINE_NAMES, EXPERIMENT_NAMES
+from krohn.lab.experiments.sweep import ENGINES
 
 ROOT = Path(__file__).parents[3]
+
+
+def test_the_light_lists_of_names_are_those_of_the_experiments_and_engines() -> None:
+    assert sorted(EXPERIMENT_NAMES) == sorted(EXPERIMENTS)
+    assert sorted(ENGINE_NAMES) == sorted(ENGINES)
 
 
 def test_a_fresh_checkout_shows_its_results_and_writes_nothing(
@@ -58,32 +66,21 @@ def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
         ("reproduce dpth", "did you mean depth?"),
         ("reproduce dpth --show", "did you mean depth?"),
         ("reproduce depth --engine cloud", "an engine must be one of local, ray; got 'cloud'"),
+        ("reproduce depth --engine ray", "--engine ray needs Ray: pip install 'ray[default]>=2.40'"),
         ("reproduce depth --scale large", "a scale must be one of smoke, small, paper; got 'large'"),
+        ("export nowhere --to onnx --out new", "ONNX files need onnx: pip install 'onnx>=1.17'"),
     ],
 )
-def test_a_wrong_name_is_refused_and_nothing_is_written(
-    words: str,
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(words.split()) == 2
-    assert message in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_package_of_a_format_is_named_before_torch_is_loaded() -> None:
+def test_what_cannot_be_done_is_refused_before_torch_is_loaded(words: str, message: str) -> None:
     script = (
         "import sys, importlib.util as util\n"
         "known = util.find_spec\n"
-        "util.find_spec = lambda name, *rest: None if name == 'onnx' else known(name, *rest)\n"
-        "sys.argv = ['krohn', 'export', 'nowhere', '--to', 'onnx', '--out', 'new']\n"
+        "util.find_spec = lambda name, *rest: None if name in ('onnx', 'ray') else known(name, *rest)\n"
+        f"sys.argv = ['krohn', *{words.split()!r}]\n"
         "from krohn.cli.app import run\n"
         "status = run()\n"
         "print(status, 'torch' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "2 False\n"
-    assert "ONNX files need onnx: pip install 'onnx>=1.17'" in done.stderr
+    assert message in done.stderr

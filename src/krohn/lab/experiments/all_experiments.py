@@ -1,9 +1,7 @@
 """The experiments by name: the paper's nine, and one of our own."""
 
-from difflib import get_close_matches
-
-from krohn.errors import UnknownName
 from krohn.lab.experiments.experiment import Experiment
+from krohn.lab.experiments.names import check_experiment
 from krohn.lab.experiments.recipes import (
     attention,
     curves,
@@ -35,9 +33,5 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 def experiment(name: str) -> Experiment:
     """The experiment of that name; an unknown one is refused with the nearest name, or the list."""
-    if name not in EXPERIMENTS:
-        near = get_close_matches(name[:40], EXPERIMENTS, n=1)
-        hint = f": did you mean {near[0]}?" if near else ""
-        known = ", ".join(EXPERIMENTS)
-        raise UnknownName(f"an experiment must be one of {known}; got {name[:60]!r}{hint}")
+    check_experiment(name)
     return EXPERIMENTS[name]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from krohn.errors import InvalidInput, UnknownName
+from krohn.errors import InvalidInput
 from krohn.lab.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, Selection
-from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.names import Scale, check_engine
 from krohn.lab.experiments.record import Conflict, Member, Record
 from krohn.lab.experiments.single_run import work as train_and_evaluate
 from krohn.lab.experiments.store import Store
@@ -40,8 +40,7 @@ class SweepOptions:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise UnknownName(f"an engine must be one of {', '.join(ENGINES)}; got {self.engine[:60]!r}")
+        check_engine(self.engine)
         if self.time_limit is not None and not self.time_limit >= 0:
             raise InvalidInput(f"a time limit must be 0 seconds or more; got {self.time_limit}")
 
