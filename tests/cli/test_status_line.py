@@ -1,4 +1,4 @@
-"""Progress of long work: a status line on a terminal that is removed at the end."""
+"""Progress of long work: a status line on a terminal that is removed at the end; lines in a pipe."""
 
 import os
 import pty
@@ -57,6 +57,20 @@ def test_a_terminal_shows_progress_and_a_clean_line_after(
 def test_elsewhere_nothing_is_shown(slow: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["verify"]) == 0
     assert capsys.readouterr().err == "a remark\n"
+
+
+def test_a_pipe_gets_whole_lines_each_after_twice_the_time(
+    slow: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "FIRST", 0.05)
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stderr", pipe)
+        assert app.run(["verify"]) == 0
+    with os.fdopen(reader) as lines:
+        seen = lines.read()
+    assert re.fullmatch(r"(krohn verify: at work for \d+ s\n){2,}a remark\n(krohn verify: .*\n)*", seen), seen
+    assert len(seen.splitlines()) < 12  # not one for each tick
 
 
 def test_commands_with_a_bar_of_their_own_show_no_second_one() -> None:

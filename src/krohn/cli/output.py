@@ -14,13 +14,15 @@ import click
 
 AFTER, EVERY = 2.0, 0.5
 """Seconds until the line appears, and between updates."""
+FIRST = 10.0
+"""Seconds until a pipe or a file gets a line; each later one comes after twice the time."""
 
 OWN = {"train", "reproduce", "sample", "run", "simulate", "explore", "card"}
 """Commands that show their own progress, or that wait for input."""
 
 
 class Elapsed:
-    """Shows the command and elapsed seconds on a terminal; the line is erased at the end."""
+    """Shows the command and elapsed seconds on stderr; on a terminal the line is erased at the end."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()
@@ -32,6 +34,8 @@ class Elapsed:
         if sys.stderr.isatty():
             _current = self
             threading.Thread(target=self._run, daemon=True).start()
+        elif _has_descriptor():
+            threading.Thread(target=self._note, daemon=True).start()
         return self
 
     def __exit__(
@@ -51,6 +55,14 @@ class Elapsed:
                     sys.stderr.flush()
                     self._shown = True
 
+    def _note(self) -> None:
+        """Whole lines, at 10, 20, 40 … seconds."""
+        after, before = FIRST, 0.0
+        while not self._done.wait(after - before):
+            sys.stderr.write(f"{self._what}: {_share}at work for {after:.0f} s\n")
+            sys.stderr.flush()
+            after, before = 2 * after, after
+
     def wipe(self) -> None:
         """Erases the line, so that something else can be printed."""
         with self._lock:
@@ -58,6 +70,14 @@ class Elapsed:
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
                 self._shown = False
+
+
+def _has_descriptor() -> bool:
+    """Whether stderr is a real file descriptor, not a Python object that captures output."""
+    try:
+        return sys.stderr.fileno() >= 0
+    except (OSError, ValueError):  # io.UnsupportedOperation is both
+        return False
 
 
 _current: Elapsed | None = None
