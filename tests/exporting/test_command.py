@@ -72,7 +72,7 @@ def test_a_network_that_says_nothing_is_not_written(
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["--to", "gguf"], "'gguf' is not one of 'hf', 'onnx', 'transformer-lens'"),
+        (["--to", "hf,gguf"], "'gguf' is not one of hf, onnx, transformer-lens"),
         (["--to", "hf", "--replicate", "0"], "replicate and length are for training runs"),
     ],
 )
@@ -175,25 +175,34 @@ def test_the_lead_that_is_printed_is_never_more_than_what_was_found(
     assert all(18 < lead < LEAD for lead in result)
 
 
-@pytest.mark.parametrize("to", ["onnx", "transformer-lens", "hf"])
-def test_what_is_printed_of_a_format_is_what_its_folder_holds(
-    to: str, network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_several_formats_go_to_folders_and_share_what_is_run(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "out"
-    assert run(["export", str(network), "--to", to, "--json", "--out", str(folder)]) == 0
-    one = json.loads(capsys.readouterr().out)
-    assert (one["format"], one["directory"], one["written"]) == (to, str(folder), True)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(one["files"])
-    report = json.loads((folder / "export.json").read_text())
-    graph = to == "onnx"  # which the checker does not read
-    assert one["certificate"]["covers"] == ("numbers" if graph else "files")
-    proved = "proved in float32"
-    if graph:
-        proved = "numbers proved in float32; their use in this format is run, not proved"
-    proved = proved if one["certificate"]["certified"] else "tested, not proved"
-    assert (report["format"], report["checked"], report["proof"]) == (to, one["checked"], proved)
-    readable = one["certificate"]["certified"] and not graph
-    assert ("certificate.json" in one["files"]) == readable
+    from krohn.exporting import driver as module
+
+    checked = []
+    check = module.check
+    monkeypatch.setattr(module, "check", lambda *given: checked.append(1) or check(*given))
+    arguments = ["export", str(network), "--to", "onnx,transformer-lens,hf", "--json"]
+    assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert len(checked) == 2  # with LayerNorm and without
+    assert [one["format"] for one in payload["exports"]] == ["onnx", "transformer-lens", "hf"]
+    for one in payload["exports"]:
+        folder = tmp_path / "out" / one["format"]
+        assert (one["directory"], one["written"]) == (str(folder), True)
+        assert sorted(path.name for path in folder.iterdir()) == sorted(one["files"])
+        report = json.loads((folder / "export.json").read_text())
+        graph = one["format"] == "onnx"  # which the checker does not read
+        assert one["certificate"]["covers"] == ("numbers" if graph else "files")
+        proved = "proved in float32"
+        if graph:
+            proved = "numbers proved in float32; their use in this format is run, not proved"
+        proved = proved if one["certificate"]["certified"] else "tested, not proved"
+        found = (report["format"], report["checked"], report["proof"])
+        assert found == (one["format"], one["checked"], proved)
+        readable = one["certificate"]["certified"] and not graph
+        assert ("certificate.json" in one["files"]) == readable
 
 
 def test_a_network_that_is_wrong_is_not_written_unchecked_either(network: Path, tmp_path: Path) -> None:

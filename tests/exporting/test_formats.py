@@ -112,7 +112,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     """Every register it names has, in the exported stream, the value the network itself gives it."""
     without_proof(monkeypatch)
     network = krohn.compile(krohn.zoo(name), length=LENGTH, **options)
-    exported = export_compiled(network, "transformer-lens")
+    exported = export_compiled(network, ["transformer-lens"])[0]
     write_files(tmp_path, exported.files)
     meaning = json.loads((tmp_path / "meaning.json").read_text())
     word, streams = words_of(name, 1), {}
@@ -184,7 +184,7 @@ def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:
 
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_every_format_brings_the_automaton_and_a_page(to: str) -> None:
-    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5), to)
+    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5), [to])[0]
     payload = json.loads(exported.files["automaton.json"])
     assert (payload["krohn"], len(payload["states"])) == (1, 4)
     assert "simulate C4" in exported.files["README.md"].decode()
@@ -226,10 +226,20 @@ def test_meaning_gives_the_scale_of_a_channel() -> None:
 
 @pytest.mark.parametrize("name", ["S4", "Dyck2,2"])
 @pytest.mark.parametrize("normalized", [True, False])
-def test_meaning_says_what_outer_channels_do(name: str, normalized: bool) -> None:
+def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bool) -> None:
     network = krohn.compile(krohn.zoo(name), length=LENGTH)
     model = decoder_of_compiled(network, normalized=normalized)
     meaning = meaning_of(network, model)
+    runs = [run for layer in meaning["layers"] for run in layer["units"]]
+    for block in range(model.layers):
+        here = [run["units"] for run in runs if run["block"] == block]
+        assert [first for first, _ in here] == [0, *(end for _, end in here[:-1])]
+        used = model.tensors[f"transformer.h.{block}.mlp.c_proj.weight"].any(axis=1)
+        assert not used[here[-1][1] :].any()
+    for layer in meaning["layers"]:
+        written = {name for run in layer["units"] if run["role"] == "map" for name in run["writes"]}
+        fresh = {c["name"] for c in layer["after_mlp"]} - {c["name"] for c in layer["after_attention"]}
+        assert fresh - {"free"} <= written
     # A stream of one word holds what the outer channels are said to hold, at every position.
     outer, table = meaning["outer"], model.tensors["transformer.wpe.weight"]
     wanted = {"plus", "minus", "zero", "foreign", "gain"} if normalized else {"one", "foreign"}

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in NAMES:
             network = krohn.compile(krohn.zoo(name), length=LENGTH)
             for to in FORMATS:
-                write(export_compiled(network, to), base / name / to)
+                write(export_compiled(network, [to])[0], base / name / to)
     return base
 
 

@@ -133,7 +133,7 @@ def test_a_long_counterexample_is_shortened_in_the_message(monkeypatch: pytest.M
 
     result = from_compiled.WrongToken(("a",) * 1500, "p", "q")
     monkeypatch.setattr(driver, "check", lambda *_: Checked(1, 1, -1.0, result))
-    refused = driver.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), "hf").refusal
+    refused = driver.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ["hf"])[0].refusal
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
     assert len(refused) < 200

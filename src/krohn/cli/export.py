@@ -10,19 +10,29 @@ from krohn.cli.output import emit, json_option, note
 from krohn.functions import attempt_export, export_formats
 
 
+def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[str, ...]:
+    """The formats in a list with commas, each once."""
+    names, known = tuple(dict.fromkeys(given.split(","))), export_formats.names()
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(known)}")
+    return names
+
+
 @click.command()
 @click.argument("directory", type=NetworkFolder())
 @click.option(
     "--to",
-    type=click.Choice(export_formats.names()),
+    "formats",
+    callback=_formats,
     required=True,
-    help="The format.",
+    help=f"{', '.join(export_formats.names())}; several with commas.",
 )
 @click.option(
     "--out",
     type=FOLDER,
     required=True,
-    help="Directory to write; an export in it is replaced.",
+    help="Directory to write, one folder in it for each of several formats; an export in it is replaced.",
 )
 @click.option("--replicate", type=int, help="Which replicate of a training run.  [default: the best]")
 @click.option("--length", "-T", type=int, help="For a training run: the longest word.  [default: as trained]")
@@ -37,7 +47,9 @@ from krohn.functions import attempt_export, export_formats
     "--no-proof", is_flag=True, help="Test the export but do not prove it; a proof takes a second to minutes."
 )
 @json_option
-def command(directory: Path, to: str, out: Path, no_proof: bool, as_json: bool, **options: Any) -> int:
+def command(
+    directory: Path, formats: tuple[str, ...], out: Path, no_proof: bool, as_json: bool, **options: Any
+) -> int:
     """Write the network in a directory of krohn compile or krohn train as a stock model.
 
     hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
@@ -50,10 +62,11 @@ def command(directory: Path, to: str, out: Path, no_proof: bool, as_json: bool, 
     \b
     Example:  krohn compile S4 --length 100 --dtype float64 --out nets/s4
               krohn export nets/s4 --to hf --out nets/s4-gpt2
-              krohn export nets/s4 --to onnx --out nets/s4-onnx
+              krohn export nets/s4 --to hf,onnx --out nets/s4-exports
     """
-    exported = attempt_export(directory, to, out, proof=not no_proof, announce=note, **options)
-    if exported.refusal is None:
-        note(f"written: {', '.join(str(out / name) for name in exported.files)}")
-    emit(exported.to_json(out), as_json=as_json, text=exported.text)
-    return 0 if exported.refusal is None else 1
+    exports = attempt_export(directory, formats, out, proof=not no_proof, announce=note, **options)
+    if exports.written:
+        for one in exports:
+            note(f"written: {', '.join(str(one.out / name) for name in one.files)}")
+    emit(exports.to_json(), as_json=as_json, text=exports.text)
+    return 0 if exports.written else 1

@@ -1,7 +1,7 @@
-"""Exporting: a compiled network or a trained run, in a standard format."""
+"""Exporting: a compiled network or a trained run, in one or more standard formats."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.card import READ, ModelCard
-from krohn.exporting.exported import Exported
+from krohn.exporting.exported import Exported, Exports
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
     Checked,
@@ -104,9 +104,9 @@ def export(
     rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is
     tested, not proved: a proof for all words takes from a second to minutes.
     """
-    exported = attempt(
+    (exported,) = attempt(
         network,
-        to,
+        (to,),
         Path(out),
         replicate=replicate,
         length=length,
@@ -121,7 +121,7 @@ def export(
 
 def attempt(
     network: CompiledNetwork | str | Path,
-    to: str,
+    formats: Sequence[str],
     out: Path,
     *,
     replicate: int | None = None,
@@ -130,23 +130,25 @@ def attempt(
     unchecked: bool = False,
     proof: bool = True,
     announce: Callable[[str], object] = str,
-) -> Exported:
-    """As ``export``; a network that is refused is not written, and the result says why.
+) -> Exports:
+    """As ``export``, to a folder in ``out`` for each of several formats; if one is refused, none is written.
 
     ``announce`` is called with a description of the slow steps, once all input is validated.
     """
-    export_format(to)
-    check_target(out)  # fail early
+    folders = {to: out if len(formats) == 1 else out / to for to in formats}
+    for to, folder in folders.items():
+        export_format(to)
+        check_target(folder)  # fail early
     if dtype not in ("float32", *HALF_TYPES):
         raise UnknownName(
             f"the type of an export must be one of float32, {', '.join(HALF_TYPES)}; got {dtype!r:.40}"
         )
-    if to == "onnx":
+    if "onnx" in formats:
         onnx_graph.require_onnx()  # fail early
     if not isinstance(network, CompiledNetwork) and Folder(Path(network)).kind == TRAINED:
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
-        exported = export_run(Path(network), to, replicate=replicate, length=length)
+        exported = [export_run(Path(network), to, replicate=replicate, length=length) for to in formats]
     elif replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     else:
@@ -154,11 +156,12 @@ def attempt(
         if proof:
             slow = "running words, then proving the files for every word: seconds to minutes"
             announce(f"{slow}; --no-proof skips it")
-        exported = export_compiled(compiled, to, dtype, proof=proof)
-    exported = replace(exported, unchecked=unchecked)
-    if exported.refusal is None:
-        write(exported, out)
-    return exported
+        exported = export_compiled(compiled, formats, dtype, proof=proof)
+    exports = Exports(replace(one, out=folders[one.to], unchecked=unchecked) for one in exported)
+    if exports.written:
+        for one in exports:
+            write(one, one.out)
+    return exports
 
 
 def write(exported: Exported, out: Path) -> None:
@@ -190,12 +193,18 @@ def _earlier(out: Path, names: Iterable[str]) -> frozenset[str]:
 
 
 def export_compiled(
-    network: CompiledNetwork, to: str, dtype: str = "float32", *, proof: bool = True
-) -> Exported:
-    """The network as files; a ``counterexample`` among the findings means that they should not be written."""
-    decoder = decoder_of_compiled(network, normalized=export_format(to).needs_layer_norm, dtype=dtype)
-    card, result = _examine(decoder, network, dtype, proof)
-    return _export(to, decoder, card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, result)
+    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32", *, proof: bool = True
+) -> list[Exported]:
+    """The network as files; a ``counterexample`` among the findings means that they should not be written.
+
+    Formats without LayerNorm hold the same decoder, which is tested and proved once.
+    """
+    known: dict[bool, tuple[Decoder, ModelCard, Files, Verdict | None]] = {}
+    for norm in dict.fromkeys(export_format(to).needs_layer_norm for to in formats):
+        decoder = decoder_of_compiled(network, normalized=norm, dtype=dtype)
+        card, result = _examine(decoder, network, dtype, proof)
+        known[norm] = decoder, card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, result
+    return [_export(to, *known[export_format(to).needs_layer_norm]) for to in formats]
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:

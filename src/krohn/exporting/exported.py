@@ -1,4 +1,4 @@
-"""A network in another format: its files, and what ``krohn export`` says about it."""
+"""A network in other formats: its files, and what ``krohn export`` says about them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,14 @@ SHOWN_LETTERS = 24
 class Exported:
     """Files by name in one format, their decoder, and the results of comparing it with its origin.
 
-    ``unchecked`` is whether a network that fails the test of rounding is written all the same.
+    ``out`` is the folder for them; ``unchecked``: a network that fails the test of rounding is written, too.
     """
 
     to: str
     files: Files
     decoder: Decoder
     findings: dict[str, Any]
+    out: Path = Path()
     unchecked: bool = False
 
     def __repr__(self) -> str:
@@ -47,18 +48,6 @@ class Exported:
             rule += f" in {failed}"
         return f"{rule}; after {' '.join(letters)} it says {result['got']}, not {result['expected']}"
 
-    def to_json(self, out: Path) -> dict[str, Any]:
-        """One JSON object; ``out`` is where it is written if it is not refused."""
-        written = self.refusal is None
-        return {
-            "format": self.to,
-            "directory": str(out),
-            "written": written,
-            "files": list(self.files) if written else [],
-            **self.decoder.sizes(),
-            **self.findings,
-        }
-
     def text(self) -> str:
         """Its sizes, and what README.md says was checked, or why it is not written."""
         shown = {name: f"{value:,.0f}" for name, value in self.decoder.sizes().items()}
@@ -71,3 +60,32 @@ class Exported:
         page = self.files["README.md"].decode()
         checked = page.partition(CHECKED)[2].partition("\n## ")[0].strip()
         return f"{sizes}\n\n{checked}"
+
+
+class Exports(list[Exported]):
+    """A network in one or several formats; if one is refused, none is written."""
+
+    @property
+    def written(self) -> bool:
+        """Whether no format is refused."""
+        return all(one.refusal is None for one in self)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object; of several formats a list below ``exports``."""
+        written = self.written
+        payloads: list[dict[str, Any]] = [
+            {
+                "format": one.to,
+                "directory": str(one.out),
+                "written": written,
+                "files": list(one.files) if written else [],
+                **one.decoder.sizes(),
+                **one.findings,
+            }
+            for one in self
+        ]
+        return payloads[0] if len(payloads) == 1 else {"written": written, "exports": payloads}
+
+    def text(self) -> str:
+        """What is said of each."""
+        return "\n\n".join(one.text() if len(self) == 1 else f"{one.to}\n{one.text()}" for one in self)

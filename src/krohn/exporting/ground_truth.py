@@ -1,9 +1,12 @@
-"""The ground truth of an exported network: what its blocks, heads and channels mean."""
+"""The ground truth of an exported network: what its blocks, heads, channels and units mean."""
 
+from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from krohn.exporting.lowering import outer_channels
-from krohn.exporting.standard_blocks import standard_blocks, twinned_channels
+from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks, twinned_channels
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
 from krohn.network.meaning import meaning
@@ -33,6 +36,7 @@ def meaning_of(network: CompiledNetwork, decoder: Decoder) -> Json:
                 "heads": [head.text for head in heads],
                 "after_attention": _channels(layout.moments[2 * index + 1], moved),
                 "after_mlp": after,
+                "units": _units(network, blocks, mine, index, moved),
             }
         )
     return {
@@ -62,3 +66,37 @@ def _outer(decoder: Decoder, plain: int) -> Json:
     gain = float(decoder.tensors["transformer.h.0.ln_1.weight"][0])
     pair = {"plus": {"channel": high, "value": constant}, "minus": {"channel": low, "value": -constant}}
     return {**result, **pair, "zero": {"channel": zero, "value": 0.0}, "gain": gain}
+
+
+def _units(
+    network: CompiledNetwork, blocks: StandardBlocks, mine: list[int], index: int, moved: dict[int, int]
+) -> list[Json]:
+    """Runs of hidden units with one role that read and write the same, by the names of channels."""
+    layout, width = network.layout, network.transformer.dim
+    before = {moved.get(c, c): each.name for c, each in enumerate(layout.moments[2 * index + 1])}
+    before |= {place: f"old {place}" for place in moved}
+    after = {c: each.name for c, each in enumerate(layout.moments[2 * index + 2])}
+    before |= {c: f"scratch {c}" for c in range(width + len(blocks.twins), blocks.dim)}
+    after |= {c: before.get(c, f"twin {c}") for c in range(width, blocks.dim)}
+    return [run for number in mine for run in _runs(number, blocks.blocks[number], before, after)]
+
+
+def _runs(number: int, block: StandardBlock, before: dict[int, str], after: dict[int, str]) -> list[Json]:
+    def described(unit: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        reads = (before.get(int(c), f"twin {c}") for c in np.flatnonzero(block.into[:, unit]))
+        writes = (after[int(c)] for c in np.flatnonzero(block.out[unit]))
+        return block.roles[unit], tuple(reads), tuple(writes)
+
+    runs = []
+    for (role, reads, writes), units in groupby(range(len(block.roles)), key=described):
+        result = list(units)
+        runs.append(
+            {
+                "block": number,
+                "units": [result[0], result[-1] + 1],
+                "role": role,
+                "reads": list(reads),
+                "writes": list(writes),
+            }
+        )
+    return runs

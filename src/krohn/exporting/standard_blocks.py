@@ -20,13 +20,18 @@ MAX_STREAM = 4096
 
 @dataclass(frozen=True, eq=False)
 class StandardBlock:
-    """``x ← x + Σ_h head_h(x)``, then ``x ← x + relu(x W_in + b_in) W_out + b_out``."""
+    """``x ← x + Σ_h head_h(x)``, then ``x ← x + relu(x W_in + b_in) W_out + b_out``.
+
+    ``roles`` says what each hidden unit is for: ``map`` computes, ``erase`` settles a channel without a
+    residual or empties a twin or a scratch channel, ``idle`` does nothing.
+    """
 
     heads: tuple[Head, ...]
     into: Matrix
     into_bias: Matrix
     out: Matrix
     out_bias: Matrix
+    roles: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,7 @@ def _blocks(layer: Layer, channels: _Channels) -> Iterator[StandardBlock]:
     heads = tuple(_wider_head(head, channels, layer.keep_attention) for head in layer.heads)
     mlp = layer.mlp
     if not mlp.hidden_widths:
-        hidden.add_linear(after_heads @ mlp.weights[0], slice(0, channels.plain))
+        hidden.add_linear(after_heads @ mlp.weights[0], slice(0, channels.plain), "map")
         yield hidden.block(heads, mlp.biases[0], 0)
         return
     hidden.add_rectified(
@@ -172,16 +177,18 @@ class _Units:
         self.into: list[Matrix] = []
         self.bias: list[Matrix] = []
         self.out: list[Matrix] = []
+        self.roles: list[str] = []
 
-    def add_rectified(self, into: Matrix, bias: Matrix, out: Matrix, target: int) -> None:
+    def add_rectified(self, into: Matrix, bias: Matrix, out: Matrix, target: int, role: str = "map") -> None:
         """``relu(x into + bias) out``, added to the channels from ``target`` on."""
         wide = np.zeros((len(out), self.total))
         wide[:, target : target + out.shape[1]] = out
         self.into.append(into)
         self.bias.append(bias)
         self.out.append(wide)
+        self.roles += [role] * len(out)
 
-    def add_linear(self, into: Matrix, target: slice) -> None:
+    def add_linear(self, into: Matrix, target: slice, role: str = "erase") -> None:
         """``x into``, added to the channels ``target``: a pair of units for each that is not zero."""
         used = np.flatnonzero(into.any(axis=0))
         wide = np.zeros((len(used), self.total))
@@ -190,6 +197,7 @@ class _Units:
             self.into.append(sign * into[:, used])
             self.bias.append(np.zeros(len(used)))
             self.out.append(sign * wide)
+            self.roles += [role] * len(used)
 
     def settle(self, after_heads: Matrix, keep: Matrix, channels: _Channels) -> None:
         """Brings the plain channels to ``keep ⊙`` the mixed stream, and the twins to zero."""
@@ -206,7 +214,7 @@ class _Units:
         wide = np.zeros(self.total)
         wide[target : target + len(added)] = added
         if not any(len(bias) for bias in self.bias):
-            self.add_rectified(np.zeros((self.total, 1)), np.zeros(1), np.zeros((1, 1)), 0)
+            self.add_rectified(np.zeros((self.total, 1)), np.zeros(1), np.zeros((1, 1)), 0, "idle")
         into = np.concatenate(self.into, axis=1)
         bias, out = np.concatenate(self.bias), np.concatenate(self.out)
-        return StandardBlock(heads, into, bias, out, wide)
+        return StandardBlock(heads, into, bias, out, wide, tuple(self.roles))

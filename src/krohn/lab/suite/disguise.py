@@ -107,6 +107,7 @@ def with_decoy_units(
             into=np.concatenate([block.into, into], axis=1),
             into_bias=np.concatenate([block.into_bias, rng.integers(-32, 33, size=count) / 32]),
             out=np.concatenate([block.out, out]),
+            roles=(*block.roles, *["idle"] * count),
         )
 
     return replace(blocks, blocks=tuple(map(wider, blocks.blocks))) if count else blocks
