@@ -5,7 +5,7 @@ from collections import Counter
 
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.green import eggbox_text
+from krohn.algebra.green import Eggbox
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
@@ -146,7 +146,7 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
 def test_rows_and_stars_of_the_text_are_classes_and_idempotents(seed: int) -> None:
     letters = random_letters(seed)
     meant = Definitions(letters)
-    text = eggbox_text(TransitionSemigroup(letters).d_classes)
+    text = Eggbox(TransitionSemigroup(letters).d_classes).text()
     boxes = [block.splitlines() for block in text.split("\n\n")]
     counts: Counter[object] = Counter()
     for caption, *rows in boxes:

@@ -11,7 +11,7 @@ import pytest
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
 from every import every
 from krohn.algebra.analysis import analyze
-from krohn.algebra.green import eggbox_svg, eggbox_text
+from krohn.algebra.green import Eggbox
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import idempotent_onto, idempotent_power
@@ -103,13 +103,13 @@ def test_boxes_have_the_shape_and_the_stars_of_their_d_class(seed: int) -> None:
     actual = [(part.rank, part.num_r, part.num_l, part.h_size, part.num_idempotents) for part in parts]
     assert Counter(actual) == expected
     assert [part.rank for part in parts] == sorted((part.rank for part in parts), reverse=True)
-    lines = [line for line in eggbox_text(parts).splitlines() if line.startswith("  ")]
+    lines = [line for line in Eggbox(parts).text().splitlines() if line.startswith("  ")]
     assert Counter(line.count("*") for line in lines) == stars
 
 
 def test_boxes_of_one_rank_stand_side_by_side_and_none_overlap() -> None:
     parts = TransitionSemigroup(letters_of(CASES["rand8_s1"])).d_classes
-    root = ET.fromstring(eggbox_svg(parts))
+    root = ET.fromstring(Eggbox(parts).svg())
     space = "{http://www.w3.org/2000/svg}"
     rects = [
         tuple(float(shape.get(name) or 0) for name in ("x", "y", "width", "height"))
