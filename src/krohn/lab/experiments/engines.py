@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from krohn.base.extras import to_install
-from krohn.errors import MissingDependency
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.record import Record
 from krohn.lab.training.directory import lock
@@ -123,7 +121,8 @@ def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
     Uses the cluster this process is connected to, else the one named by ``RAY_ADDRESS``, else a cluster of
     this machine alone. A job asks for one CPU, and for one GPU when its device is one.
     """
-    ray = _ray()
+    import ray
+
     started_here = not ray.is_initialized()
     if started_here:
         ray.init(log_to_driver=False, include_dashboard=False)
@@ -158,11 +157,3 @@ def submit(ray: Any, job: Job, work: Work) -> Any:
 def _in_time(job: Job, work: Work) -> tuple[Any, ...]:
     """Skips a task that reaches a worker after the deadline."""
     return () if job.seconds_left() == 0 else work(job)
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingDependency(f"--engine ray needs Ray: {to_install('cluster')}") from error
-    return ray
