@@ -80,13 +80,13 @@ def test_an_abandoned_search_is_reported_with_the_option_that_continues_it(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     command = ["compile", "Add", "--length", "64"]
-    assert run([*command, "--effort", "0.01"]) == 0
+    assert run([*command, "--effort", "0.001"]) == 0
     streams = capfd.readouterr()
     assert (
-        "the search for plans of fewer layers was given up; --effort 0.1 (effort=0.1) would continue it"
+        "the search for plans of fewer layers was given up; --effort 0.01 (effort=0.01) would continue it"
         in streams.err
     )
-    assert run([*command, "--effort", "0.01", "--json"]) == 0
+    assert run([*command, "--effort", "0.001", "--json"]) == 0
     assert '"given_up": ["the search' in capfd.readouterr().out
     assert run([*command]) == 0
     assert "given up" not in capfd.readouterr().err
