@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -86,9 +87,10 @@ def feasible_letters(automaton: Semiautomaton) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(~allowed, axis=1, kind="stable"), allowed.sum(axis=1)
 
 
-def drain(sampler: Sampler, count: int, threads: int) -> None:
-    for _ in sampler.chunks(count, threads=threads):
-        pass
+def drain(sampler: Sampler, count: int, cores: int) -> None:
+    with patch("os.cpu_count", lambda: cores):
+        for _ in sampler.chunks(count):
+            pass
 
 
 def disk_limit(folder: Path, size: int) -> float:
@@ -115,7 +117,7 @@ def measure(name: str, count: int, folders: list[Path]) -> tuple[object, ...]:
 
     def to_file(path: Path) -> float:
         return best(
-            lambda: write_dataset(sampler, count, path, threads=THREADS),
+            lambda: write_dataset(sampler, count, path),
             before=lambda: path.unlink(missing_ok=True),
         )[0]
 

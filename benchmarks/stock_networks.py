@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.models.stock import Single, transformer_state
+from krohn.lab.training.run_decoder import Single, transformer_state
 
 
 class StockGpt(nn.Module):

@@ -277,16 +277,15 @@ def write_sample(
     form: str | None = None,
     distribution: str | None = None,
     seed: int = 0,
-    threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> WrittenSample:
     """Random words with their states on disk: a table, or text of a ``form``."""
     sampler = Sampler(automaton, length, distribution, seed)
     begin = perf_counter()
     if form is not None:
-        write_language(sampler, count, out, form, threads=threads)
+        write_language(sampler, count, out, form)
     else:
-        write_dataset(sampler, count, out, threads=threads, progress=progress)
+        write_dataset(sampler, count, out, progress=progress)
     about: dict[str, Any] = {"count": count, "length": length, "seconds": perf_counter() - begin}
     about |= {"automaton": sampler.automaton.name, "distribution": sampler.distribution_name, "seed": seed}
     about |= {"out": str(out)} | ({} if form is None else {"format": form, "load": loader(form, out)})
@@ -339,7 +338,11 @@ def reproduce(
     called with remarks; without ``must_draw`` a folder that cannot be written costs the figures alone. The
     other options are those of ``krohn.lab.experiments.sweep.SweepOptions``.
     """
-    check_names(name, options.get("engine", "local"), scale)
+    from krohn.lab.experiments import names
+
+    names.check_experiment(name)  # before torch is loaded, which takes seconds
+    names.check_engine(options.get("engine", "local"))
+    names.parse_scale(scale)
     if show and (only or where or sequences):
         raise InvalidInput("--show prints what is stored: give --only, --where and --sequences without it")
     from krohn.lab.experiments import reproduction
@@ -359,15 +362,6 @@ def reproduce(
         return reproduction.reproduce(
             name, scale, opened, figures=drawn, options=chosen, say=say, must_draw=must_draw
         )
-
-
-def check_names(experiment: str, engine: str, scale: str) -> None:
-    """Refuses unknown names before torch is loaded, which takes seconds."""
-    from krohn.lab.experiments import names
-
-    names.check_experiment(experiment)
-    names.check_engine(engine)
-    names.parse_scale(scale)
 
 
 def _load(network: Network) -> CompiledNetwork:

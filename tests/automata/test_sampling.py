@@ -99,9 +99,11 @@ def test_dice_throw_every_code_as_often_as_they_should(faces: int, size: int, se
 
 
 @pytest.mark.parametrize("name", ["Parity", "Dyck4,2", "abab"])
-def test_data_depend_on_the_seed_and_not_on_threads(name: str) -> None:
-    automaton = zoo(name)
-    data = [sample(automaton, 100, 40_000, seed=9, threads=threads) for threads in (1, 2, 5)]
+def test_data_depend_on_the_seed_and_not_on_cores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    automaton, data = zoo(name), []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        data.append(sample(automaton, 100, 40_000, seed=9))
     assert all(np.array_equal(data[0].letters, other.letters) for other in data)
     assert all(np.array_equal(data[0].states, other.states) for other in data)
     assert not np.array_equal(data[0].letters, sample(automaton, 100, 40_000, seed=10).letters)
@@ -118,16 +120,17 @@ def test_chunks_differ_and_a_shorter_sample_is_a_prefix() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8192, 8193, 8192 + 65536, 8192 + 65537])
 def test_chunks_give_exactly_as_many_words_as_asked(count: int) -> None:
-    assert sum(map(len, Sampler(zoo("Parity"), 5).chunks(count, threads=2))) == count
+    assert sum(map(len, Sampler(zoo("Parity"), 5).chunks(count))) == count
 
 
 def test_only_a_few_chunks_are_held_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     data: list[int] = []
     chunk = Sampler.chunk
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr(Sampler, "chunk", lambda self, number: data.append(number) or chunk(self, number))
     sampler = Sampler(zoo("Parity"), 5)
     count = sampler.chunk_words(0) + 11 * sampler.chunk_words(1)
-    for taken, _ in enumerate(sampler.chunks(count, threads=2), start=1):
+    for taken, _ in enumerate(sampler.chunks(count), start=1):
         assert len(data) <= taken + 2
     assert sorted(data) == list(range(12))
 

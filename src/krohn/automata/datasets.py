@@ -31,7 +31,6 @@ def write_dataset(
     count: int,
     path: str | Path,
     *,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Writes ``count`` words with their states to ``path``, whole or not at all, in the suffix's format.
@@ -51,7 +50,7 @@ def write_dataset(
     _check_space(sampler, count, target)
 
     def draw(worth: int) -> Iterator[Sample]:
-        return _report_progress(sampler.chunks(count, threads=threads), progress, worth / count)
+        return _report_progress(sampler.chunks(count), progress, worth / count)
 
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, draw, count))
 
@@ -212,9 +211,7 @@ def loader(form: str, path: Path) -> str:
     return FORMATS[form][1].format(path=path)
 
 
-def write_language(
-    sampler: Sampler, count: int, path: Path, form: str, *, threads: int | None = None
-) -> None:
+def write_language(sampler: Sampler, count: int, path: Path, form: str) -> None:
     """Writes ``count`` documents as JSON lines, whole or not at all; the same seed gives the same file."""
     if form not in FORMATS:
         raise InvalidInput(f"a format must be one of {', '.join(FORMATS)}; got {form[:40]!r}")
@@ -228,7 +225,7 @@ def write_language(
 
     def lines() -> Iterator[str]:
         rng = np.random.default_rng([sampler.seed, 1])
-        for chunk in sampler.chunks(count, threads=threads):
+        for chunk in sampler.chunks(count):
             columns = chunk.columns()
             letters, states = columns["letters"], columns["states"]
             shown = rng.random(letters.shape) < SHARE

@@ -305,11 +305,11 @@ class Sampler:
         seen = np.array(self.automaton.observe, dtype=letter_type(self.automaton.num_observations))
         return seen.take(states)
 
-    def chunks(self, count: int, *, threads: int | None = None) -> Iterator[Sample]:
+    def chunks(self, count: int) -> Iterator[Sample]:
         """``count`` words in order, chunk by chunk; only a few chunks are held at any moment."""
-        _check_counts(count, threads)
+        _check_count(count)
         total, left = self._chunks_for(count), count
-        workers = threads or os.cpu_count() or 1
+        workers = os.cpu_count() or 1
         with ThreadPoolExecutor(workers) as pool:
             waiting: deque[Future[Sample]] = deque()
             for number in range(total + workers):
@@ -329,12 +329,11 @@ def sample(
     *,
     distribution: str | None = None,
     seed: int = 0,
-    threads: int | None = None,
 ) -> Sample:
     """``count`` random words of that length with their states, in memory.
 
     ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P`` or ``abab:P``; by default the paper's
-    choice for the automaton. The result depends on the seed, not on ``threads``.
+    choice for the automaton. The same seed gives the same words on every machine.
 
     Example:
         >>> data = krohn.sample(krohn.zoo("Parity"), length=4, count=2, seed=7)
@@ -342,7 +341,7 @@ def sample(
         (True, 2)
     """
     sampler = Sampler(as_automaton(automaton), length, distribution, seed)
-    _check_counts(count, threads)
+    _check_count(count)
     columns = sampler.column_types
     count, length = int(count), sampler.length
     needed = count * length * sum(kind.itemsize for kind in columns.values())
@@ -353,15 +352,13 @@ def sample(
         )
     arrays = {key: np.empty((count, length), dtype=kind) for key, kind in columns.items()}
     begin = 0
-    for part in sampler.chunks(count, threads=threads):
+    for part in sampler.chunks(count):
         for key, column in part.columns().items():
             arrays[key][begin : begin + len(part)] = column
         begin += len(part)
     return Sample(**arrays)
 
 
-def _check_counts(count: int, threads: int | None) -> None:
+def _check_count(count: int) -> None:
     if whole(count) < 0:
         raise InvalidInput(f"the count must be an integer ≥ 0; got {count}")
-    if threads is not None and whole(threads) < 1:
-        raise InvalidInput(f"the number of threads must be an integer ≥ 1; got {threads}")

@@ -25,11 +25,6 @@ from krohn.functions import write_sample
 )
 @click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
 @click.option("--seed", type=int, default=0, help="The same seed gives the same file.")
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 64),
-    help="Threads; by default one per core. Their number never changes the data.",
-)
 @json_option
 def command(
     spec: str, length: int, count: int, out: Path, form: str | None, as_json: bool, **options: Any

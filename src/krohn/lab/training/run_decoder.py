@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
+from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig
-from krohn.lab.models.stock import Single, transformer_state
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.directory import read_config, read_weights
@@ -26,6 +27,9 @@ from krohn.network.gpt2.decoder import Decoder, Vocabulary, vocabulary_of
 from krohn.network.gpt2.reference import logits
 
 Matrix = npt.NDArray[np.float64]
+Single = dict[str, Tensor]  # one replicate's weights by name, no replicate axis
+PREFIX = "transformer."
+_SAME = ("h.", "ln_f.")  # prefixes of GPT-2's own parameter names
 
 BELOW = 1e4
 """How far below zero the logits of tokens that are never output stay."""
@@ -153,3 +157,22 @@ def head_without_bias(
     # A row also read the old shift; what the move adds to it is subtracted from the bias.
     head[list(names.states)] = rows + ((bias - rows @ (moved - shift)) / worth)[:, None] * constant
     return head, moved
+
+
+def transformer_state(config: GptConfig, weights: Single, *, vocabulary: int, length: int) -> Single:
+    """The weights under GPT-2's names, all but the head's."""
+    state = {f"{PREFIX}{name}": value for name, value in weights.items() if name.startswith(_SAME)}
+    state[f"{PREFIX}wte.weight"] = weights["wte"][:vocabulary]
+    state[f"{PREFIX}wpe.weight"] = position_rows(config, weights, length)
+    return state
+
+
+def position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
+    """The position encoding as a table; learned positions are returned whole, whatever the length."""
+    device = weights["wte"].device
+    if config.positions == "learned":
+        return weights["wpe"]
+    if config.positions == "none":
+        return torch.zeros(length, config.dim, device=device)
+    encode = position_encodings.linear if config.positions == "linear" else position_encodings.sinusoidal
+    return (encode(length, config.dim, device) * config.position_scale).to(torch.float32)
