@@ -10,7 +10,6 @@ import numpy as np
 
 from krohn.base.notebook import table
 from krohn.errors import InvalidInput, LimitExceeded, counted
-from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run as run_network
 from krohn.paper.barrington import BarringtonProgram
 
@@ -43,7 +42,8 @@ class BarringtonReport:
         program, chosen = self.program, self.chosen
         payload = _payload(self.formula, program)
         if chosen is not None:
-            payload["letters"] = _letters(program.word(chosen), program)
+            names = program.alphabet.automaton.letter_names
+            payload["letters"] = [names[letter] for letter in program.word(chosen)]
             payload["value"] = program.accepts(chosen)
         if self.with_network:
             payload["run"] = _evaluate(program, [chosen] if chosen is not None else _assignments(program))
@@ -55,7 +55,22 @@ class BarringtonReport:
 
     def text(self) -> str:
         """The letters by variable; with an assignment the word; with a network the values."""
-        return _text(self.program, self._payload)
+        program, payload = self.program, self._payload
+        if "run" in payload:
+            return _run_text(program, payload)
+        if "letters" in payload:
+            return " ".join(payload["letters"])
+        rows = [
+            (number, i["variable"] or "—", i["true"], i["false"])
+            for number, i in enumerate(payload["word"][:SHOWN], 1)
+        ]
+        more = len(program.instructions) - len(rows)
+        lines = [
+            f"{counted(payload['length'], 'letter')} over {payload['automaton']}; "
+            f"true = {payload['accept']}, false = {payload['reject']}",
+            table(("letter", "variable", "if true", "if false"), rows),
+        ]
+        return "\n".join(lines + ([f"… and {more} more (--json lists all)"] if more > 0 else []))
 
 
 def report(program: BarringtonProgram, formula: str, assign: str | None, run: bool) -> BarringtonReport:
@@ -82,10 +97,6 @@ def _payload(formula: str, program: BarringtonProgram) -> dict[str, Any]:
             for i in program.instructions
         ],
     }
-
-
-def _letters(word: tuple[int, ...], program: BarringtonProgram) -> list[str]:
-    return [program.alphabet.automaton.letter_names[letter] for letter in word]
 
 
 def _assignments(program: BarringtonProgram) -> list[Assignment]:
@@ -120,11 +131,8 @@ def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict
         for assignment, state in zip(assignments, states, strict=True)
     ]
     agree = all(row["formula"] is row["automaton"] is row["network"] for row in rows)
-    return {"agree": agree, **_size(network), "rows": rows}
-
-
-def _size(network: CompiledNetwork) -> dict[str, Any]:
-    return {"method": network.method, "layers": network.transformer.depth, "dim": network.transformer.dim}
+    layers, dim = network.transformer.depth, network.transformer.dim
+    return {"agree": agree, "method": network.method, "layers": layers, "dim": dim, "rows": rows}
 
 
 def parse_assignment(text: str) -> Assignment:
@@ -144,24 +152,6 @@ def _check(values: Assignment, program: BarringtonProgram) -> Assignment:
     if unknown:
         raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")
     return values
-
-
-def _text(program: BarringtonProgram, payload: dict[str, Any]) -> str:
-    if "run" in payload:
-        return _run_text(program, payload)
-    if "letters" in payload:
-        return " ".join(payload["letters"])
-    rows = [
-        (number, i["variable"] or "—", i["true"], i["false"])
-        for number, i in enumerate(payload["word"][:SHOWN], 1)
-    ]
-    more = len(program.instructions) - len(rows)
-    lines = [
-        f"{counted(payload['length'], 'letter')} over {payload['automaton']}; "
-        f"true = {payload['accept']}, false = {payload['reject']}",
-        table(("letter", "variable", "if true", "if false"), rows),
-    ]
-    return "\n".join(lines + ([f"… and {more} more (--json lists all)"] if more > 0 else []))
 
 
 def _run_text(program: BarringtonProgram, payload: dict[str, Any]) -> str:

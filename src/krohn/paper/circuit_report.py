@@ -34,8 +34,15 @@ class CircuitReport:
 
     @cached_property
     def counterexample(self) -> list[int] | None:
-        """A word on which the two differ, up to the first letter where they do."""
-        return _first_difference(self.network, self.circuit, self.words)
+        """A word on which circuit and network differ, up to the first letter where they do."""
+        network, circuit = self.network, self.circuit
+        for part in np.array_split(self.words, max(1, circuit.wires * len(self.words) // 10**8)):
+            bits = circuit.evaluate(letters_as_bits(part, network.automaton.num_letters))
+            differ = (bits.argmax(axis=-1) != network.run(part)) | (bits.sum(axis=-1) != 1)
+            if differ.any():
+                word, letter = map(int, np.argwhere(differ)[0])
+                return [int(value) for value in part[word, : letter + 1]]
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
@@ -57,7 +64,22 @@ class CircuitReport:
 
     def text(self) -> str:
         """Sizes, gates by level, and the verdict."""
-        return _text(self.to_json(), self.circuit)
+        payload, circuit = self.to_json(), self.circuit
+        counts = np.bincount(np.array(circuit.levels, dtype=np.int64), minlength=circuit.depth + 1)[1:]
+        rows = [(level, int(count)) for level, count in enumerate(counts, 1)]
+        verdict = (
+            f"the same states as the network on {counted(payload['words_checked'], 'word')}"
+            if payload["agrees"]
+            else f"differs from the network after: {' '.join(payload['counterexample'])}"
+        )
+        layers = counted(payload["layers"], "layer")
+        become = "becomes" if payload["layers"] == 1 else "become"
+        title = (
+            f"{payload['automaton']}, words of {counted(payload['length'], 'letter')}: {layers} {become} "
+            f"depth {circuit.depth}, {circuit.gates:,} threshold gates, {circuit.wires:,} wires, "
+            f"weights up to {circuit.largest_weight}"
+        )
+        return "\n".join([title, table(("level", "gates"), rows), verdict])
 
 
 def words_to_compare(network: CompiledNetwork, length: int, seed: int) -> npt.NDArray[np.int64]:
@@ -69,34 +91,3 @@ def words_to_compare(network: CompiledNetwork, length: int, seed: int) -> npt.ND
     chance = np.random.default_rng(seed).integers(0, letters, (LONG_WORDS, length))
     words = np.concatenate([prolonged, chance])
     return words[np.sort(np.unique(words, axis=0, return_index=True)[1])]  # each once
-
-
-def _first_difference(
-    network: CompiledNetwork, circuit: Circuit, words: npt.NDArray[np.int64]
-) -> list[int] | None:
-    """A word on which circuit and network differ, up to the first letter where they do."""
-    for part in np.array_split(words, max(1, circuit.wires * len(words) // 10**8)):
-        bits = circuit.evaluate(letters_as_bits(part, network.automaton.num_letters))
-        differ = (bits.argmax(axis=-1) != network.run(part)) | (bits.sum(axis=-1) != 1)
-        if differ.any():
-            word, letter = map(int, np.argwhere(differ)[0])
-            return [int(value) for value in part[word, : letter + 1]]
-    return None
-
-
-def _text(payload: dict[str, Any], circuit: Circuit) -> str:
-    counts = np.bincount(np.array(circuit.levels, dtype=np.int64), minlength=circuit.depth + 1)[1:]
-    rows = [(level, int(count)) for level, count in enumerate(counts, 1)]
-    verdict = (
-        f"the same states as the network on {counted(payload['words_checked'], 'word')}"
-        if payload["agrees"]
-        else f"differs from the network after: {' '.join(payload['counterexample'])}"
-    )
-    layers = counted(payload["layers"], "layer")
-    become = "becomes" if payload["layers"] == 1 else "become"
-    title = (
-        f"{payload['automaton']}, words of {counted(payload['length'], 'letter')}: {layers} {become} "
-        f"depth {circuit.depth}, {circuit.gates:,} threshold gates, {circuit.wires:,} wires, "
-        f"weights up to {circuit.largest_weight}"
-    )
-    return "\n".join([title, table(("level", "gates"), rows), verdict])
