@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from krohn.automata.jflap import parse_jff
-from krohn.errors import KrohnError
+from krohn.errors import KrohnError, LimitExceeded
 
 STATES = 4000
 
@@ -36,11 +36,18 @@ def test_character_references_are_joined_in_linear_time() -> None:
     assert seconds_to(data, KrohnError) < 3
 
 
-def test_long_names_take_no_memory() -> None:
-    """A chain of 4,000 states, one of them with a name of a million letters."""
-    data = drawn([(n, n + 1, "a") for n in range(STATES - 1)])
-    data = data.replace(b'name="q0"', b'name="' + b"x" * 1_000_000 + b'"')
+def test_large_sets_of_states_are_counted() -> None:
+    """Each of up to 4,096 sets has thousands of members, for each of 16 letters."""
+    jumps = [(n, (n * 5 + 7 * k) % STATES, "abcdefghijklmnop"[k]) for n in range(STATES) for k in range(8)]
+    more = [(0, n, "a") for n in range(0, STATES, 2)]
+    assert seconds_to(drawn(jumps + more), LimitExceeded) < 10
+
+
+def test_long_labels_on_long_names_take_no_memory() -> None:
+    """An arrow that reads 100 letters goes through 99 states named after the first one."""
+    arrows = [(0, n, f"{n:09b}" + "ab" * 45) for n in range(100)]
+    data = drawn(arrows).replace(b'name="q0"', b'name="' + b"x" * 1_000_000 + b'"')
     tracemalloc.start()
-    assert parse_jff(data).num_states == STATES + 1
+    assert parse_jff(data).num_states > 75 * 90
     assert tracemalloc.get_traced_memory()[1] < 1e8
     tracemalloc.stop()

@@ -1,5 +1,6 @@
-"""JFLAP's files: round trips keep the language, NFAs and malicious XML are refused."""
+"""JFLAP's files: round trips keep the language, NFAs become sets of states, malicious XML is refused."""
 
+import itertools
 import time
 from pathlib import Path
 from xml.etree import ElementTree
@@ -56,6 +57,38 @@ def test_two_hundred_random_automata_come_back_with_their_language_and_states(tm
                 assert [again.observe[q] for q in again.run(names)] == seen
 
 
+def accepts(arrows: list[tuple[int, str, int]], final: set[int], word: str) -> bool:
+    """An NFA by its definition: is there a path?"""
+    here = {0}
+    for letter in ("", *(part for sign in word for part in (sign, ""))):
+        if letter:
+            here = {t for s, x, t in arrows if x == letter and s in here}
+        else:
+            while more := {t for s, x, t in arrows if not x and s in here} - here:
+                here |= more
+    return bool(here & final)
+
+
+def test_a_nondeterministic_automaton_becomes_one_of_the_same_language() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        states = int(rng.integers(2, 6))
+        final = {int(rng.integers(states))}
+        arrows = [
+            (int(rng.integers(states)), str(rng.choice(["a", "b", ""])), int(rng.integers(states)))
+            for _ in range(2 * states)
+        ]
+        arrows.append((0, "a", 1))
+        arrows.append((1, "b", 0))
+        marks = " ".join(f"{s}{'i' if s == 0 else ''}{'f' if s in final else ''}" for s in range(states))
+        result = parse_jff(jff(marks, "\n".join(f"{s} {x} {t}" for s, x, t in arrows)))
+        assert result.observe is not None
+        for length in range(1, 7):
+            for letters in itertools.product("ab", repeat=length):
+                word = "".join(letters)
+                assert bool(result.observe[result.run(word)[-1]]) == accepts(arrows, final, word), word
+
+
 def test_a_missing_arrow_leads_to_a_sink() -> None:
     result = parse_jff(jff("0i 1f", "0 a 1\n1 b 0"))
     assert result.state_names == ("q0", "q1", "sink")
@@ -67,6 +100,17 @@ def test_a_missing_arrow_leads_to_a_sink() -> None:
 def test_files_of_the_first_versions_have_no_automaton_element() -> None:
     data = jff("0i 1f", "0 a 1\n1 a 0").replace(b"<automaton>", b"").replace(b"</automaton>", b"")
     assert parse_jff(data).run("aa") == [1, 0]
+
+
+def test_a_label_of_two_letters_reads_one_after_the_other() -> None:
+    result = parse_jff(jff("0i 1f", "0 ab 1\n0 ac 0\n1 b 0\n1 a 1"))
+    assert result.letter_names == ("a", "b", "c")
+    assert result.state_names == ("q0", "q1", "q0.a", "sink")
+    arrows = [(0, "a", 2), (2, "b", 1), (2, "c", 0), (1, "b", 0), (1, "a", 1)]
+    assert result.observe is not None
+    for letters in itertools.product("abc", repeat=5):
+        word = "".join(letters)
+        assert bool(result.observe[result.run(word)[-1]]) == accepts(arrows, {1}, word), word
 
 
 def test_changed_names_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -129,10 +173,7 @@ OUTSIDE = b"""<!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><structure><
         (jff("0i 0f", "0 a 0"), "an id of its own"),
         (jff("0i 1f", "0 a 7"), "must be the id of a state; got '7'"),
         (jff("0i 1f", ""), "arrows must read letters"),
-        (jff("0i", "0 a 0").replace(b"<read>a</read>", b"<read>a b</read>"), "one character"),
-        (jff("0i 1f", "0 ab 1"), "one character, not a space; got 'ab'"),
-        (jff("0i 1f", "0 a 1\n0 a 0"), "two arrows of state 'q0' read a: in JFLAP choose Convert to DFA"),
-        (jff("0i 1f", "0 a 1\n0 1"), "there is an empty one: in JFLAP choose Convert to DFA"),
+        (jff("0i", "0 a 0").replace(b"<read>a</read>", b"<read>a b</read>"), "letters without spaces"),
         (
             jff("0i", "0 a 0").replace(b"<from>0</from>", b"<from>0</from><from>0</from>"),
             "must have one <from>",
@@ -151,6 +192,14 @@ def test_invalid_automata_are_refused_in_one_line(
     assert message in err
     assert err.count("\n") == 1
     assert "internal error" not in err
+
+
+def test_an_automaton_with_too_many_sets_of_states_is_refused() -> None:
+    """The letter 14 places from the end: 2¹⁴ sets."""
+    arrows = ["0 a 0", "0 b 0", "0 a 1", *(f"{s} {x} {s + 1}" for s in range(1, 14) for x in "ab")]
+    states = "0i " + " ".join(map(str, range(1, 14))) + " 14f"
+    with pytest.raises(krohn.KrohnError, match="4,096 sets of states"):
+        parse_jff(jff(states, "\n".join(arrows)))
 
 
 def test_names_that_are_markup_are_text() -> None:

@@ -1,7 +1,8 @@
 """JFLAP's automaton files (``.jff``): only elements and text are read; state positions are written.
 
-JFLAP's automata may be partial: a missing arrow leads to a new sink. They may also be nondeterministic, and
-then they are refused: JFLAP itself converts them. A letter is one character.
+JFLAP's automata may be partial and nondeterministic. A missing arrow leads to a new sink; where letters have
+several targets, or there are ε-moves, the subset construction gives an automaton of the same language. A
+letter is one character, so an arrow labelled ``ab`` reads an a, then a b.
 """
 
 import logging
@@ -20,9 +21,16 @@ from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 
 MAX_JFF_BYTES = 4_000_000
 MAX_DEPTH, MAX_ELEMENTS = 16, 200_000
+MAX_LABEL = 100
 SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _LOG = logging.getLogger(__name__)
+MAX_STATE_SETS, MAX_MEMBERS = 4_096, 4_000_000
+"""Sets of states that a nondeterministic automaton may become, and states that are looked up for them."""
+MAX_NAMES = 1_000_000
+"""Characters of the names of all sets together; sets with longer names are numbered."""
 SINK = "sink"
+_Rows = dict[frozenset[int], list[frozenset[int]]]
+"""Where each letter leads, for each set of states."""
 
 
 @dataclass
@@ -122,28 +130,35 @@ class _Drawn:
         if len(starts) != 1:
             raise InvalidAutomaton(f"a .jff file must mark one initial state; got {len(starts)}")
         self.start = starts[0]
-        self.final = [int(bool(state.all("final"))) for state in states]
-        self.arrows: dict[tuple[int, str], int] = {}
+        self.final = {index for index, state in enumerate(states) if state.all("final")}
+        self.arrows: dict[tuple[int, str], set[int]] = {}
+        self.members = 0
         for arrow in element.all("transition"):
-            self._add(arrow)
-        self.letters = sorted({letter for _, letter in self.arrows})
-        if not self.letters:
-            raise InvalidAutomaton("arrows must read letters; got none")
+            source, target = (self._state(arrow, end) for end in ("from", "to"))
+            self._arrow(source, arrow.one("read") or "", target)
+        self.letters = sorted({letter for _, letter in self.arrows if letter})
+        wrong = [letter for letter in self.letters if not is_name(letter)]
+        if not self.letters or wrong:
+            given = shown(wrong[0]) if wrong else "none"
+            raise InvalidAutomaton(f"arrows must read letters without spaces; got {given}")
 
-    def _add(self, arrow: _Element) -> None:
-        """An arrow that reads one letter, to the one state where that letter leads from there."""
-        source, target = (self._state(arrow, end) for end in ("from", "to"))
-        letter = arrow.one("read") or ""
-        if letter and (len(letter) > 1 or not is_name(letter)):
-            raise InvalidAutomaton(f"an arrow must read one character, not a space; got {shown(letter)}")
-        if not letter or self.arrows.setdefault((source, letter), target) != target:
-            where = (
-                f"two arrows of state {shown(self.names[source])} read {letter}" if letter else "an empty one"
-            )
-            raise InvalidAutomaton(
-                f"every arrow must read a letter, and a letter lead to one state; there is {where}: in JFLAP "
-                "choose Convert to DFA"
-            )
+    def _arrow(self, source: int, label: str, target: int) -> None:
+        """An arrow; one that reads several letters goes through a new state after each but the last."""
+        if len(label) > MAX_LABEL:
+            raise LimitExceeded(f"an arrow may read at most {MAX_LABEL} letters; one reads {len(label):,}")
+        name = self.names[source][:MAX_LABEL]
+        if len(self.names) > MAX_ELEMENTS:
+            raise LimitExceeded(f"arrows may go through {MAX_ELEMENTS:,} states; here are more")
+        for place in range(1, len(label)):
+            inner = f"{name}.{label[:place]}"
+            step = self.arrows.setdefault((source, label[place - 1]), set())
+            known = [state for state in step if self.names[state] == inner and state >= len(self.number)]
+            if not known:
+                known.append(len(self.names))
+                self.names.append(inner)
+                step.add(known[0])
+            source = known[0]
+        self.arrows.setdefault((source, label[-1:]), set()).add(target)
 
     def _state(self, arrow: _Element, end: str) -> int:
         given = arrow.one(end)
@@ -152,20 +167,75 @@ class _Drawn:
         return self.number[given]
 
     def automaton(self, name: str) -> Semiautomaton:
-        sink = len(self.names)
+        single = all(len(targets) == 1 for targets in self.arrows.values())
+        if single and not any(letter == "" for _, letter in self.arrows):
+            rows = {
+                frozenset([state]): [self._after(frozenset([state]), letter) for letter in self.letters]
+                for state in range(len(self.names))
+            }
+        else:
+            rows = self._subsets()
+        return self._build(rows, name)
+
+    def _close(self, states: set[int]) -> frozenset[int]:
+        """The ε-closure."""
+        result, waiting = set(states), list(states)
+        while waiting:
+            for target in self.arrows.get((waiting.pop(), ""), ()):
+                if target not in result:
+                    result.add(target)
+                    waiting.append(target)
+        self.members += 1 + len(result)
+        if self.members > MAX_MEMBERS:
+            raise LimitExceeded(
+                f"the arrows of a .jff file may be looked up {MAX_MEMBERS:,} times; these need more: "
+                "make the automaton deterministic, or write .json"
+            )
+        return frozenset(result)
+
+    def _after(self, group: frozenset[int], letter: str) -> frozenset[int]:
+        self.members += len(group)
+        return self._close({t for state in group for t in self.arrows.get((state, letter), ())})
+
+    def _subsets(self) -> _Rows:
+        """The reachable sets of states but the empty one, breadth first, and where each letter leads."""
+        start = self._close({self.start})
+        seen, waiting, rows = {start}, [start], _Rows()
+        for group in waiting:
+            after = [self._after(group, letter) for letter in self.letters]
+            waiting += (fresh := list(dict.fromkeys(one for one in after if one not in seen)))
+            seen.update(fresh)
+            if group:
+                rows[group] = after
+            if len(seen) > MAX_STATE_SETS:
+                raise LimitExceeded(
+                    f"a nondeterministic automaton may become at most {MAX_STATE_SETS:,} sets of states; "
+                    "this one becomes more: make it deterministic first"
+                )
+        return rows
+
+    def _build(self, rows: _Rows, name: str) -> Semiautomaton:
+        groups = list(rows)
+        place = {group: index for index, group in enumerate(groups)}
+        sink = len(groups)
         check_size("the file's automaton", sink + 1, len(self.letters))
-        table = [[self.arrows.get((state, letter), sink) for letter in self.letters] for state in range(sink)]
-        names, observe = self.names, self.final
-        if len(self.arrows) < sink * len(self.letters):
+        table = [[place.get(after, sink) for after in row] for row in rows.values()]
+        partial = any(target == sink for row in table for target in row)
+        lengths = [1 + len(own) for own in self.names]
+        moderate = sum(lengths[state] for group in groups for state in group) <= MAX_NAMES
+        names = [",".join(self.names[n] for n in sorted(group)) for group in groups if moderate]
+        observe = [int(bool(group & self.final)) for group in groups]
+        if partial:
             table.append([sink] * len(self.letters))
-            names, observe = [*names, SINK], [*observe, 0]
-        fit = len(set(names)) == len(names) and all(map(is_name, names))
+            names.append(SINK)
+            observe.append(0)
+        fit = moderate and len(set(names)) == len(names) and all(map(is_name, names))
         return Semiautomaton(
             np.array(table, dtype=np.int32),
-            start=self.start,
+            start=place[self._close({self.start})],
             state_names=tuple(names) if fit else (),
             letter_names=tuple(self.letters),
-            observe=tuple(observe) if any(observe) else None,
+            observe=tuple(observe) if self.final else None,
             name=name,
         )
 
