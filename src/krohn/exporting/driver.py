@@ -153,10 +153,7 @@ def attempt(
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     else:
         compiled = network if isinstance(network, CompiledNetwork) else load(network)
-        if proof:
-            slow = "running words, then proving the files for every word: seconds to minutes"
-            announce(f"{slow}; --no-proof skips it")
-        exported = export_compiled(compiled, formats, dtype, proof=proof)
+        exported = export_compiled(compiled, formats, dtype, proof=proof, announce=announce)
     exports = Exports(replace(one, out=folders[one.to], unchecked=unchecked) for one in exported)
     if exports.written:
         for one in exports:
@@ -193,18 +190,29 @@ def _earlier(out: Path, names: Iterable[str]) -> frozenset[str]:
 
 
 def export_compiled(
-    network: CompiledNetwork, formats: Sequence[str], dtype: str = "float32", *, proof: bool = True
+    network: CompiledNetwork,
+    formats: Sequence[str],
+    dtype: str = "float32",
+    *,
+    proof: bool = True,
+    announce: Callable[[str], object] = str,
 ) -> list[Exported]:
     """The network as files; a ``counterexample`` among the findings means that they should not be written.
 
     Formats without LayerNorm hold the same decoder, which is tested and proved once.
     """
+    norms = {to: export_format(to).needs_layer_norm for to in formats}
+    decoders = {
+        norm: decoder_of_compiled(network, normalized=norm, dtype=dtype) for norm in {*norms.values()}
+    }
+    if proof:
+        slow = "running words, then proving the files for every word: seconds to minutes"
+        announce(f"{slow}; --no-proof skips it")
     known: dict[bool, tuple[Decoder, ModelCard, Files, Verdict | None]] = {}
-    for norm in dict.fromkeys(export_format(to).needs_layer_norm for to in formats):
-        decoder = decoder_of_compiled(network, normalized=norm, dtype=dtype)
+    for norm, decoder in decoders.items():
         card, result = _examine(decoder, network, dtype, proof)
         known[norm] = decoder, card, {"meaning.json": json_bytes(meaning_of(network, decoder))}, result
-    return [_export(to, *known[export_format(to).needs_layer_norm]) for to in formats]
+    return [_export(to, *known[norm]) for to, norm in norms.items()]
 
 
 def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -> Exported:

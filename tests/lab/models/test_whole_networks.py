@@ -8,7 +8,7 @@ import torch
 
 from every import every
 from krohn.lab import random_streams
-from krohn.lab.models import position_encodings, stock
+from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.network import (
@@ -21,6 +21,7 @@ from krohn.lab.models.network import (
     model_config,
     padded,
 )
+from krohn.lab.training.run_decoder import position_rows
 from lab.models.naive_networks import naive_gpt, naive_stack
 
 VOCABULARY, CLASSES = 3, 4
@@ -299,7 +300,7 @@ def test_positions_as_a_table(positions: str) -> None:
     )
     network = config.build(VOCABULARY, CLASSES)
     weights = {name: value[0].float() for name, value in moved(network).items()}
-    table = stock.position_rows(config, weights, 5)  # type: ignore[arg-type]
+    table = position_rows(config, weights, 5)  # type: ignore[arg-type]
     assert len(table) == (6 if positions == "learned" else 5)
     word = torch.tensor([[[0, 1, 2, 0, 1]]])
     stacked = {name: value[None] for name, value in weights.items()}
