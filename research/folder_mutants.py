@@ -26,8 +26,8 @@ import numpy as np
 
 import krohn
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError

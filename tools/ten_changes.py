@@ -131,7 +131,7 @@ CHANGES = (
         "exporting",
         (
             (
-                "exporting/card.py",
+                "exporting/model_card.py",
                 '            f"{CHECKED}\\n",\n',
                 '            f"Digest of the automaton: {self.automaton.digest}.\\n",\n'
                 '            f"{CHECKED}\\n",\n',

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import krohn
 from krohn.base.folder import CHECKPOINT, COMPILED, CONTENTS, EXPORT, KEYS, RECURRENT, SIGNED, TRAINED, Folder
-from krohn.check.files.folder import READERS
+from krohn.check.files.network_folders import READERS
 from krohn.errors import InvalidInput, KrohnError
 
 

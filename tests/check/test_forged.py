@@ -18,7 +18,7 @@ from krohn.automata.files import automaton_payload
 from krohn.check.__main__ import main
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import RULES
 from krohn.cli.app import run
 from krohn.network.storage import save, tensors_of

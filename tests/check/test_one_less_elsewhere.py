@@ -23,7 +23,7 @@ from krohn.check.arithmetic import affine
 from krohn.check.arithmetic.affine import Affine, entering
 from krohn.check.arithmetic.format import FORMATS, Box, Format
 from krohn.check.arithmetic.real import between
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.errors import KrohnError
 from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_network import RecurrentNetwork

@@ -10,7 +10,7 @@ import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.bounded import read_json, read_tensors
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Automaton, Network, names_of
 from krohn.check.rules import transformer_of
 from krohn.errors import InvalidFile, KrohnError

@@ -14,8 +14,8 @@ import krohn
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import RULES, check_certificate
 from krohn.recurrent.recurrent_network import save
 

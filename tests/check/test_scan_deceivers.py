@@ -23,7 +23,7 @@ from krohn.check.arithmetic.affine import entering
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import point
 from krohn.check.certificate import read_certificate
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.checker import check
 from krohn.cli.app import run

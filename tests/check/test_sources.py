@@ -136,7 +136,7 @@ PARTS = {
         "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
-        "__main__ claim certificate rules files/bounded files/folder files/net files/reader "
+        "__main__ claim certificate rules files/bounded files/net files/network_folders files/reader "
         "transformer/witness"
     ),
     "scans, races and exports": (

@@ -13,9 +13,9 @@ from every import every
 from exporting.unproved import without_proof
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.exporting.card import outcome
 from krohn.exporting.driver import check_target
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.exporting.model_card import outcome
 from krohn.network.gpt2.decoder import tokenizer_files, vocabulary_of
 from krohn.network.gpt2.reading import read_export
 from krohn.network.gpt2.reference import logits

@@ -11,7 +11,7 @@ import pytest
 
 import krohn
 from krohn.check.__main__ import main
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.storage import save

@@ -1,6 +1,6 @@
 """A folder that krohn wrote: which kind of network it holds, and what may be written to it.
 
-The checker recognises the same kinds by the same files (``krohn.check.files.folder``) with code of its own.
+The checker recognises the same kinds by the same files with its own code (``check.files.network_folders``).
 """
 
 from collections.abc import Iterable

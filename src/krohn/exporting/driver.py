@@ -16,7 +16,6 @@ from krohn.base.strict_json import read_json, short
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
-from krohn.exporting.card import READ, ModelCard
 from krohn.exporting.exported import Exported, Exports
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
@@ -27,6 +26,7 @@ from krohn.exporting.from_compiled import (
     decoder_of_compiled,
 )
 from krohn.exporting.ground_truth import meaning_of
+from krohn.exporting.model_card import READ, ModelCard
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder, Files, write_files
 from krohn.network.gpt2.reference import SAFETY

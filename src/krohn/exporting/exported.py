@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.base.notebook import table
-from krohn.exporting.card import CHECKED
+from krohn.exporting.model_card import CHECKED
 from krohn.network.gpt2.decoder import Decoder, Files
 from krohn.network.gpt2.reference import SAFETY
 

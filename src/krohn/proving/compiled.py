@@ -13,8 +13,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
-from krohn.check.files.folder import compiled_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import compiled_net
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork

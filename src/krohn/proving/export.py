@@ -17,8 +17,8 @@ from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.strict_json import parse_json
 from krohn.check.arithmetic.real import Array
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import MODEL, Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Automaton, Head, Network
 from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton

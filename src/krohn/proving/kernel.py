@@ -13,7 +13,7 @@ from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
 from krohn.base.strict_json import short
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.coq.certificate_text import (
     MARK,
     certificate_text,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate
-from krohn.check.files.folder import recurrent_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import recurrent_net
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import (
     MAX_REFERENCES,

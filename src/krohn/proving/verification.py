@@ -12,8 +12,8 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.bounded import shown
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork

@@ -14,7 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.check.arithmetic.format import BEND, FORMATS
 from krohn.check.certificate import read_certificate
-from krohn.check.files.folder import read_net
+from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
 from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused, Verdict

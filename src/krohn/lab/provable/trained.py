@@ -17,8 +17,8 @@ from krohn.base.atomic import write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.claim import Claim
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.boxes import (
     CELLS,
     SIDES,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from krohn.base import atomic
 from krohn.base.strict_json import open_bounded, read_json, sizes_of
-from krohn.check.files.folder import part_name, weight_files
+from krohn.check.files.network_folders import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.lab.models.network import ParameterLayout
 from krohn.lab.training.config import RunConfig

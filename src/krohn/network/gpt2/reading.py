@@ -11,8 +11,8 @@ from krohn.automata.files import load_automaton
 from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.automata.zoo import zoo
 from krohn.base.strict_json import read_json
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary

@@ -8,8 +8,8 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.strict_json import parse_json, read_json
-from krohn.check.files.folder import read_net
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Automaton
 from krohn.check.transformer.words import checked_tokens, stock_net, stock_network
 from krohn.errors import InvalidInput
