@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from known_algorithms import ALGORITHMS, cells, variables_of
 
-from krohn.lab.interpret.report import Report, write_page
+from krohn.lab.interpret.report import Report
 from krohn.lab.interpret.understand import understand
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,6 @@ def trained(names: list[str]) -> None:
         begun = process_time()
         report = understand(ROOT / "results" / "networks" / name)
         keep(name, report, process_time() - begun)
-        write_page(report, STORE / f"{name}.html")
 
 
 def stored(name: str) -> dict[str, Any]:
