@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
@@ -111,7 +112,8 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
     allowed = ~absorbing[table]
     allowed[~allowed.any(axis=1)] = True
     counts = allowed.sum(axis=1)
-    faces = math.lcm(*set(counts[_reach(table, allowed, automaton.start)].tolist()))
+    reached, _ = explore(automaton.start, lambda state: table[state][allowed[state]].tolist())
+    faces = math.lcm(*set(counts[reached].tolist()))
     if faces * automaton.num_states > MAX_TABLE:
         raise LimitExceeded(
             f"feasible letters may need a die table of at most {MAX_TABLE:,} entries; "
@@ -126,17 +128,6 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
         None,
         (automaton.start,),
     )
-
-
-def _reach(table: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_], start: int) -> IntTable:
-    seen = np.zeros(len(table), dtype=bool)
-    seen[start] = True
-    front = np.array([start])
-    while len(front):
-        targets = np.unique(table[front][allowed[front]])
-        front = targets[~seen[targets]]
-        seen[front] = True
-    return np.flatnonzero(seen)
 
 
 def alternating_mixture(automaton: Semiautomaton, probability: float) -> LetterSource:

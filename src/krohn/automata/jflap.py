@@ -15,6 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from krohn.automata.diagram import MAX_DRAWN, places_of
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
 from krohn.base.strict_json import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
@@ -199,20 +200,14 @@ class _Drawn:
 
     def _subsets(self) -> _Rows:
         """The reachable sets of states but the empty one, breadth first, and where each letter leads."""
-        start = self._close({self.start})
-        seen, waiting, rows = {start}, [start], _Rows()
-        for group in waiting:
-            after = [self._after(group, letter) for letter in self.letters]
-            waiting += (fresh := list(dict.fromkeys(one for one in after if one not in seen)))
-            seen.update(fresh)
-            if group:
-                rows[group] = after
-            if len(seen) > MAX_STATE_SETS:
-                raise LimitExceeded(
-                    f"a nondeterministic automaton may become at most {MAX_STATE_SETS:,} sets of states; "
-                    "this one becomes more: make it deterministic first"
-                )
-        return rows
+        order, rows = explore(
+            self._close({self.start}),
+            lambda group: [self._after(group, letter) for letter in self.letters],
+            MAX_STATE_SETS,
+            f"a nondeterministic automaton may become at most {MAX_STATE_SETS:,} sets of states; "
+            "this one becomes more: make it deterministic first",
+        )
+        return {group: [order[n] for n in row] for group, row in zip(order, rows, strict=True) if group}
 
     def _build(self, rows: _Rows, name: str) -> Semiautomaton:
         groups = list(rows)

@@ -1,14 +1,14 @@
 """The graph of an automaton: reachable states, words that lead to them, strong components; and smaller
 automata: reachable part, congruences, quotient, minimisation."""
 
-from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from math import inf
 from typing import TypeVar
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -33,15 +33,28 @@ def reachable(automaton: Semiautomaton) -> Semiautomaton:
 
 def reachable_states(automaton: Semiautomaton) -> list[int]:
     """The states reachable from the start, in breadth-first order."""
-    rows = automaton.table.tolist()
-    seen = {automaton.start: None}
-    queue = deque([automaton.start])
-    while queue:
-        for target in rows[queue.popleft()]:
-            if target not in seen:
-                seen[target] = None
-                queue.append(target)
-    return list(seen)
+    return explore(automaton.start, automaton.table.tolist().__getitem__)[0]
+
+
+def explore(
+    first: Node, after: Callable[[Node], Iterable[Node]], most: float = inf, refusal: str = ""
+) -> tuple[list[Node], list[list[int]]]:
+    """All nodes that words lead to, breadth first, and for each the numbers of those after it.
+
+    More than ``most`` are refused with the sentence ``refusal``.
+    """
+    order, number, rows = [first], {first: 0}, list[list[int]]()
+    for node in order:  # grows during iteration
+        row = []
+        for target in after(node):
+            if target not in number:
+                number[target] = len(order)
+                order.append(target)
+            row.append(number[target])
+        rows.append(row)
+        if len(order) > most:
+            raise LimitExceeded(refusal)
+    return order, rows
 
 
 def words_to_states(

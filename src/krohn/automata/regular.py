@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.pattern_tokens import MAX_ALPHABET, Atom, Repeat, Token, letters_of, tokens
-from krohn.automata.quotients import minimize
+from krohn.automata.quotients import explore, minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
 
@@ -243,24 +243,21 @@ def _determinize(
         for letter in read:
             reading[letter] |= 1 << place
     start = -1  # not a set of positions: nothing read yet
-    order, subsets, members = {start: 0}, [start], 0
-    table: list[list[int]] = []
-    for subset in subsets:  # grows while it is read
+    refusal = (
+        f"the automaton of a pattern may have at most {MAX_SUBSETS:,} states before minimisation, "
+        f"sets of {MAX_MEMBERS:,} positions together; this one has more: choose a simpler pattern"
+    )
+    members = 0
+
+    def after(subset: int) -> list[int]:
+        nonlocal members
+        members += 0 if subset == start else subset.bit_count()
+        if members > MAX_MEMBERS:
+            raise LimitExceeded(refusal)
         following = whole.first if subset == start else _union(positions.follow, subset)
-        row = []
-        for letter in letters:
-            target = following & reading[letter]
-            if target not in order:
-                order[target] = len(subsets)
-                subsets.append(target)
-                members += target.bit_count()
-            row.append(order[target])
-        table.append(row)
-        if len(subsets) > MAX_SUBSETS or members > MAX_MEMBERS:
-            raise LimitExceeded(
-                f"the automaton of a pattern may have at most {MAX_SUBSETS:,} states before minimisation, "
-                f"sets of {MAX_MEMBERS:,} positions together; this one has more: choose a simpler pattern"
-            )
+        return [following & reading[letter] for letter in letters]
+
+    subsets, table = explore(start, after, MAX_SUBSETS, refusal)
     return table, [int(bool(whole.empty if subset == start else subset & whole.last)) for subset in subsets]
 
 

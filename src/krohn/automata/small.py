@@ -5,6 +5,7 @@ from itertools import permutations, product
 
 import numpy as np
 
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 
@@ -50,10 +51,7 @@ def _tables(states: int, letters: int) -> Iterator[Table]:
 
 
 def _reaches_all(rows: Table | list[list[int]]) -> bool:
-    seen = [0]
-    for state in seen:
-        seen += [q for q in dict.fromkeys(rows[state]) if q not in seen]
-    return len(seen) == len(rows)
+    return len(explore(0, rows.__getitem__)[0]) == len(rows)
 
 
 def canonical(table: Table) -> Table:
@@ -61,17 +59,6 @@ def canonical(table: Table) -> Table:
 
     This numbering of the states leaves no freedom but the order of the letters.
     """
-    best: Table | None = None
-    for order in permutations(range(len(table[0]))):
-        number = {0: 0}
-        queue = [0]
-        for state in queue:
-            for letter in order:
-                target = table[state][letter]
-                if target not in number:
-                    number[target] = len(number)
-                    queue.append(target)
-        renamed = tuple(tuple(number[table[state][letter]] for letter in order) for state in queue)
-        best = renamed if best is None or renamed < best else best
-    assert best is not None
-    return best
+    orders = permutations(range(len(table[0])))
+    columns = ([[row[letter] for letter in order] for row in table] for order in orders)
+    return min(tuple(map(tuple, explore(0, rows.__getitem__)[1])) for rows in columns)

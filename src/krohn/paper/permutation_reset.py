@@ -16,8 +16,8 @@ import numpy as np
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.algebra.transformation import compose, inverse
+from krohn.automata.quotients import explore
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
-from krohn.errors import LimitExceeded
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Layer
 from krohn.paper.blocks import lift_mlp
@@ -85,25 +85,23 @@ class ComponentCascade:
 def component_cascade(cascade: Cascade, max_tuples: int = MAX_TUPLES) -> ComponentCascade:
     """All reachable tuples of component states by breadth-first search from the start state."""
     explorer = _Explorer(cascade)
-    start = explorer.tidy(cascade.initial)
-    seen, queue = {start}, [start]
-    moves: dict[tuple[Tuple, int], tuple[Update, ...]] = {}
-    for place in queue:
-        for letter in range(cascade.automaton.num_letters):
-            after = explorer.tidy(cascade.step(place, letter))
-            moves[explorer.values(place), letter] = explorer.actions(place, letter, after)
-            if after not in seen:
-                seen.add(after)
-                queue.append(after)
-        if len(seen) > max_tuples:
-            raise LimitExceeded(
-                f"method paper lists the reachable tuples of component states, at most {max_tuples}; "
-                "there are more; use method cascade or scan"
-            )
-    initial = explorer.values(start)
-    state = {explorer.values(place): cascade.state(place) for place in seen}
-    components = _components(cascade, initial, moves)
-    return _without_idle(ComponentCascade(components, initial, moves, state, cascade.automaton.num_letters))
+    letters = range(cascade.automaton.num_letters)
+    places, rows = explore(
+        explorer.tidy(cascade.initial),
+        lambda place: [explorer.tidy(cascade.step(place, letter)) for letter in letters],
+        max_tuples,
+        f"method paper lists the reachable tuples of component states, at most {max_tuples}; "
+        "there are more; use method cascade or scan",
+    )
+    values = [explorer.values(place) for place in places]
+    moves: dict[tuple[Tuple, int], tuple[Update, ...]] = {
+        (before, letter): explorer.actions(place, letter, places[row[letter]])
+        for before, place, row in zip(values, places, rows, strict=True)
+        for letter in letters
+    }
+    state = dict(zip(values, map(cascade.state, places), strict=True))
+    components = _components(cascade, values[0], moves)
+    return _without_idle(ComponentCascade(components, values[0], moves, state, cascade.automaton.num_letters))
 
 
 class _Explorer:

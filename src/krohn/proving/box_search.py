@@ -6,15 +6,18 @@ refreshes it from h, so its code depends on how the state was reached.
 """
 
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.real import Array, Integers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, Words, check
 from krohn.check.verdict import Refused, Verdict, refusal_of
+from krohn.errors import LimitExceeded
 
 Box = tuple[Array, Array]
 Short = type[np.float16] | type[np.float32]
@@ -43,17 +46,13 @@ class Contexts:
 
 def contexts(words: Words) -> Contexts | None:
     """All reachable pairs of a state and the last letter; none if there are too many."""
-    number, order, rows = dict[tuple[int, int], int](), [(words.automaton.start, -1)], []
-    for state, _ in order:  # grows during iteration
-        row = []
-        for letter, target in enumerate(words.table[state].tolist()):
-            if (target, letter) not in number:
-                number[target, letter] = len(order)
-                order.append((target, letter))
-            row.append(number[target, letter])
-        rows.append(row)
-        if len(order) > MAX_BOXES:
-            return None
+    table = words.table.tolist()
+    try:
+        order, rows = explore(
+            (words.automaton.start, -1), lambda pair: zip(table[pair[0]], count(), strict=False), MAX_BOXES
+        )
+    except LimitExceeded:
+        return None
     state, last = np.array(order).T
     return Contexts(state, np.array(rows), last)
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.algebra.transformation import Permutation
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans
 from krohn.errors import KrohnError, LimitExceeded
 from krohn.lab.interpret.readings import Numbers, Pairs, Readings
-from krohn.lab.tasks.lessons import explore_tuples
 
 MAX_TUPLES = 4_096
 PLAN_WORK = 300_000
@@ -195,10 +195,12 @@ def _lift(
     state: Callable[[Tuple], int],
 ) -> CoordinateLift:
     """All tuples that words lead to, breadth first."""
-    reached = explore_tuples(first, step, automaton.num_letters, MAX_TUPLES)
-    if reached is None:
-        raise LimitExceeded(f"words lead to more than {MAX_TUPLES:,} tuples")
-    order, rows = reached
+    order, rows = explore(
+        first,
+        lambda values: [step(values, letter) for letter in range(automaton.num_letters)],
+        MAX_TUPLES,
+        f"words lead to more than {MAX_TUPLES:,} tuples",
+    )
 
     def decode(values: Tuple) -> int:
         try:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import orbits
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import Unsupported, counted
@@ -225,28 +226,14 @@ def cascade_levels(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
 def _coordinates(automaton: Semiautomaton) -> tuple[Ints, list[Ints]]:
     """The coordinates of the holonomy cascade that words reach."""
     covering = holonomy_cascade(automaton)
-    reached = explore_tuples(covering.initial, covering.step, automaton.num_letters, MOST_COORDINATES)
-    if reached is None:
-        raise Unsupported(
-            f"cascade hints need at most {MOST_COORDINATES:,} coordinates; "
-            f"{automaton.name or 'this automaton'} has more: use --teach doubling"
-        )
-    return np.array(reached[1]), list(np.array(reached[0]).T)
-
-
-def explore_tuples(
-    first: Row, step: Callable[[Row, int], Row], letters: int, most: int
-) -> tuple[list[Row], list[list[int]]] | None:
-    """All tuples that words lead to, breadth first, and where letters lead; ``None`` beyond ``most``."""
-    numbers, rows = {first: 0}, []
-    for values in (order := [first]):  # grows during iteration
-        after = [step(values, letter) for letter in range(letters)]
-        order += [target for target in dict.fromkeys(after) if target not in numbers]
-        numbers |= {target: number for number, target in enumerate(order[len(numbers) :], len(numbers))}
-        rows.append([numbers[target] for target in after])
-        if len(order) > most:
-            return None
-    return order, rows
+    reached, rows = explore(
+        covering.initial,
+        lambda values: [covering.step(values, letter) for letter in range(automaton.num_letters)],
+        MOST_COORDINATES,
+        f"cascade hints need at most {MOST_COORDINATES:,} coordinates; "
+        f"{automaton.name or 'this automaton'} has more: use --teach doubling",
+    )
+    return np.array(rows), list(np.array(reached).T)
 
 
 def cascade(automaton: Semiautomaton, layers: int, device: torch.device) -> Lessons:
