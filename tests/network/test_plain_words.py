@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -11,14 +13,17 @@ import pytest
 from small_machines import LETTER_SIGNS, STATE_SIGNS, unpacked
 
 import krohn
+from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.request import Method
 from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.explanation import explain_word
 from krohn.network.plain_words import Wording, about, head_words, register_words
 from krohn.network.program import interpret_registers
 from krohn.network.register_meaning import KINDS, fields_of
 from krohn.network.storage import meaning_from_json
+from krohn.paper.permutation_reset import component_cascade
 from network.naive_meanings import naive, related
 
 LENGTH = 12
@@ -151,6 +156,114 @@ def test_memories_counters_and_walks_hold_what_their_sentences_say_of_other_regi
                     assert all(w in (None, v) for w, v in zip(wanted, shown, strict=True)), (spec, meaning)
     wanted = {"memory", "place of reset", "counter", "unclamped"}
     assert checked >= wanted | {"axis sum", "axis key", "axis visit", "axis bit", "axis state"}
+
+
+def depends(values: Any, others: list[Any]) -> bool:
+    """Whether equal entries of the others always stand beside equal values."""
+    table: dict[tuple[Any, ...], Any] = {}
+    rows = zip(*(np.ravel(other).tolist() for other in others), strict=True)
+    each = zip(rows, np.ravel(values).tolist(), strict=True)
+    return all(table.setdefault(row, value) == value for row, value in each)
+
+
+@pytest.mark.parametrize("spec", ["T3", "PermReset3"])
+def test_a_stage_is_what_earlier_levels_hold_and_levels_give_the_state(spec: str) -> None:
+    network = compiled(spec, "cascade")
+    program, automaton = network.program, network.automaton
+    assert program is not None
+    words = np.random.default_rng(3).integers(automaton.num_letters, size=(60, LENGTH))
+    held = {
+        name: values[:, program.num_padding :] for name, values in interpret_registers(program, words).items()
+    }
+    own = [r for r in program.registers if r.meaning.kind in ("counter", "memory", "tile", "stage")]
+    assert {r.meaning.kind for r in own} >= {"memory"}
+    for register in own:
+        meaning = register.meaning
+        if meaning.kind in ("stage", "tile"):
+            below = meaning.level - (meaning.kind == "stage")
+            known = [held[r.name] for r in own if r.meaning.level <= below and r != register]
+            assert depends(held[register.name], known), register.name
+    states = np.array([[automaton.start, *automaton.run(word)][1:] for word in words])
+    held_by_levels = [held[r.name] for r in own if r.meaning.kind != "stage"]
+    assert depends(states, held_by_levels)
+    assert not depends(states, held_by_levels[:1])
+
+
+@pytest.mark.parametrize("spec", ["FlipFlop", "D6", "T3", "A4"])
+def test_channels_of_the_papers_network_hold_what_is_said_of_its_components(spec: str) -> None:
+    """Against the components themselves, run letter by letter."""
+    network = compiled(spec, "paper")
+    whole = component_cascade(holonomy_cascade(network.automaton))
+    checked, vectors = set[str](), list[tuple[Any, ...]]()
+    for word in np.random.default_rng(4).integers(network.automaton.num_letters, size=(8, LENGTH)).tolist():
+        shown = {
+            one.name: np.round(one.values[-LENGTH:], 2).tolist()
+            for one in explain_word(network, word).registers
+        }
+        held = {meaning: shown[name] for name, meaning in network.meanings.items() if name in shown}
+        before, place, actions = list[Any](), whole.initial, list[Any]()
+        for letter in word:
+            before.append(place)
+            actions.append(whole.moves[place, letter])
+            place = tuple(a if isinstance(a, int) else a[q] for a, q in zip(actions[-1], place, strict=True))
+        after = [*before[1:], place]
+        for meaning, values in held.items():
+            wanted = of_component(meaning, before, after, actions, whole) or summed_up(meaning, held)
+            if wanted is not None:
+                checked.add(meaning.kind)
+                assert values == wanted, (meaning, word)
+        for number, part in enumerate(whole.components):
+            product, names = tuple(range(part.states)), [m for m in held if m.kind == "component coordinate"]
+            for t, action in enumerate(actions):
+                moved = action[number]
+                product = product if isinstance(moved, int) else tuple(moved[q] for q in product)
+                vectors.append((number, product, tuple(held[m][t] for m in names if m.number == number)))
+    assert len({(n, p) for n, p, _ in vectors}) == len({(n, v) for n, _, v in vectors}) == len({*vectors})
+    assert checked >= WANTED[spec]
+
+
+WANTED = {
+    "FlipFlop": {"component target", "component memory", "component idle"},
+    "D6": {"group sum", "group product"},
+    "A4": {"group sum", "group product"},
+    "T3": {"component value", "component before", "component memory", "group sum"},
+}
+
+
+def of_component(meaning: Any, before: Any, after: Any, actions: Any, whole: Any) -> list[int] | None:
+    """What is said of a component, from its states and what letters do to it."""
+    i, resets = meaning.number, []
+    match meaning.kind:
+        case "component value":
+            return [states[i] for states in after]
+        case "component before":
+            return [states[i] for states in before]
+        case "component idle":
+            return [int(not isinstance(action[i], int)) for action in actions]
+        case "component target":
+            return [action[i] if isinstance(action[i], int) else 0 for action in actions]
+        case "component memory":
+            for action in actions:
+                last = resets[-1] if resets else whole.initial[i]
+                resets.append(action[i] if isinstance(action[i], int) else last)
+            return resets
+    return None
+
+
+def summed_up(meaning: Any, held: dict[Any, list[Any]]) -> list[int] | None:
+    """A sum adds up what the coordinate was before; a product takes it modulo a prime."""
+    if meaning.kind == "group sum":
+        given = [
+            m
+            for m in held
+            if (m.group, m.number) == (meaning.group, meaning.number) and (m.start or 0) < meaning.start
+        ]
+        return [*accumulate(held[max(given, key=lambda m: m.start or 0)])]
+    if meaning.kind == "group product":
+        sums = held[replace(meaning, kind="group sum")]
+        prime = max(held[meaning]) + 1
+        return [total % prime for total in sums]
+    return None
 
 
 def test_a_number_for_the_last_letter_is_that_of_the_letter() -> None:

@@ -73,7 +73,7 @@ def test_erratum_29_without_a_position_for_the_start_a_word_without_reset_never_
     names = [channel.register for channel in net.layout.moments[0]]
     padding, embedding = np.array(net.transformer.padding), np.array(net.transformer.embedding)
     padding[0, names.index("0 idle")] = 1.0
-    embedding[0, names.index("0 value")] = automaton.start
+    embedding[0, names.index("0 target")] = automaton.start
     printed = replace(net.transformer, padding=padding, embedding=embedding)
     rotations = np.zeros((1, 5), dtype=np.int64)
     assert error_rate(net, printed, rotations) > 0.5

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.algebra.group_names import group_name
 from krohn.algebra.solvable import prime_tower
@@ -120,6 +119,18 @@ class CascadeStream:
         """The state of a component one position earlier."""
         return self.contents.index(_before(component))
 
+    def letters_at(self, component: int) -> int:
+        """The moment from which the letters of a component are there: the embedding, or an MLP that wires."""
+        level = self.simulators[component].part.level
+        return 2 * sum(
+            1 + max(len(each.layers) for each in self.simulators if each.part.level == earlier)
+            for earlier in range(level)
+        )
+
+    def states_at(self, component: int) -> int:
+        """The moment from which its states are there, unless that layer reads the automaton's state off."""
+        return self.letters_at(component) + 2 * len(self.simulators[component].layers)
+
     def _first(self, component: int) -> int:
         return self.contents.index(replace(self.simulators[component].channels[0], number=component))
 
@@ -128,45 +139,62 @@ def _before(component: int) -> Meaning:
     return Meaning("component before", number=component)
 
 
-# What the channels of the network of Theorem 2 hold: a channel is free until something writes it.
+# What the channels of the network of Theorem 2 hold: nothing until they are written, in the end what their
+# component needs. In between, the coordinates of a group are summed up and turned, as wreath products do.
 
 
-Written = npt.NDArray[np.bool_]
-
-
-def cascade_layout(
-    network: Transformer, contents: Sequence[Meaning | str], texts: Sequence[Sequence[str]]
-) -> Layout:
-    """Channels by their contents at every moment, heads by text."""
-    written: Written = np.zeros(network.dim, dtype=bool)
-    for matrix in (network.embedding, network.padding, network.positions):
-        written = written | (matrix != 0).any(axis=0)
-    moments = [_moment(contents, written)]
+def cascade_layout(network: Transformer, stream: CascadeStream, texts: Sequence[Sequence[str]]) -> Layout:
+    """What every channel holds at every moment, and the heads by text."""
+    written = [[(network.embedding != 0).any(axis=0) | (network.padding != 0).any(axis=0)]]
     for layer in network.layers:
-        written = written | _by_heads(layer, network.dim)
-        moments.append(_moment(contents, written))
-        written = written | (layer.mlp.weights[-1] != 0).any(axis=0)
-        moments.append(_moment(contents, written))
+        by_heads = [(head.output != 0).any(axis=0) for head in layer.heads]
+        written += [by_heads, [(layer.mlp.weights[-1] != 0).any(axis=0)]]
+    table = np.array([np.any([*rows, np.zeros(network.dim, dtype=bool)], axis=0) for rows in written])
+    held = [_history(stream, each, table[:, c].tolist()) for c, each in enumerate(stream.contents)]
+    registers = dict.fromkeys(each for column in held for each in column if isinstance(each, Meaning))
     heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
-    return Layout(tuple(moments), heads, tuple(each for each in contents if isinstance(each, Meaning)))
-
-
-def _by_heads(layer: Layer, dim: int) -> Written:
-    result: Written = np.zeros(dim, dtype=bool)
-    for head in layer.heads:
-        result = result | (head.output != 0).any(axis=0)
-    return result
-
-
-def _moment(contents: Sequence[Meaning | str], written: Written) -> tuple[Channel, ...]:
-    return tuple(
-        Channel(position=each)
-        if isinstance(each, str)
-        else Channel(register=each.name)
-        if used
-        else Channel()
-        for each, used in zip(contents, written, strict=True)
+    # The head of a counter averages over twice the length.
+    scales = {each: 0.5 / network.max_length for each in registers if each.kind == "group sum"}
+    moments = tuple(
+        tuple(
+            Channel(position=each)
+            if isinstance(each, str)
+            else Channel(each.name, scale=scales.get(each, 1.0))
+            for each in moment
+        )
+        for moment in zip(*held, strict=True)
     )
+    return Layout(moments, heads, tuple(registers))
+
+
+def _history(stream: CascadeStream, final: Meaning | str, written: list[bool]) -> list[Meaning | str]:
+    """What a channel holds at each moment, given when it is written; heads write at odd moments."""
+    if isinstance(final, str):
+        return [final] * len(written)
+    held = list[Meaning | str]()
+    now: Meaning | str = ""
+    for moment, new in enumerate(written):
+        match final.kind:
+            case "component coordinate":
+                now = _coordinate(stream, final, written, moment) or now
+            case "component value" if new and moment < stream.states_at(final.number or 0):
+                kind = "memory" if any(written[1 : moment + 1 : 2]) else "target"
+                now = Meaning(f"component {kind}", number=final.number)
+            case _ if new:
+                now = final
+        held.append(now)
+    return held
+
+
+def _coordinate(stream: CascadeStream, final: Meaning, written: list[bool], moment: int) -> Meaning | None:
+    """What a coordinate of a group becomes at a moment, if anything; the last time, that of the product."""
+    if moment == stream.letters_at(final.number or 0):
+        return replace(final, kind="group letter", group=final.number, number=final.start, start=None)
+    if not written[moment] or not any(written[moment + 1 :]):
+        return final if written[moment] else None
+    kind = "sum" if moment % 2 else "product" if written[moment - 1] else "turned"
+    layer = (moment + 1) // 2
+    return replace(final, kind=f"group {kind}", group=final.number, number=final.start, start=layer)
 
 
 MAX_ROWS = 20_000
@@ -195,7 +223,7 @@ def build_paper(
     stream = CascadeStream(simulators, look_back_code(whole, length))
     layers, texts = _all_layers(whole, stream, activation)
     network = _network(automaton, whole, stream, layers, length)
-    network, layout = drop_unused_channels(network, cascade_layout(network, stream.contents, texts))
+    network, layout = drop_unused_channels(network, cascade_layout(network, stream, texts))
     return CompiledNetwork(network, automaton, "paper", None, layout)
 
 

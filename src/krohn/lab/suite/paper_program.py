@@ -17,7 +17,6 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Modulo, PositionMap, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.register_meaning import Meaning
-from krohn.network.transformer import Channel, Layout
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade
 
 STATE = "state"
@@ -32,22 +31,12 @@ def with_program(network: CompiledNetwork) -> CompiledNetwork:
     whole = component_cascade(holonomy_cascade(network.automaton))
     if len(whole.components) != 1 or whole.components[0].has_resets:
         return network
-    writer = _Writer(whole, network.automaton.num_states)
-    sums = {register.name: 0.5 / network.length for register in writer.registers if register.kind == "wide"}
-
-    def renamed(channel: Channel, held: dict[str, str]) -> Channel:
-        name = held[channel.register] if channel.register else ""
-        return replace(channel, register=name, scale=sums.get(name, 1.0)) if name else channel
-
-    moments = tuple(
-        tuple(renamed(channel, held) for channel in channels)
-        for channels, held in zip(network.layout.moments, writer.moments, strict=True)
-    )
     heads = tuple(
         tuple(replace(head, operations=(number,)) for number, head in enumerate(layer))
         for layer in network.layout.heads
     )
-    return replace(network, program=writer.program(), layout=Layout(moments, heads))
+    layout = replace(network.layout, heads=heads, registers=())
+    return replace(network, program=_Writer(whole, network.automaton.num_states).program(), layout=layout)
 
 
 class _Writer:
@@ -61,10 +50,9 @@ class _Writer:
         self.layers: list[ProgramLayer] = []
         width = len(next(iter(self.tower.vectors.values())))
         self.sizes = [max(code[i] for code in self.tower.vectors.values()) + 1 for i in range(width)]
-        letters = [Meaning("group letter", number=i) for i in range(width)]
+        letters = [Meaning("group letter", group=0, number=i) for i in range(width)]
         self.now = [self._register(each, size) for each, size in zip(letters, self.sizes, strict=True)]
         self.letters = tuple(self.now)
-        self.moments = [self._held()]
         self._products([list(range(width))], len(self.tower.sections))
         self._read_off()
 
@@ -72,10 +60,11 @@ class _Writer:
         self.registers.append(Register.holding(meaning, 0, size - 1, kind))
         return meaning.name
 
-    def _held(self) -> dict[str, str]:
-        """Channel of the construction -> register; the state is there at the end."""
-        coordinates = [Meaning("component coordinate", number=0, start=i) for i in range(len(self.now))]
-        return {STATE: STATE, **{c.name: name for c, name in zip(coordinates, self.now, strict=True)}}
+    def _meaning(self, kind: str, coordinate: int, *, last: bool = False) -> Meaning:
+        """As the network's layout calls what this layer writes; ``last``: no layer writes it again."""
+        if last:
+            return Meaning("component coordinate", number=0, start=coordinate)
+        return Meaning(f"group {kind}", group=0, number=coordinate, start=len(self.layers) + 1)
 
     def _products(self, blocks: list[Block], height: int) -> None:
         """Prefix products of the subgroup of this height, in each block."""
@@ -89,22 +78,18 @@ class _Writer:
 
     def _count(self, components: list[int], prime: int) -> None:
         """Counters: a head adds up, the MLP takes the residue."""
-        number, heads, maps = len(self.layers) + 1, list[PrefixSum](), list[PositionMap]()
+        heads, maps = list[PrefixSum](), list[PositionMap]()
         for i in components:
-            total = self._register(Meaning("group sum", number=i, start=number), prime, "wide")
+            total = self._register(self._meaning("sum", i), prime, "wide")
+            residue = self._register(self._meaning("product", i, last=len(components) == 1), prime)
             heads.append(PrefixSum((self.now[i],), (total,)))
-            self.now[i] = total
-        self.moments.append(self._held())
-        for i in components:
-            residue = self._register(Meaning("group product", number=i, start=number), prime)
-            maps.append(Modulo(((self.now[i], 1),), 0, prime, residue))
+            maps.append(Modulo(((total, 1),), 0, prime, residue))
             self.now[i] = residue
-        self._layer(heads, maps)
+        self.layers.append(ProgramLayer(tuple(heads), tuple(maps)))
 
     def _turn(self, blocks: list[Block], prime: int, sign: int) -> None:
         """f(x) ↦ f(x + sign·k) in each block; nothing is attended to."""
-        self.moments.append(self._held())
-        number, maps = len(self.layers) + 1, list[PositionMap]()
+        maps = list[PositionMap]()
         for block in blocks:
             function, width = block[:-1], len(block) - 1
             rows = [
@@ -113,21 +98,16 @@ class _Writer:
             ]
             inputs = tuple(self.now[i] for i in block)
             for i in function:
-                turned = Meaning("group turned", number=i, start=number)
+                turned = self._meaning("turned", i, last=len(blocks) == 1 and sign < 0)
                 self.now[i] = self._register(turned, self.sizes[i])
             maps.append(Table(inputs, tuple(self.now[i] for i in function), tuple(rows)))
-        self._layer([], maps)
+        self.layers.append(ProgramLayer((), tuple(maps)))
 
     def _read_off(self) -> None:
-        self.moments.append(self._held())
         self._register(Meaning("state"), self.states)
         start = self.part.initial
         rows = tuple((code, (self.whole.state[g[start],],)) for g, code in self.tower.vectors.items())
-        self._layer([], [Table(tuple(self.now), (STATE,), rows)])
-
-    def _layer(self, attention: list[PrefixSum], maps: list[PositionMap]) -> None:
-        self.layers.append(ProgramLayer(tuple(attention), tuple(maps)))
-        self.moments.append(self._held())
+        self.layers.append(ProgramLayer((), (Table(tuple(self.now), (STATE,), rows),)))
 
     def program(self) -> Program:
         """The program; letters bring their vectors, the beginning brings that of the identity."""
