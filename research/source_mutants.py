@@ -368,9 +368,9 @@ MUTANTS = [
     ),
     (
         "check/claim.py",
-        "if self.allowed is None or letter in self.allowed[state]",
-        "if self.allowed is None or letter not in self.allowed[state]",
-        "tests/check/test_named_in_the_claim.py -k may_follow",
+        'some = "every word" if self.words == ALL else "some words"',
+        'some = "every word"',
+        "tests/check/test_named_in_the_claim.py -k fewer_words",
     ),
     (
         "check/claim.py",

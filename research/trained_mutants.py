@@ -24,11 +24,13 @@ import torch
 
 from krohn.automata.simulation import simulate
 from krohn.check.certificate import read_certificate
-from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
+from krohn.check.files.reader import Automaton
+from krohn.check.recurrent.boxes import Boxes, boxes_from, check
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import Contexts, contexts, search, words_of
+from krohn.proving.box_search import Contexts, contexts, search
+from krohn.proving.claims import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 LONG, SHORT = 200, 30
@@ -109,7 +111,7 @@ CHANGES: tuple[Change, ...] = (weight, noise, read_out, cut, exchanged, letter, 
 def outcome(
     mutant: TrainedNetwork,
     boxes: Boxes,
-    claim: Words,
+    claim: Automaton,
     reached: Contexts,
     words: np.ndarray,
     wanted: np.ndarray,
@@ -127,7 +129,7 @@ def mutants(folder: Path, count: int) -> dict[str, Counter[str]]:
     torch.set_num_threads(1)
     tally: dict[str, Counter[str]] = {change.__name__: Counter() for change in CHANGES}
     trained = read_run(folder)
-    claim = words_of(trained.automaton)
+    claim = checkable_table(trained.automaton)
     result = contexts(claim)
     assert result is not None
     boxes = boxes_from(read_certificate(folder / NAME).witness)

@@ -23,7 +23,8 @@ from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import FOLDER, make_provable
 from krohn.lab.provable.trained import NAME
 from krohn.lab.training.loop import train
-from krohn.proving.box_search import contexts, words_of
+from krohn.proving.box_search import contexts
+from krohn.proving.claims import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 AUTOMATA = (*PAPER, "S3")
@@ -37,7 +38,7 @@ def one(folder: Path, name: str) -> dict[str, Any]:
     _, kind, spec, *rest = name.split(":")
     seed = int(rest[0]) if rest else 0
     automaton = parse_spec(spec)
-    reachable = contexts(words_of(automaton))
+    reachable = contexts(checkable_table(automaton))
     assert reachable is not None
     units = code_of(automaton, reachable).shape[1]
     hidden = int(rest[1]) if len(rest) > 1 else units

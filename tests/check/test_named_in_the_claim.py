@@ -239,11 +239,12 @@ def test_an_order_says_where_a_bias_stands() -> None:
     assert "bias" in ASSUMPTIONS["left"]
 
 
-def test_letters_that_may_follow_are_in_the_sentence() -> None:
+def test_a_claim_about_fewer_words_says_so() -> None:
     """A claim about no word at all is true of every network; its sentence must not hide that."""
     claim = read_certificate(PROVED / "certificate.json").claim
-    assert replace(claim, allowed=((0,), ())).sentence().endswith("starts in 0: 0 -0-> 0.")
-    assert f"0 of the 4 transitions {claim.table[:16]}" in replace(claim, allowed=((), ())).sentence()
+    assert claim.sentence().startswith("On every word of every length")
+    for few in ([[0], []], [[], []], "none", None, ["all"]):
+        assert replace(claim, words=few).sentence().startswith("On some words")
 
 
 def test_observations_are_in_the_sentence() -> None:

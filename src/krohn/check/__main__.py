@@ -2,7 +2,7 @@
 
 Exit status 0: the certificate proves that the network is right on all words that it reads. 1: it does not.
 2: the files are not what they must be. With ``--as-claimed`` the question is the claim's own: perhaps it is
-about fewer words, or shorter ones.
+about shorter words.
 """
 
 import os

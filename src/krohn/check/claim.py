@@ -19,7 +19,7 @@ from krohn.check.files.reader import MAX_OUTPUT, Automaton
 
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
 FIELDS = (*NAMED, "assumptions")
-ANY = "any"
+ANY, ALL = "any", "all"
 SHOWN = 64
 """Most transitions that are written out; for larger automata the claim gives the digest of the table."""
 
@@ -36,11 +36,11 @@ class Claim:
         letters, states: their names, in the order of the network's numbers.
         automaton: the table, the start, and the output that is right in each state.
         target: whether outputs are states or observations.
-        allowed: the letters that may follow in each state; ``None``: all of them.
         up_to: the longest words; ``None``: words of every length.
         dtype: the float format.
         order: in which sums are added; ``any`` for all orders.
         assumptions: what is assumed of library functions and kernels, by name.
+        words: ``ALL``; the rules refuse a claim about fewer.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Claim:
     dtype: str
     order: str = ANY
     assumptions: tuple[str, ...] = ()
-    allowed: tuple[tuple[int, ...], ...] | None = None
+    words: Any = ALL
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -67,7 +67,7 @@ class Claim:
             "configuration": dict(self.configuration),
             "automaton": {**automaton, "next": table, **shows},
             "target": self.target,
-            "words": "all" if self.allowed is None else [list(row) for row in self.allowed],
+            "words": self.words,
             "lengths": "every" if self.up_to is None else {"up_to": self.up_to},
             "dtype": self.dtype,
             "order": self.order,
@@ -77,9 +77,8 @@ class Claim:
     def sentence(self) -> str:
         """The claim in words."""
         table, (states, letters) = self.automaton.table, self.automaton.table.shape
+        some = "every word" if self.words == ALL else "some words"
         which = "of every length" if self.up_to is None else f"of at most {self.up_to:,} letters"
-        if self.allowed is not None:
-            which += ", of those that take the transitions counted or listed here alone"
         output = "state" if self.target == "state" else "observation"
         order = "with sums added in any order" if self.order == ANY else f"with sums added {self.order}"
         named, read = ([_name(text) for text in names] for names in (self.states, self.letters))
@@ -87,12 +86,11 @@ class Claim:
             f"{named[state]} -{read[letter]}-> {named[table[state, letter]]}"
             for state in range(states)
             for letter in range(letters)
-            if self.allowed is None or letter in self.allowed[state]
         ]
-        some = f"{len(rows):,} of the {table.size:,} transitions {self.table[:16]}"
+        many = f"{len(rows):,} of the {table.size:,} transitions {self.table[:16]}"
         if self.target != "state":
             rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
-        known = ", ".join(rows) if 0 < len(rows) <= SHOWN else some
+        known = ", ".join(rows) if 0 < len(rows) <= SHOWN else many
         network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
         if self.kind == TRAINED:  # several networks in a file, whose heads are padded
             network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
@@ -108,7 +106,7 @@ class Claim:
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )
         return (
-            f"On every word {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
+            f"On {some} {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
             f"that starts in {named[self.automaton.start]}: {known}."
         )
 
@@ -140,7 +138,7 @@ def claim_from(payload: Any) -> Claim:
         letters=letters,
         states=states,
         automaton=automaton,
-        allowed=_allowed(payload["words"], automaton),
+        words=payload["words"],
         up_to=_up_to(payload["lengths"]),
         assumptions=tuple(payload["assumptions"]),
     )
@@ -165,15 +163,6 @@ def _automaton(payload: Any, target: str) -> tuple[Automaton, tuple[str, ...], t
     need(whole_numbers(shows, MAX_OUTPUT, states), "claim: observe must have a number for every state")
     table, outputs = (np.array(values, dtype=np.int64) for values in (rows, shows))
     return Automaton(table, start, outputs), tuple(payload["letters"]), tuple(payload["states"])
-
-
-def _allowed(words: Any, automaton: Automaton) -> tuple[tuple[int, ...], ...] | None:
-    if words == "all":
-        return None
-    states, letters = automaton.table.shape
-    fits = whole_numbers(words, letters, states, None)
-    need(fits, "claim: words must be all, or the letters that may follow in each state")
-    return tuple(tuple(row) for row in words)
 
 
 def _up_to(lengths: Any) -> int | None:

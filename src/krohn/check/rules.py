@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.certificate import RENEW, Certificate
-from krohn.check.claim import ANY, Claim
+from krohn.check.claim import ALL, ANY, Claim
 from krohn.check.files.bounded import shown
 from krohn.check.files.net import COMPILED, RECURRENT, STOCK, TRAINED, Net
 from krohn.check.files.reader import Automaton, Network, network_of
@@ -56,8 +56,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
         f"the witness is for version {certificate.version} of the rules, which are {rules.version} now",
         RENEW,
     )
-    some = claim.allowed is None or len(claim.allowed[claim.automaton.start]) > 0
-    require(some, "the claim is about no words: it allows no letter in the start state")
+    require(claim.words == ALL, "the claim is about fewer words than all")
     require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
     require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
     mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
@@ -92,8 +91,8 @@ def unanswered(
 ) -> str:
     """What was asked and is not claimed; empty if the claim answers the question.
 
-    Asked are all words, up to ``length`` or as long as the network reads, one letter after the other or,
-    with ``chunks``, in chunks too. ``as_claimed`` asks for the words that the claim names.
+    Asked are words up to ``length`` or as long as the network reads, one letter after the other or, with
+    ``chunks``, in chunks too. ``as_claimed`` asks for words as long as the claim names.
     """
     if dtype not in (None, claim.dtype):
         return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
@@ -101,11 +100,6 @@ def unanswered(
         return "question: the certificate is about one letter after the other; chunks were asked for"
     if as_claimed:
         return ""
-    if claim.allowed is not None:
-        some, every = sum(map(len, claim.allowed)), claim.automaton.table.size
-        return (
-            f"question: the certificate is about words with {some} of {every} transitions; all were asked for"
-        )
     wanted = length or longest(net)
     if claim.up_to is not None and (wanted is None or claim.up_to < wanted):
         which = "words of every length" if wanted is None else f"{wanted:,}"
@@ -132,7 +126,6 @@ def _transformer(net: Net, claim: Claim, witness: object, work: float | None) ->
     from krohn.check.transformer.checker import WORK, check
 
     require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
-    require(claim.allowed is None, "these rules are for all words")
     require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
     # transformers and TransformerLens compute half types in their own ways: the latter's scores are a product
     # in the half type, which can overflow.

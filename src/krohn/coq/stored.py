@@ -209,8 +209,8 @@ def stored_run(folder: Path) -> StoredRun:
     arrays = {tensor.name: tensor.floats()[0] for tensor in tensors}
     cell = build_gated("lstm", arrays, automaton.num_letters, automaton.num_states)
     boxes = boxes_from(claim.witness)
-    if (boxes.follower <= 0).any() or not np.array_equal(claim.claim.automaton.table, automaton.table):
-        raise InvalidFile("the certificate must be about all words of the automaton; it is not")
+    if not np.array_equal(claim.claim.automaton.table, automaton.table):
+        raise InvalidFile("the certificate must be about the automaton of the run; it is not")
     return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
 
 

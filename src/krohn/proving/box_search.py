@@ -15,7 +15,7 @@ from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.real import Array, Integers
 from krohn.check.files.reader import Automaton
-from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, Words, check
+from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, check
 from krohn.check.verdict import Refused, Verdict, refusal_of
 from krohn.errors import LimitExceeded
 
@@ -28,13 +28,6 @@ GROWTH, STEP = 0.05, 1e-6
 """Overshoot of a side that moves, relative and absolute: otherwise it would approach its limit forever."""
 
 
-def words_of(automaton: Semiautomaton) -> Words:
-    """All words."""
-    table = automaton.table.astype(np.int64)
-    own = Automaton(table, int(automaton.start), np.arange(len(table)))
-    return Words(own, np.ones(table.shape, dtype=bool))
-
-
 @dataclass(frozen=True, eq=False)
 class Contexts:
     """States with the last letter read, one box for each; number 0 is the empty word."""
@@ -44,12 +37,12 @@ class Contexts:
     last: Integers  # the last letter, −1 for the empty word
 
 
-def contexts(words: Words) -> Contexts | None:
+def contexts(automaton: Automaton) -> Contexts | None:
     """All reachable pairs of a state and the last letter; none if there are too many."""
-    table = words.table.tolist()
+    table = automaton.table.tolist()
     try:
         order, rows = explore(
-            (words.automaton.start, -1), lambda pair: zip(table[pair[0]], count(), strict=False), MAX_BOXES
+            (automaton.start, -1), lambda pair: zip(table[pair[0]], count(), strict=False), MAX_BOXES
         )
     except LimitExceeded:
         return None
@@ -57,7 +50,7 @@ def contexts(words: Words) -> Contexts | None:
     return Contexts(state, np.array(rows), last)
 
 
-def search(cell: BoxCell, words: Words, found: Contexts, rounds: int = 300) -> tuple[Boxes, Verdict]:
+def search(cell: BoxCell, automaton: Automaton, found: Contexts, rounds: int = 300) -> tuple[Boxes, Verdict]:
     """Grows boxes from the empty word until closed under all letters; then checks them."""
     count = len(found.state)
     low, high = np.full((count, cell.size), np.inf), np.full((count, cell.size), -np.inf)
@@ -67,7 +60,7 @@ def search(cell: BoxCell, words: Words, found: Contexts, rounds: int = 300) -> t
         with np.errstate(all="ignore"):
             _close(cell, found, low, high, dirty, rounds)
             boxes = Boxes(found.state, found.follower, low, high)
-            return boxes, check(cell, boxes, words)
+            return boxes, check(cell, boxes, automaton)
     except Refused as refusal:
         return Boxes(found.state, found.follower, low, high), refusal_of(refusal)
 

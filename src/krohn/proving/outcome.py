@@ -127,10 +127,7 @@ class Verification:
     @property
     def words(self) -> str:
         """Which words the claim is about."""
-        some = "" if self.claim.allowed is None else ", of those that training draws"
-        if self.length is None:
-            return f"words of every length{some}"
-        return f"every word of length ≤ {self.length:,}{some}"
+        return "words of every length" if self.length is None else f"every word of length ≤ {self.length:,}"
 
     def __bool__(self) -> bool:
         """Whether it is certified: ``assert krohn.verify(network)`` fails where there is no proof."""

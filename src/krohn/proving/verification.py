@@ -63,7 +63,7 @@ def verify(
         certificate: recheck this certificate instead of searching for a proof; it must be about all words, as
             long as the network was built for or as ``length`` says, and about ``dtype`` if that is given.
         chunks: ask for the form that reads many letters at once, too, as ``krohn run --chunks`` does.
-        as_claimed: ask of a certificate no more than it claims: perhaps fewer or shorter words.
+        as_claimed: ask of a certificate no more than it claims: perhaps shorter words.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved; this may take minutes.
         effort: for a trained network: how many words to run; 1 is a few seconds.

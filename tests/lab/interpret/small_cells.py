@@ -3,7 +3,7 @@
 import numpy as np
 
 from krohn.check.files.reader import Automaton
-from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, build_gated
+from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
 
 Tensors = dict[str, np.ndarray]
 KINDS = ("lstm", "gru")
@@ -35,18 +35,17 @@ def cell(kind: str, tensors: Tensors) -> BoxCell:
     return BoxCell(build_gated(kind, tensors, len(tensors["wte"]), len(tensors["head.bias"])), "float32")
 
 
-def words_about(table: np.ndarray, start: int = 0, allowed: np.ndarray | None = None) -> Words:
-    """All words, or those whose letters are allowed."""
-    every = np.ones(table.shape, dtype=bool)
-    return Words(Automaton(table, start, np.arange(len(table))), every if allowed is None else allowed)
+def showing_states(table: np.ndarray, start: int = 0) -> Automaton:
+    """The automaton with this table, whose outputs are its states."""
+    return Automaton(table, start, np.arange(len(table)))
 
 
-def always_zero(letters: int = 2) -> Words:
+def always_zero(letters: int = 2) -> Automaton:
     """The automaton that never leaves its first of two states."""
-    return words_about(np.array([[0] * letters, [1] * letters]))
+    return showing_states(np.array([[0] * letters, [1] * letters]))
 
 
-def quiet_proof() -> tuple[BoxCell, Boxes, Words]:
+def quiet_proof() -> tuple[BoxCell, Boxes, Automaton]:
     """A cell whose state only shrinks, which always answers 0, and one box that proves it."""
     tensors = zeros("lstm", 2)
     tensors["head.bias"][0] = 1.0

@@ -15,32 +15,34 @@ from krohn.automata.simulation import simulate
 from krohn.check.arithmetic.format import BEND, FORMATS
 from krohn.check.certificate import read_certificate
 from krohn.check.files.network_folders import read_net
-from krohn.check.recurrent.boxes import Boxes, Words, boxes_from, check
+from krohn.check.files.reader import Automaton
+from krohn.check.recurrent.boxes import Boxes, boxes_from, check
 from krohn.check.rules import check_certificate
 from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten, words_of
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
+from krohn.proving.claims import checkable_table
 from lab.interpret.small_cells import cell as made_cell
-from lab.interpret.small_cells import words_about
+from lab.interpret.small_cells import showing_states
 from recurrent.judge import gated_logits, right
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"
 
 
 @pytest.fixture(scope="module")
-def stored() -> tuple[TrainedNetwork, Boxes, Words]:
+def stored() -> tuple[TrainedNetwork, Boxes, Automaton]:
     trained = read_run(KEPT)
     return (
         trained,
         boxes_from(read_certificate(KEPT / NAME).witness),
-        words_of(trained.automaton),
+        checkable_table(trained.automaton),
     )
 
 
-def proved(cell: object, boxes: Boxes, claim: Words) -> bool:
+def proved(cell: object, boxes: Boxes, claim: Automaton) -> bool:
     return check(cell, boxes, claim).certified  # type: ignore[arg-type]
 
 
@@ -116,7 +118,7 @@ def test_a_proof_is_found_and_written(capsys: pytest.CaptureFixture[str], tmp_pa
 
 @pytest.mark.parametrize("name", ["f2", "f4"])
 def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
-    name: str, stored: tuple[TrainedNetwork, Boxes, Words]
+    name: str, stored: tuple[TrainedNetwork, Boxes, Automaton]
 ) -> None:
     trained, boxes, claim = stored
     cell = cell_of(trained)
@@ -131,17 +133,17 @@ def test_boxes_in_short_floats_hold_the_boxes_and_are_a_proof(
 
 
 def test_a_written_certificate_has_the_shortest_floats_that_prove(
-    stored: tuple[TrainedNetwork, Boxes, Words],
+    stored: tuple[TrainedNetwork, Boxes, Automaton],
 ) -> None:
     trained, boxes, _ = stored
     result = certificate_of(KEPT, trained, trained.automaton, BoxProof(boxes, Verdict(True, 1.0, "")))
     assert result.witness["sides"] == "f2"
     assert check_certificate(read_net(KEPT), result).certified
-    assert (result.claim.up_to, result.claim.allowed, result.claim.order) == (None, None, "any")
+    assert (result.claim.up_to, result.claim.words, result.claim.order) == (None, "all", "any")
     assert set(result.claim.assumptions) == {"rounding", "sum", "saturation", "sigmoid", "tanh"}
 
 
-def test_real_runs_stay_inside_the_boxes(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+def test_real_runs_stay_inside_the_boxes(stored: tuple[TrainedNetwork, Boxes, Automaton]) -> None:
     trained, boxes, _ = stored
     words, w = habitual(trained.automaton, 200), {n: torch.tensor(v) for n, v in tensors_of(trained).items()}
     key = np.zeros(len(words), dtype=np.int64)
@@ -155,7 +157,7 @@ def test_real_runs_stay_inside_the_boxes(stored: tuple[TrainedNetwork, Boxes, Wo
         assert ((state >= boxes.low[key]) & (state <= boxes.high[key])).all()
 
 
-def test_broken_certificates_are_refused(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+def test_broken_certificates_are_refused(stored: tuple[TrainedNetwork, Boxes, Automaton]) -> None:
     trained, boxes, claim = stored
     cell, b = cell_of(trained), boxes
     assert proved(cell, b, claim)
@@ -176,11 +178,11 @@ def test_broken_certificates_are_refused(stored: tuple[TrainedNetwork, Boxes, Wo
     ]
     for number, certificate in enumerate(broken):
         assert not proved(cell, certificate, claim), number
-    other = words_about(claim.table[:, ::-1].copy(), claim.automaton.start)
+    other = showing_states(claim.table[:, ::-1].copy(), claim.start)
     assert not proved(cell, b, other)
 
 
-def test_mutants_are_never_proved_and_wrong(stored: tuple[TrainedNetwork, Boxes, Words]) -> None:
+def test_mutants_are_never_proved_and_wrong(stored: tuple[TrainedNetwork, Boxes, Automaton]) -> None:
     trained, boxes, claim = stored
     rng, original = np.random.default_rng(3), tensors_of(trained)
     result = contexts(claim)
@@ -213,7 +215,7 @@ def test_a_memory_that_never_fades_is_not_proved() -> None:
     """A cell that only adds up: every word moves it further, and no box can hold it."""
     tensors, _ = random_cell("lstm", 4, 0.1, 0)
     tensors["bias"][4:8] = 60.0  # forget gates are 1
-    claim = words_about(np.array([[0, 0], [1, 1]]))
+    claim = showing_states(np.array([[0, 0], [1, 1]]))
     result = contexts(claim)
     assert result is not None
     tensors["head.bias"][0] = 5.0  # right on short words: the state never changes
@@ -267,7 +269,7 @@ def unread_letter_sum(w: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.parametrize("spoil", [large_read_out, no_number_in_a_silent_unit, unread_letter_sum])
 def test_boxes_need_every_number_to_be_finite(
-    spoil: Callable[[dict[str, np.ndarray]], None], stored: tuple[TrainedNetwork, Boxes, Words]
+    spoil: Callable[[dict[str, np.ndarray]], None], stored: tuple[TrainedNetwork, Boxes, Automaton]
 ) -> None:
     """torch's own cell answers wrongly, or with no number; neither the old boxes nor new ones prove it."""
     trained, boxes, claim = stored

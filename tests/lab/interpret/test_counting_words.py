@@ -38,7 +38,7 @@ from krohn.lab.provable.provable_run import provable_reasons
 from krohn.lab.training.config import RunConfig, TaskConfig, model_config
 from krohn.lab.training.trained_network import read_run
 from krohn.proving.box_search import contexts
-from krohn.proving.box_search import words_of as claim_words
+from krohn.proving.claims import checkable_table
 from krohn.proving.outcome import Counterexample
 
 
@@ -323,7 +323,7 @@ def test_every_reason_against_a_proof_is_named_at_once(monkeypatch: pytest.Monke
     good = RunConfig(task=TaskConfig(spec="C3", length=6), model=model_config("lstm"), steps=2)
     assert provable_reasons(good, automaton) == []
     bad = RunConfig(task=TaskConfig(spec="C3", length=6, bos=True), model=model_config("gpt"), steps=2)
-    needed = len(contexts(claim_words(automaton)).state)  # type: ignore[union-attr]
+    needed = len(contexts(checkable_table(automaton)).state)  # type: ignore[union-attr]
     monkeypatch.setattr("krohn.proving.box_search.MAX_BOXES", needed - 1)
     result = provable_reasons(bad, automaton)
     assert len(result) == 3

@@ -10,7 +10,8 @@ from krohn.cli.app import run
 from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import make_provable
 from krohn.lab.training.loop import train
-from krohn.proving.box_search import contexts, words_of
+from krohn.proving.box_search import contexts
+from krohn.proving.claims import checkable_table
 
 CELL = ["--hidden", "8", "--embedding", "3", "--length", "8", "--warmup", "1", "--batch", "8"]
 
@@ -66,7 +67,7 @@ def test_too_many_boxes_are_refused_before_training(
 def test_units_of_a_code_are_thresholds(spec: str) -> None:
     """Whether a unit is on after a letter is an "or" of units before it; states are told apart."""
     automaton = parse_spec(spec)
-    result = contexts(words_of(automaton))
+    result = contexts(checkable_table(automaton))
     assert result is not None
     code = code_of(automaton, result)
     assert len({(*row, state) for row, state in zip(code.tolist(), result.state, strict=True)}) == len(

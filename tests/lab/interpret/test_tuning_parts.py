@@ -16,7 +16,8 @@ from krohn.lab.provable import provable_run
 from krohn.lab.provable.code_training import GATES, CodeLoss, FineTuned, Goal, code_of
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import contexts, words_of
+from krohn.proving.box_search import contexts
+from krohn.proving.claims import checkable_table
 from lab.interpret.small_cells import KINDS, random_tensors
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"
@@ -25,12 +26,12 @@ KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"
 @pytest.fixture(scope="module")
 def stored() -> tuple[TrainedNetwork, Goal, Boxes]:
     trained = read_run(KEPT)
-    claim = words_of(trained.automaton)
+    claim = checkable_table(trained.automaton)
     result = contexts(claim)
     assert result is not None
     boxes = boxes_from(read_certificate(KEPT / NAME).witness)
     assert np.array_equal(boxes.follower, result.follower)
-    return trained, Goal("lstm", trained.automaton, claim, result), boxes
+    return trained, Goal("lstm", trained.automaton, result), boxes
 
 
 def weights_of(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
@@ -43,12 +44,12 @@ def test_the_loss_of_a_code_counts_gates_that_are_not_decided(kind: str) -> None
     from krohn.automata.zoo import parse_spec
 
     automaton = parse_spec("C2")
-    claim = words_of(automaton)
+    claim = checkable_table(automaton)
     result = contexts(claim)
     assert result is not None
     code = code_of(automaton, result)
     hidden = code.shape[1] + 1
-    loss = CodeLoss(Goal(kind, automaton, claim, result), code, hidden)
+    loss = CodeLoss(Goal(kind, automaton, result), code, hidden)
     tensors = random_tensors(kind, hidden, 0.0, 0)
     weights = {name: torch.tensor(value) for name, value in tensors.items()}
     undecided = float(loss(weights))

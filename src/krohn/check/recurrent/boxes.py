@@ -7,7 +7,7 @@ and that on every follower the read-out answers its state. By induction the netw
 every length.
 
 Hypotheses, and where they are asked for: every number is finite (``Sums``, ``Rounding.error``); the start
-is in box 0, followers belong to the right states, every allowed letter has one (``require_well_formed``);
+is in box 0, followers belong to the right states, every letter has one (``require_well_formed``);
 steps end inside (``_check_images``); the right logit leads (``margins``).
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Flags, Integers, Real, affine_error, point
+from krohn.check.arithmetic.real import Array, Integers, Real, affine_error, point
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.files.bounded import need, whole_numbers
 from krohn.check.files.reader import Automaton
@@ -37,7 +37,7 @@ SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """``state`` [K], ``follower`` [K, A] (−1: the letter is not allowed), sides [K, D]."""
+    """``state`` [K], ``follower`` [K, A], sides [K, D]."""
 
     state: Integers
     follower: Integers
@@ -47,7 +47,7 @@ class Boxes:
     @property
     def steps(self) -> int:
         """Pairs of a box and a letter, whose images must lie inside boxes."""
-        return int((self.follower >= 0).sum())
+        return self.follower.size
 
     @property
     def widest(self) -> float:
@@ -101,48 +101,30 @@ def build_gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int
     return CELLS[kind](used)
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
-    """An automaton, and the words of the claim: those whose letters are all allowed [state, letter]."""
-
-    automaton: Automaton
-    allowed: Flags
-
-    @property
-    def table(self) -> Integers:
-        """The state after each state and letter."""
-        return self.automaton.table
-
-
-def check(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
-    """Whether the boxes prove the cell right on every word whose letters are allowed [state, letter]."""
+def check(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> Verdict:
+    """Whether the boxes prove the cell right on every word."""
     try:
-        require_well_formed(cell, boxes, words)
-        return _check_images(cell, boxes, words)
+        require_well_formed(cell, boxes, automaton)
+        return _check_images(cell, boxes, automaton)
     except Refused as refusal:
         return refusal_of(refusal)
 
 
-def _check_images(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
+def _check_images(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> Verdict:
     """The same for boxes that are well formed."""
-    automaton, allowed = words.automaton, words.allowed
     state, follower, low, high = boxes.state, boxes.follower, boxes.low, boxes.high
     reached = np.zeros(len(state), dtype=bool)
     for letter in range(automaton.table.shape[1]):
-        source = np.flatnonzero(allowed[state, letter])
-        if not len(source):
-            continue
-        target = follower[source, letter]
+        target = follower[:, letter]
         with inside(f"letter {letter}"):
-            image_low, image_high = cell.image(low[source], high[source], letter)
+            image_low, image_high = cell.image(low, high, letter)
         fits = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
         if not fits.all():
             row, unit = np.argwhere(~fits)[0]
             failure = (
-                f"letter {letter} must map box {source[row]} into box {target[row]}; "
-                f"coordinate {unit} leaves it"
+                f"letter {letter} must map box {row} into box {target[row]}; coordinate {unit} leaves it"
             )
-            return Verdict(False, 0.0, failure, at=(int(source[row]), letter))
+            return Verdict(False, 0.0, failure, at=(int(row), letter))
         reached[target] = True
     shown = np.flatnonzero(reached)
     leads = cell.margins(low[shown], high[shown], automaton.shows[state[shown]])
@@ -150,29 +132,27 @@ def _check_images(cell: BoxCell, boxes: Boxes, words: Words) -> Verdict:
         worst = int(shown[np.argmin(leads)])
         failure = f"the read-out must answer state {state[worst]} on all of box {worst}; it may not"
         return Verdict(False, 0.0, failure, at=(worst, -1))
-    return Verdict(True, float(leads.min()) if len(shown) else 0.0, "")
+    return Verdict(True, float(leads.min()), "")
 
 
-def require_well_formed(cell: BoxCell, boxes: Boxes, words: Words) -> None:
+def require_well_formed(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> None:
     """Refuses a witness that is malformed, before any number is computed."""
-    state, low, high, table, allowed = boxes.state, boxes.low, boxes.high, words.table, words.allowed
+    state, follower, low, high, table = boxes.state, boxes.follower, boxes.low, boxes.high, automaton.table
     count, (states, letters) = len(state), table.shape
     sizes = cell.cell.num_letters, cell.cell.num_states
-    fits = sizes == (letters, int(words.automaton.shows.max()) + 1)
+    fits = sizes == (letters, int(automaton.shows.max()) + 1)
     require(fits, "the network must have the automaton's letters and states")
     fits = low.shape == (count, cell.size) and high.shape == low.shape and count > 0
     require(fits, f"boxes must have {cell.size} sides each, and there must be one at least")
-    fits = boxes.follower.shape == (count, letters) and allowed.shape == table.shape
+    fits = follower.shape == (count, letters)
     require(fits, f"every box must name a follower for each of {letters} letters")
     moderate = (np.abs(low) <= LARGEST) & (np.abs(high) <= LARGEST)
     require(moderate, "sides of boxes must be numbers of moderate size")
     require(low <= high, "no box may be empty")
-    fits = ((state >= 0) & (state < states)).all() and state[0] == words.automaton.start
+    fits = ((state >= 0) & (state < states)).all() and state[0] == automaton.start
     require(fits, "boxes must belong to states of the automaton, box 0 to its start")
-    source, letter = np.nonzero(allowed[state])
-    target = boxes.follower[source, letter]
-    require((target >= 0) & (target < count), "every allowed letter must have a follower")
-    right = state[target] == table[state[source], letter]
+    require((follower >= 0) & (follower < count), "every letter must have a follower")
+    right = state[follower] == table[state]
     require(right, "a follower must belong to the state that the automaton moves to")
     start = (low[0] <= 0) & (high[0] >= 0)
     require(start, "box 0 must hold the state before the first letter, all zeros")
@@ -184,7 +164,7 @@ def boxes_from(witness: Any) -> Boxes:
     need(isinstance(witness, dict) and set(witness) == wanted, f"boxes must have {', '.join(sorted(wanted))}")
     state, follower, width = witness["state"], witness["follower"], witness["width"]
     fits = whole_numbers(state, MAX_BOXES, None) and 0 < len(state) <= MAX_BOXES
-    fits = fits and whole_numbers(follower, MAX_BOXES, len(state), None, least=-1)
+    fits = fits and whole_numbers(follower, MAX_BOXES, len(state), None)
     fits = fits and all(len(row) == len(follower[0]) for row in follower)
     need(fits, f"boxes must be at most {MAX_BOXES}, each with a state and followers")
     need(witness["sides"] in SIDES and type(width) is int and width > 0, "boxes: sides must be f2, f4 or f8")

@@ -1,14 +1,11 @@
 """The three rule sets for recurrent networks: from a claim about a folder to the proof that decides it."""
 
-import numpy as np
-
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Flags
 from krohn.check.arithmetic.sums import ANY, CHUNKS
 from krohn.check.claim import Claim
 from krohn.check.files.net import RECURRENT, Net
 from krohn.check.recurrent.balls import horizon
-from krohn.check.recurrent.boxes import BoxCell, Words, boxes_from, build_gated, check
+from krohn.check.recurrent.boxes import BoxCell, boxes_from, build_gated, check
 from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.recurrent.closure import Closure, budget_for, close
@@ -65,7 +62,6 @@ def assumed(net: Net, claim: Claim) -> tuple[str, ...]:
 
 def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     """The set that words reach is finite, and every answer in it is right; or right up to a length."""
-    require(claim.allowed is None, "a closure is about all words")
     require(claim.dtype in DTYPES, f"a closure is proved in {' or '.join(DTYPES)}")
     require(witness is None, "a closure needs no witness")
     cell, order = cell_of(net, claim), ANY if claim.order == CHUNKS else claim.order
@@ -92,9 +88,7 @@ def closure_verdict(cell: Cell, claim: Claim, found: Closure, budget: Budget) ->
 def balls_rules(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     """Up to a length: rounding keeps a diagonal stack close enough to its references."""
     require(claim.up_to is not None, "a horizon is about words up to a length")
-    require(
-        claim.allowed is None and claim.order == ANY, "a horizon is about all words and any order of sums"
-    )
+    require(claim.order == ANY, "a horizon is about any order of sums")
     require(claim.dtype in DTYPES, f"a horizon is proved in {' or '.join(DTYPES)}")
     cell = cell_of(net, claim)
     if not isinstance(cell, DiagonalStack):
@@ -112,16 +106,8 @@ def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     cell = cell_of(net, claim)
     if not isinstance(cell, Gated):
         raise Refused("boxes are for lstm and gru networks")
-    words = Words(claim.automaton, allowed_of(claim))
-    return check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes_from(witness), words)
-
-
-def allowed_of(claim: Claim) -> Flags:
-    """The letters that may follow in each state, as flags [state, letter]."""
-    allowed = np.zeros(claim.automaton.table.shape, dtype=bool)
-    for state, letters in enumerate(claim.allowed or ()):
-        allowed[state, list(letters)] = True
-    return allowed if claim.allowed is not None else ~allowed
+    boxes = boxes_from(witness)
+    return check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes, claim.automaton)
 
 
 RULES = {"closure": closure_rules, "balls": balls_rules, "boxes": boxes_rules}

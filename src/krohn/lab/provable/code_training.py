@@ -22,9 +22,10 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
-from krohn.check.recurrent.boxes import BoxCell, Boxes, Words, build_gated
+from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
 from krohn.check.verdict import Verdict
 from krohn.proving.box_search import Contexts, search
+from krohn.proving.claims import checkable_table
 
 MAX_PAIRS = 800
 """Pairs of states from which congruences are made."""
@@ -36,11 +37,10 @@ Tensors = Mapping[str, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """What to prove: the kind of cell, the words, the boxes to search."""
+    """What to prove: the kind of cell, the automaton, the boxes to search."""
 
     kind: str
     automaton: Semiautomaton
-    words: Words
     contexts: Contexts
 
 
@@ -56,7 +56,7 @@ class FineTuned:
 
 def cell_of(goal: Goal, weights: Weights) -> BoxCell:
     """The weights as the checker reads them."""
-    states, letters = goal.words.table.shape
+    states, letters = goal.automaton.table.shape
     arrays = {name: value.detach().numpy() for name, value in weights.items()}
     return BoxCell(build_gated(goal.kind, arrays, letters, states), "float32")
 
@@ -126,7 +126,7 @@ def learn_code(
     tell: Callable[[int, float], None] = lambda step, violation: None,
 ) -> FineTuned:
     """Trains initial weights until a search proves the network with some margin, or for ``STEPS`` steps."""
-    letters = goal.words.table.shape[1]
+    letters, table = goal.automaton.num_letters, checkable_table(goal.automaton)
     given = {**weights, "wte": embedding_of(weights["wte"], letters, seed)}
     tuned = {name: value.detach().clone().requires_grad_(name != "wte") for name, value in given.items()}
     moving = [value for value in tuned.values() if value.requires_grad]
@@ -144,7 +144,7 @@ def learn_code(
         if step % EVERY == 0 or step == STEPS:
             tell(step, float(loss.detach()))
             now = {name: value.detach().clone() for name, value in tuned.items()}
-            result = FineTuned(now, step, *search(cell_of(goal, now), goal.words, goal.contexts))
+            result = FineTuned(now, step, *search(cell_of(goal, now), table, goal.contexts))
             # A later network is better unless it lost a proof that an earlier one had.
             if best is None or result.verdict.certified or not best.verdict.certified:
                 best = result

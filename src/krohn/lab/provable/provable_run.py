@@ -27,7 +27,8 @@ from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weig
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import contexts, proof_summary, words_of
+from krohn.proving.box_search import contexts, proof_summary
+from krohn.proving.claims import checkable_table
 
 FOLDER = "provable"
 TEST_WORDS = 1024
@@ -65,7 +66,7 @@ class ProvableRun:
 def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why a proof for every length cannot be attempted."""
     task, kind = config.task, config.model.kind
-    boxes = contexts(words_of(automaton))
+    boxes = contexts(checkable_table(automaton))
     hidden = getattr(config.model, "hidden", 0)
     units = code_of(automaton, boxes).shape[1] if boxes is not None and kind in CELLS else 0
     reasons = {
@@ -85,10 +86,9 @@ def make_provable(directory: Path, *, tell: Tell = lambda step, violation: None)
     reasons = provable_reasons(config, trained.automaton)
     if reasons:
         raise Unsupported("; ".join(reasons))
-    words = words_of(trained.automaton)
-    boxes = contexts(words)
+    boxes = contexts(checkable_table(trained.automaton))
     assert boxes is not None, "refused above"
-    began, goal = perf_counter(), Goal(kind_of(trained), trained.automaton, words, boxes)
+    began, goal = perf_counter(), Goal(kind_of(trained), trained.automaton, boxes)
     code = code_of(trained.automaton, boxes)
     tuned = learn_code(goal, _fresh(trained, config.seed), code, seed=config.seed, tell=tell)
     return _write(directory / FOLDER, trained, config, tuned, perf_counter() - began)

@@ -24,7 +24,6 @@ from krohn.check.recurrent.boxes import (
     SIDES,
     BoxCell,
     Boxes,
-    Words,
     boxes_from,
     build_gated,
     check,
@@ -34,19 +33,19 @@ from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten, words_of
+from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.proving.checks import Check
-from krohn.proving.claims import Question, certificate_about, claim_about
+from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import SecondOpinion, Verification
 
 NAME = "certificate.json"
 
 
-def claim_boxes(net: Net, automaton: Semiautomaton, words: Words, boxes: Boxes, sides: str) -> Certificate:
+def claim_boxes(net: Net, automaton: Semiautomaton, boxes: Boxes, sides: str) -> Certificate:
     """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
     claim = claim_about(net, automaton, None, "float32", "boxes", target="state")
-    return certificate_about(replace(claim, automaton=words.automaton), "boxes", witness_of(boxes, sides))
+    return certificate_about(claim, "boxes", witness_of(boxes, sides))
 
 
 def save_certificate(certificate: Certificate, path: Path) -> None:
@@ -104,15 +103,15 @@ def cell_of(trained: TrainedNetwork) -> BoxCell:
 
 def prove(trained: TrainedNetwork, automaton: Semiautomaton, near: Path | None = None) -> BoxProof:
     """Boxes from the run's certificate if valid, otherwise by search: one for each state and last letter."""
-    cell, words = cell_of(trained), words_of(automaton)
+    cell, table = cell_of(trained), checkable_table(automaton)
     kept = None if near is None else _kept(near / NAME)
-    if kept is not None and (verdict := check(cell, kept, words)).certified:
+    if kept is not None and (verdict := check(cell, kept, table)).certified:
         return BoxProof(kept, verdict)
-    found = contexts(words)
+    found = contexts(table)
     if found is None:
         many = Verdict(False, 0.0, "there are too many states to give each a box")
-        return BoxProof(_no_boxes(cell, words), many)
-    boxes, verdict = search(cell, words, found)
+        return BoxProof(_no_boxes(cell), many)
+    boxes, verdict = search(cell, table, found)
     if verdict.certified:
         return BoxProof(boxes, verdict)
     return BoxProof(boxes, replace(verdict, reason=proof_summary(boxes, verdict, automaton)))
@@ -131,17 +130,16 @@ def certificate_of(
 ) -> Certificate:
     """The boxes with their claim, in the shortest float type in which they are still a proof."""
     net, cell = read_net(directory, trained.replicate), cell_of(trained)
-    which = words_of(automaton)
     for sides in SHORT:
         boxes = shorten(cell, proof.boxes, sides)
-        if check(cell, boxes, which).certified:
-            return claim_boxes(net, automaton, which, boxes, sides)
-    return claim_boxes(net, automaton, which, proof.boxes, "f8")
+        if check(cell, boxes, checkable_table(automaton)).certified:
+            return claim_boxes(net, automaton, boxes, sides)
+    return claim_boxes(net, automaton, proof.boxes, "f8")
 
 
-def _no_boxes(cell: BoxCell, words: Words) -> Boxes:
+def _no_boxes(cell: BoxCell) -> Boxes:
     nothing = np.zeros((0, cell.size))
-    return Boxes(np.zeros(0, np.int64), np.zeros((0, words.table.shape[1]), np.int64), nothing, nothing)
+    return Boxes(np.zeros(0, np.int64), np.zeros((0, cell.cell.num_letters), np.int64), nothing, nothing)
 
 
 DTYPE = "float32"
