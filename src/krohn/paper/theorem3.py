@@ -72,7 +72,12 @@ def recognise_grid(automaton: Semiautomaton) -> Grid | None:
 
 
 def _grid(automaton: Semiautomaton, axes: Sequence[Sequence[int]]) -> Grid | None:
-    """The grid with these coordinate functions, if every letter really is a clamped move."""
+    """The grid with these coordinate functions, if every letter really is a clamped move.
+
+    Each axis is counted from the wall nearer to the start.
+    """
+    start = automaton.start
+    axes = [axis if 2 * axis[start] <= max(axis) else [max(axis) - v for v in axis] for axis in axes]
     shape = tuple(max(axis) + 1 for axis in axes)
     places = tuple(zip(*axes, strict=True))
     if not axes or math.prod(shape) != len(places) or len(set(places)) != len(places):
