@@ -7,18 +7,19 @@ its position, after each layer a function of its class and the residues of the c
 Everything is read off the weights in float64.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import lcm
 
 import numpy as np
 
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.coq.counting_hints import Counting, Group, LayerHint, Residues
 from krohn.coq.cuts import TOLERANCE, best_cut
 from krohn.coq.heads import MOST_COUNTS, Before, NoCounters, Places, ReadHeads, read_heads
 from krohn.coq.matching import asks_differ, matching
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.errors import Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
@@ -44,29 +45,55 @@ def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
     return _hints(network, automaton, len(network.positions))
 
 
+Pair = tuple[int, tuple[int, ...]]
+"""A class before a layer, and the residues there."""
+
+
 @dataclass(frozen=True)
 class _Course:
-    """How words run: the period of places, how many letters there are, and which come before each word.
+    """How words run: the period of places, the automaton beside, and the padding that comes before each word.
 
     Where ``ends`` is given, words end at that place.
     """
 
     period: int
-    letters: int
+    automaton: Semiautomaton
     before: tuple[int, ...]
     ends: int | None
 
-    def advance(self, layers: list[LayerHint], residues: Residues, letter: int) -> tuple[Residues, list[int]]:
-        """The residues after one more letter, and its class before each layer."""
+    def advance(self, layers: list[LayerHint], residues: Residues, letter: int) -> tuple[Residues, Pair]:
+        """The residues after one more letter; its class before the last of these layers, with those there."""
         (place,), *others = residues
         place = (place + 1) % self.period
         after: list[tuple[int, ...]] = [(place,)]
-        classes = [letter + (self.letters + len(self.before)) * place]
-        for layer, old in zip(layers, others, strict=True):
-            after.append(layer.advance(old, classes[-1]))
-            if layer.following:
-                classes.append(layer.following[classes[-1]][after[-1]])
-        return tuple(after), classes[: len(layers)]
+        at = letter + (self.automaton.num_letters + len(self.before)) * place
+        for number, (layer, old) in enumerate(zip(layers, others, strict=True), 1):
+            after.append(layer.advance(old, at))
+            at = at if number == len(layers) else layer.following[at][after[-1]]
+        return tuple(after), (at, after[-1])
+
+    def walk(
+        self, layers: list[LayerHint]
+    ) -> tuple[list[tuple[Residues, int]], dict[tuple[Pair, int | None], None]]:
+        """The reachable residues, each with a state of the automaton; and for each step the pair at the last
+        of these layers with the state after it, none for padding.
+        """
+        steps: dict[tuple[Pair, int | None], None] = {}
+        first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
+        for letter in self.before:
+            first, pair = self.advance(layers, first, letter)
+            steps[pair, None] = None
+
+        def after(known: tuple[Residues, int]) -> Iterator[tuple[Residues, int]]:
+            residues, state = known
+            for letter in range(0 if residues[0] == (self.ends,) else self.automaton.num_letters):
+                following, pair = self.advance(layers, residues, letter)
+                target = int(self.automaton.table[state, letter])
+                steps[pair, target] = None
+                yield following, target
+
+        refusal = f"words reach more than {MOST_PAIRS:,} pairs of residues and state"
+        return explore((first, self.automaton.start), after, MOST_PAIRS, refusal)[0], steps
 
 
 def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
@@ -78,21 +105,24 @@ def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Count
     places = network.positions.copy()
     places[0] += network.padding[0]
     padding = tuple(range(automaton.num_letters, len(letters)))
-    course = _Course(period, automaton.num_letters, padding, length if period > length else None)
+    course = _Course(period, automaton, padding, length if period > length else None)
     layers: list[LayerHint] = []
     with np.errstate(all="ignore"):
         for index, layer in enumerate(network.layers):
             last = index + 1 == len(network.layers)
             before = Before(index, stream, residues, places, period)
             hint, added = _layer(layer, before)
-            reached = _reach([*layers, hint], course)
+            known, steps = course.walk([*layers, hint])
+            reached = dict.fromkeys(pair for pair, _ in steps)
             hint, stream, residues = _follow(hint, reached, layer, before, added, last=last)
             layers.append(hint)
             places = _places_after(layer, places)
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
-    known, ends, right = _explore(layers, course, states, automaton)
-    finals = (state if end in ends else automaton.num_states for end, state in enumerate(states))
-    return Counting(period, tuple(layers), tuple(finals), known, right)
+    ends = [(layers[-1].following[at][there], state) for (at, there), state in steps if state is not None]
+    shown = {end for end, _ in ends}
+    finals = (state if end in shown else automaton.num_states for end, state in enumerate(states))
+    right = all(states[end] == state for end, state in ends)
+    return Counting(period, tuple(layers), tuple(finals), tuple(known), right)
 
 
 def _period_of_places(positions: Matrix) -> int:
@@ -210,35 +240,8 @@ def _group(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
     return weights, [base for base, _ in groups]
 
 
-Pairs = list[tuple[int, tuple[int, ...]]]
-
-
-def _reach(layers: list[LayerHint], course: _Course) -> Pairs:
-    """The reachable pairs of a class before the last of these layers and the residues there."""
-    pairs: dict[tuple[int, tuple[int, ...]], None] = {}
-
-    def after(residues: Residues, letter: int) -> Residues:
-        following, classes = course.advance(layers, residues, letter)
-        pairs[classes[-1], following[-1]] = None
-        return following
-
-    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
-    for letter in course.before:
-        first = after(first, letter)
-    known = {first: None}
-    for residues in (waiting := list(known)):
-        for letter in range(0 if residues[0] == (course.ends,) else course.letters):
-            following = after(residues, letter)
-            if following not in known:
-                known[following] = None
-                waiting.append(following)
-                if len(known) > MOST_PAIRS:
-                    raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} lists of residues")
-    return list(pairs)
-
-
 def _follow(
-    hint: LayerHint, reached: Pairs, layer: Layer, before: Before, added: Added, *, last: bool
+    hint: LayerHint, reached: Iterable[Pair], layer: Layer, before: Before, added: Added, *, last: bool
 ) -> tuple[LayerHint, Matrix, Places]:
     """The layer with the classes after it, their stream and the residues of their places."""
     # Rows that agree to a sixteenth become one class: a proposal, which Coq's boxes must confirm.
@@ -258,27 +261,3 @@ def _follow(
         following[at][counts] = numbers[key]
     hint = replace(hint, following=tuple(following), classes=len(kept))
     return hint, np.stack(kept), np.array(where, np.int64)
-
-
-def _explore(
-    layers: list[LayerHint], course: _Course, states: list[int], automaton: Semiautomaton
-) -> tuple[tuple[tuple[Residues, int], ...], set[int], bool]:
-    """The reachable pairs of residues and state, the final classes of words, and whether all are right."""
-    first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
-    for letter in course.before:
-        first, _ = course.advance(layers, first, letter)
-    ends: set[int] = set()
-    known, right = {(first, automaton.start): None}, True
-    for residues, state in (waiting := list(known)):
-        for letter in range(0 if residues[0] == (course.ends,) else course.letters):
-            after, classes = course.advance(layers, residues, letter)
-            end = layers[-1].following[classes[-1]][after[-1]]
-            ends.add(end)
-            target = int(automaton.table[state, letter])
-            right &= states[end] == target
-            if (after, target) not in known:
-                known[after, target] = None
-                waiting.append((after, target))
-                if len(known) > MOST_PAIRS:
-                    raise LimitExceeded(f"words reach more than {MOST_PAIRS:,} pairs of residues and state")
-    return tuple(known), ends, right
