@@ -8,22 +8,34 @@ Everything is read off the weights in float64.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.coq.counting_hints import Counting, Group, LayerHint, Residues
+from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, Group, LayerHint, MatchHint, Residues
 from krohn.coq.cuts import TOLERANCE, best_cut
-from krohn.coq.heads import MOST_COUNTS, Before, NoCounters, Places, ReadHeads, read_heads
-from krohn.coq.matching import asks_differ, matching
+from krohn.coq.heads import (
+    GRID,
+    MOST_COUNTS,
+    Before,
+    NoCounters,
+    Places,
+    ReadHeads,
+    read_heads,
+    units_of,
+    writers_of,
+)
 from krohn.errors import Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
 
 MOST_PAIRS = 8_000
+SAME = 64
+"""Queries and keys that agree when multiplied by this and rounded are of one class."""
 MOST_PLACES = 64
 MOST_SHORT = 16
 """Up to this length, words may have a class for each place."""
@@ -155,17 +167,15 @@ Added = Callable[[int, tuple[int, ...]], Matrix]
 
 def _layer(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
     """The hint for a layer, without the classes after it; and what its heads add."""
-    if layer.heads and asks_differ(layer, before):
-        found = matching(layer, before)
-        return found.hint, found.added
+    if layer.heads and _asks_differ(layer, before):
+        return _matching(layer, before)
     heads = read_heads(layer, before)
     try:
         return _in_parts(layer, before, heads)
     except Unsupported:
         if not heads.sets or not all(any(mark is not None for mark in row) for row in heads.sets):
             raise
-    found = matching(layer, before)
-    return found.hint, found.added
+    return _matching(layer, before)
 
 
 def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, Added]:
@@ -261,3 +271,86 @@ def _follow(
         following[at][counts] = numbers[key]
     hint = replace(hint, following=tuple(following), classes=len(kept))
     return hint, np.stack(kept), np.array(where, np.int64)
+
+
+# Heads that match: which positions a query finds depends on its class. Each set of keys that some query looks
+# for has a register for each value of the head. MLPs may depend on all registers at once: each class is
+# looked at with each list of registers that words reach.
+
+
+@dataclass
+class Registers:
+    """Values that heads copy: what each class sets them to, the spans of these marks, and their channels."""
+
+    sets: list[tuple[int | None, ...]] = field(default_factory=list)
+    spans: list[range] = field(default_factory=list)
+    channels: dict[bytes, ChannelHint] = field(default_factory=dict)
+
+    def channel(self, values: Matrix, first: float, writers: npt.NDArray[np.bool_]) -> ChannelHint:
+        """The register of a value, which ``writers`` set; ``first`` is its value at position 0."""
+        name = values.tobytes() + writers.tobytes()
+        if name not in self.channels:
+            unit, marks, _ = units_of(np.where(writers, values - first, 0.0))
+            self.channels[name] = ChannelHint(len(self.sets), round(unit * GRID))
+            self.sets.append(tuple(m if w else None for m, w in zip(marks, writers.tolist(), strict=True)))
+            self.spans.append(range(min(0, *marks), max(0, *marks) + 1))
+        return self.channels[name]
+
+
+def _asks_differ(layer: Layer, before: Before) -> bool:
+    """Whether the queries of some head depend on the class."""
+    return len(_classes([before.of_class @ head.query for head in layer.heads])[1][0]) > 1
+
+
+def _matching(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
+    """As ``_in_parts``: the registers of a layer, and which queries find them."""
+    keys, key_rows = _classes([before.of_class @ head.key for head in layer.heads])
+    asks, _ = _classes([before.of_class @ head.query for head in layer.heads])
+    one_of_each = [asks.index(ask) for ask in range(max(asks) + 1)]
+    # Queries of one class find the same keys, so one query of each class is looked at.
+    registers = Registers()
+    hints: list[MatchHint] = []
+    for head, rows in zip(layer.heads, key_rows, strict=True):
+        of_place = (before.places - before.places[0]) @ head.key
+        values, first = before.stream @ head.value, before.places[0] @ head.value
+        copies = []
+        for question in before.stream[one_of_each] @ head.query:
+            writers = writers_of((of_place[1:, None] + rows) @ question)
+            own = writers[list(keys)]
+            channels = (
+                registers.channel(column, float(value), own)
+                for column, value in zip(values.T, first, strict=True)
+            )
+            copies.append(CopyHint(tuple(writers.tolist()), tuple(channels)))
+        hints.append(MatchHint(tuple(copies)))
+    constant = sum(before.places[0] @ head.value @ head.output for head in layer.heads)
+    effects = [np.zeros((len(registers.sets), before.stream.shape[1])) for _ in one_of_each]
+    for head, hint in zip(layer.heads, hints, strict=True):
+        for effect, copy in zip(effects, hint.asks, strict=True):
+            for channel, out in zip(copy.channels, head.output, strict=True):
+                effect[channel.counter] += channel.unit / GRID * out
+
+    def added(at: int, residues: tuple[int, ...]) -> Matrix:
+        marks = [s.start + (r - s.start) % len(s) for s, r in zip(registers.spans, residues, strict=True)]
+        return np.asarray(constant + np.array(marks) @ effects[asks[at]])
+
+    layer_hint = LayerHint(
+        heads=tuple(hints),
+        steps=((0,) * len(keys),) * len(registers.sets),
+        sets=tuple(registers.sets),
+        places=tuple(before.residues.tolist()),
+        groups=tuple(Group((*(0,) * j, 1), len(span), ()) for j, span in enumerate(registers.spans)),
+        cut=0,
+        owner=(),
+        channels=(),
+        keys=keys,
+        asks=asks,
+    )
+    return layer_hint, added
+
+
+def _classes(rows: list[Matrix]) -> tuple[tuple[int, ...], list[Matrix]]:
+    """Numbers of rows that are equal in all of these, and one row of each number."""
+    together = np.rint(np.concatenate(rows, axis=1) * SAME)
+    _, first, number = np.unique(together, axis=0, return_index=True, return_inverse=True)
+    return tuple(number.reshape(-1).tolist()), [row[first] for row in rows]
