@@ -20,7 +20,7 @@ from krohn.construct.request import Request, TransformerOptions
 from krohn.errors import InvalidInput, UnknownName, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import MODEL
-from krohn.proving.proof import refusal
+from krohn.proving.proof import attempt
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -137,8 +137,9 @@ def _doubts(network: CompiledNetwork, dtype: str, budget: Budget) -> Iterator[st
     """
     if network.program is not None:
         yield from precision_faults(network.program, -(-network.length // 4), dtype)
-    if why := refusal(network, dtype, budget):
-        yield why
+    _, failure, _ = attempt(network.transformer, network.automaton, network.length, dtype, budget=budget)
+    if failure is not None:
+        yield failure.reason
 
 
 def _describe_passed_over(network: CompiledNetwork, dtype: str, reason: str) -> str:

@@ -32,7 +32,6 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, Verdict, inside, refusal_of
 from krohn.errors import LimitExceeded, counted
-from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import ProofRecord, Refuted
@@ -204,36 +203,25 @@ SHORT = 4
 Outcome = tuple[ProofRecord, Refuted | None, float]
 
 
-def refusal(network: CompiledNetwork, dtype: str, budget: Budget) -> str:
-    """Why the checker does not accept a network on all words it is built for; empty if it does.
-
-    The search for a witness may spend the budget; a scan has none, and the work of the checker bounds it.
-    """
-    matrices, length = network.transformer, network.length
-    if length > SHORT and returns_positions(matrices):
-        return RUN_ONLY
-    checked, table = checkable(matrices, network.automaton)
-    failures = []
-    with one_thread():
-        for _, failure, _ in _attempts(checked, checked, table, length, dtype, budget=budget):
-            if failure is None:
-                return ""
-            failures.append(failure)
-    furthest = max(failures, key=lambda failure: failure.layer, default=None)
-    return furthest.reason if furthest else "no form of proof fits the network"
-
-
 def attempt(
-    network: Transformer, automaton: Semiautomaton, length: int, dtype: str, *, once: bool = False
+    network: Transformer,
+    automaton: Semiautomaton,
+    length: int,
+    dtype: str,
+    *,
+    once: bool = False,
+    budget: Budget | None = None,
 ) -> Outcome:
     """The outcome for the first witness that the checker accepts; if none, for the one that got furthest.
 
     ``once``: a wrong word is known, so no proof exists, and one attempt is enough to say where it fails.
+    The search for a witness may spend the ``budget``, if there is one, and no wrong word is sought then; a
+    scan has none, and the work of the checker bounds it.
     """
     if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
         record = ProofRecord(layer=len(network.layers))
         return record, record.refuse("search", RUN_ONLY), 0.0
-    return furthest(*checkable(network, automaton), length, dtype, once=once)
+    return furthest(*checkable(network, automaton), length, dtype, once=once, budget=budget)
 
 
 def returns_positions(network: Transformer) -> bool:
@@ -257,11 +245,14 @@ def furthest(
     searched: Network | None = None,
     *,
     once: bool = False,
+    budget: Budget | None = None,
 ) -> Outcome:
     """As ``attempt``; witnesses are searched in the network itself, or in one of the same structure."""
     stopped: Outcome | None = None
     with one_thread():
-        for outcome in _attempts(checked, searched or checked, table, length, dtype, once=once):
+        for outcome in _attempts(
+            checked, searched or checked, table, length, dtype, once=once, budget=budget
+        ):
             if outcome[1] is None:
                 return outcome
             if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
@@ -299,8 +290,8 @@ def _attempts(
     length: int,
     dtype: str,
     *,
-    once: bool = False,
-    budget: Budget | None = None,
+    once: bool,
+    budget: Budget | None,
 ) -> Iterator[Outcome]:
     """The small checker on every witness the search finds; with a budget, no wrong word is sought."""
     for scan in scans(searched):
