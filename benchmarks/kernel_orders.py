@@ -4,17 +4,14 @@ Run: python benchmarks/kernel_orders.py
 Coq proves networks that round for that order alone. A line compares all logits along one random word.
 """
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.coq.exploring import LayersOnStates
-from krohn.coq.stored import stored_network
+from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.real import point
+from krohn.check.arithmetic.sums import LEFT, Sums
 from krohn.lab.cards.recurrent_modules import in_training
-from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 NAMES = ("C3", "C6", "D6", "A4", "S3", "T3", "S4")
@@ -29,13 +26,14 @@ def main() -> None:
         automaton = parse_spec(name)
         cell = WEIGHTS["diagonal"](automaton)
         word = np.random.default_rng(0).integers(automaton.num_letters, size=LETTERS)
-        with tempfile.TemporaryDirectory() as folder:
-            save(RecurrentNetwork(cell, automaton), folder)
-            layers = LayersOnStates(stored_network(Path(folder)), any_order=False)
-        state, rows = layers.start(), []
+        sums = Sums(FORMATS["float32"], LEFT)
+        letters, stages, rows = cell.letters(sums), cell.stages(sums), []
+        carried = [point(np.zeros((1, stage.size))) for stage in stages]
         for letter in word:
-            state, logits = layers.step(state, int(letter))
-            rows.append(logits[0])
+            handed = letters[[letter]]
+            for number, stage in enumerate(stages):
+                carried[number], handed = stage.step(handed, carried[number])
+            rows.append(handed.lo[0])
         wanted = np.array(rows)
         network, weights = in_training(cell)
         for place in places:
