@@ -57,7 +57,8 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
 
 # Beside the map's cells with the least depth that passes: of its depths those run nearest to the taught one.
 NEAREST = {
-    **dict.fromkeys(("Grid4", "Grid9", "Dyck4,2", "C2"), 8),
+    **dict.fromkeys(("Grid4", "Grid9", "Dyck4,2", "D8", "A4", "S4"), depth.DOUBLING_DEPTH),
+    "C2": 8,
     **dict.fromkeys(("C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"), 6),
 }
 
@@ -87,10 +88,9 @@ def plan(scale: Scale) -> list[PlannedRun]:
     table["replicates"] = ASKED_REPLICATES
     runs += [taught(scale, *asked, length, **table | changes) for asked, changes in ASKED.items()]
     runs += [taught(scale, task, UNTAUGHT, depth.passing_depth(task), length) for task in TASKS]
-    few = depth.DEEPER_REPLICATES
-    runs += [
-        taught(scale, task, UNTAUGHT, layers, length, replicates=few) for task, layers in NEAREST.items()
-    ]
+    for task, layers in NEAREST.items():
+        few = {} if layers == depth.DOUBLING_DEPTH else {"replicates": depth.DEEPER_REPLICATES}
+        runs.append(taught(scale, task, UNTAUGHT, layers, length, **few))
     return runs
 
 
