@@ -32,7 +32,6 @@ from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
-from krohn.lab.experiments.record import Member
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
@@ -192,8 +191,7 @@ def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, 
     job = Job(run=run, directory=None, device=options.device, deadline=deadline, after=after)
     began = time.time()
     records = work(job)
-    member = Member(experiment=name, scale=str(options.scale), run_id=run.config.run_id, label=run.label)
-    store.put(records, [member])
+    store.put(records, [run.member(name, options.scale)])
     seconds = time.time() - began
     seen = sum(record.sequences for record in records)
     chosen_one = max(records, key=lambda record: record.metrics["accuracy"])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.record import Member, conflict_lines
+from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.reproduction import reproduce
 from krohn.lab.experiments.store import Store, export_text, import_text
 
@@ -33,8 +33,7 @@ def gather(store: Store, stores: list[Path]) -> None:
 def join(store: Store, name: str, scale: Scale) -> int:
     """Registers runs made for other experiments; returns how many planned runs have results."""
     planned = [run for run in EXPERIMENTS[name].plan(scale) if store.of_run(run.config.run_id)]
-    own = [Member(experiment=name, scale=scale, run_id=run.config.run_id, label=run.label) for run in planned]
-    store.put([], own)
+    store.put([], [run.member(name, scale) for run in planned])
     return len(planned)
 
 

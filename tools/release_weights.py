@@ -14,15 +14,13 @@ from pathlib import Path
 
 import torch
 
-from krohn.automata.zoo import parse_spec
 from krohn.base import atomic
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, KrohnError
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.store import parse_text
-from krohn.lab.tasks.batches import Task
-from krohn.lab.training.directory import CONFIG, RESULT, read_config, read_weights, write_weights
-from krohn.lab.training.trained_network import best_replicate
+from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
+from krohn.lab.training.trained_network import read_replicate
 
 RESULTS = Path(__file__).parents[1] / "results"
 MOST_BYTES = 16_000_000
@@ -36,10 +34,9 @@ def published() -> dict[tuple[str, int], Record]:
 
 def pack(folder: Path, out: Path) -> tuple[str, int]:
     """Writes one network; returns its run and replicate."""
-    config, number = read_config(folder), best_replicate(folder)
-    task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
-    layout = config.model.build(task.vocabulary, task.classes).layout
-    weights = read_weights(folder, number, layout)
+    config = read_config(folder)
+    trained = read_replicate(folder, config)
+    number = trained.replicate
     result = read_json(folder / RESULT)
     chosen = int(result.get("replicate", number))
     entry = result["replicates"][number]
@@ -49,7 +46,8 @@ def pack(folder: Path, out: Path) -> tuple[str, int]:
         out / RESULT,
         {"run": config.run_id, "replicate": chosen, "replicates": [entry], "finished": result["finished"]},
     )
-    for file in write_weights(out, {name: value[None].to(torch.bfloat16) for name, value in weights.items()}):
+    weights = {name: value.to(torch.bfloat16) for name, value in trained.weights.items()}
+    for file in write_weights(out, weights):
         if file.stat().st_size >= MOST_BYTES:
             raise InvalidFile(f"{file} must have less than {MOST_BYTES:,} bytes; one tensor has more")
     return config.run_id, chosen

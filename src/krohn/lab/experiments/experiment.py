@@ -29,6 +29,10 @@ class PlannedRun:
         """All evaluations, of the weights in the precision they were trained in."""
         return {evaluation.name: evaluation.measure(trained) for evaluation in self.evaluations}
 
+    def member(self, experiment: str, scale: str) -> Member:
+        """The run as a part of an experiment."""
+        return Member(experiment=experiment, scale=scale, run_id=self.config.run_id, label=self.label)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ResultCell:
@@ -69,14 +73,8 @@ def cells_of(
     After a change of a recipe or its length two runs may have the same label; the longer one wins.
     """
     best: dict[str, ResultCell] = {}
-    known = [
-        *store.members(experiment, scale),
-        *(
-            Member(experiment=experiment, scale=scale, run_id=run.config.run_id, label=run.label)
-            for run in planned
-        ),
-    ]
-    for member in known:
+    known = store.members(experiment, scale)
+    for member in (*known, *(run.member(experiment, scale) for run in planned)):
         records = tuple(store.of_run(member.run_id))
         name = canonical(dict(member.label))
         if not records:

@@ -10,7 +10,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, Selection
 from krohn.lab.experiments.names import Scale, check_engine
-from krohn.lab.experiments.record import Conflict, Member, Record
+from krohn.lab.experiments.record import Conflict, Record
 from krohn.lab.experiments.single_run import work as train_and_evaluate
 from krohn.lab.experiments.store import Store
 
@@ -70,10 +70,7 @@ def sweep(
     ``say`` gets one line for every run that completes.
     """
     planned = options.selection.of(experiment.plan(scale))
-    members = [
-        Member(experiment=experiment.name, scale=scale, run_id=run.config.run_id, label=run.label)
-        for run in planned
-    ]
+    members = [run.member(experiment.name, scale) for run in planned]
     # Runs that another experiment has made fill their cells here too.
     store.put([], [member for member in members if store.of_run(member.run_id)])
     # A run may fill several cells.

@@ -118,7 +118,9 @@ class RunDirectory:
         if step == 0 or not file.exists():
             atomic.write_json(file, environment)
             return
-        first = _read_json(file)
+        first = read_json(file)
+        if not isinstance(first, dict):
+            raise InvalidFile(f"{file} must be a JSON object; got {type(first).__name__}")
         last = (first.get("resumed") or [first])[-1]
         if last.get("precision") != environment["precision"]:
             raise Unsupported(
@@ -242,13 +244,6 @@ def _check_weights(file: Path, slices: dict[str, Any], layout: ParameterLayout |
         raise InvalidFile(
             f"{file} must hold the float32 or bfloat16 weights of this network; missing or different: {named}"
         )
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    result = read_json(path)
-    if not isinstance(result, dict):
-        raise InvalidFile(f"{path} must be a JSON object; got {type(result).__name__}")
-    return result
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None) -> None:

@@ -14,15 +14,14 @@ import torch
 from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
 from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.directory import read_config, read_weights
-from krohn.lab.training.trained_network import best_replicate
+from krohn.lab.training.directory import read_config
+from krohn.lab.training.trained_network import read_replicate
 from krohn.network.gpt2.decoder import Decoder, Vocabulary, vocabulary_of
 from krohn.network.gpt2.reference import logits
 
@@ -66,20 +65,17 @@ def decoder_of_run(
     """
     config = read_config(directory)
     reach = config.task.length if length is None else length
-    exportable(config.model, config.task, reach)
-    number = best_replicate(directory) if replicate is None else replicate
-    task = Task(config.task, parse_spec(config.task.spec), torch.device("cpu"))
-    network = config.model.build(task.vocabulary, task.classes)
-    weights = read_weights(directory, number, network.layout)
-    decoder = decoder_of_weights(config.model, task, weights, reach)
-    words, _ = task.held_out(config.evaluation.seed, compared)
+    trained = read_replicate(directory, config, replicate)
+    weights = {name: value[0] for name, value in trained.weights.items()}
+    decoder = decoder_of_weights(config.model, trained.task, weights, reach)
+    words, _ = trained.task.held_out(config.evaluation.seed, compared)
     with torch.no_grad():
-        stacked = {name: value[None] for name, value in weights.items()}
-        own = network.logits(stacked, words)[0].numpy()
+        own = trained.network.logits(trained.weights, words)[0].numpy()
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(decoder.vocabulary.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
-    return TrainedDecoder(decoder, task.automaton, config.task.target, number, compared, difference, scale)
+    target, number = config.task.target, trained.replicate
+    return TrainedDecoder(decoder, trained.automaton, target, number, compared, difference, scale)
 
 
 def decoder_of_weights(model: ModelConfig, task: Task, weights: Single, length: int) -> Decoder:

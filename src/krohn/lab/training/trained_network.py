@@ -16,6 +16,7 @@ from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
+from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import device_reasons
 from krohn.lab.training.directory import read_config, read_weights
 from krohn.lab.training.metrics import read_step_by_step
@@ -98,12 +99,19 @@ def read_run(directory: Path, device: str = "cpu") -> TrainedNetwork:
     config = read_config(directory)
     if config.task.target != "state":
         raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
-    replicate = best_replicate(directory)
+    return read_replicate(directory, config, device=device)
+
+
+def read_replicate(
+    directory: Path, config: RunConfig, replicate: int | None = None, *, device: str = "cpu"
+) -> TrainedNetwork:
+    """A replicate of the run that ``directory`` holds, the best unless named, in float32."""
+    number = best_replicate(directory) if replicate is None else replicate
     task = Task(config.task, parse_spec(config.task.spec), torch.device(device))
     network = config.model.build(task.vocabulary, task.classes)
-    result = read_weights(directory, replicate, network.layout)
-    weights = {name: value[None].to(device) for name, value in result.items()}
-    return TrainedNetwork(network, weights, task, replicate)
+    weights = read_weights(directory, number, network.layout)
+    stacked = {name: value[None].to(device) for name, value in weights.items()}
+    return TrainedNetwork(network, stacked, task, number)
 
 
 def best_replicate(directory: Path) -> int:
