@@ -10,15 +10,14 @@ import base64
 import json
 import sys
 import zlib
-from collections.abc import Iterator
 from importlib.resources import files
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.small import Table, small_automata
 from krohn.automata.zoo import zoo
 from krohn.compilation import compile
 from krohn.construct.request import Method
@@ -33,24 +32,11 @@ ASSET = "small.txt"
 METHODS: tuple[Method, ...] = ("auto", "cascade", "scan")
 """In the order in which they are tried, until one is proved: six of the shallowest networks are not."""
 
-Table = tuple[tuple[int, ...], ...]
 
-
-def tables() -> Iterator[Table]:
+def tables() -> list[Table]:
     """Every table whose states are numbered as words reach them, up to an exchange of the letters."""
-    for states in range(1, MOST_STATES + 1):
-        for flat in product(range(states), repeat=states * LETTERS):
-            table = tuple(flat[row * LETTERS : (row + 1) * LETTERS] for row in range(states))
-            if in_order(table) == table and table <= in_order(tuple(row[::-1] for row in table)):
-                yield table
-
-
-def in_order(table: Table) -> Table:
-    """The part reachable from state 0, its states numbered in breadth-first order."""
-    order = [0]
-    for state in order:  # grows during iteration
-        order += [target for target in dict.fromkeys(table[state]) if target not in order]
-    return tuple(tuple(order.index(target) for target in table[state]) for state in order)
+    every = (each for states in range(1, MOST_STATES + 1) for each in small_automata(states, LETTERS))
+    return [tuple(map(tuple, each.table.tolist())) for each in every]
 
 
 def key_of(table: Table) -> str:
