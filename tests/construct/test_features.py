@@ -158,6 +158,15 @@ def test_two_layers_over_annotated_letters_are_certified() -> None:
     assert verify(network, second_opinion=False).certified
 
 
+def test_pairs_of_simple_notes_are_reached_before_the_units_are_spent() -> None:
+    automaton = Semiautomaton(np.array([[1, 1], [0, 2], [2, 1]]), 0)  # place and a count, each modulo 2
+    network = compile(automaton, 12)
+    assert (network.method, network.transformer.depth) == ("features", 2)
+    assert verify(network, second_opinion=False).certified
+    words = np.array(list(product(range(2), repeat=10)))
+    assert network.run(words).tolist() == [automaton.run(word) for word in words.tolist()]
+
+
 def test_fatal_letters_are_counted_over_what_living_words_show() -> None:
     automaton = from_regex("d*(esd*)*")
     plan = error_bit_plan(automaton, range(automaton.num_states), Budget(2e6))

@@ -45,16 +45,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "settling one": ("state {state} known", "letters that settle that the state is {state}"),
     "allowing": ("state {state} possible", "letters after which state {state} is possible"),
     "excluding": ("state {state} excluded", "letters after which state {state} is excluded"),
-    "may move": ("may move", "letters that may change the state"),
-    "must move": ("must move", "letters that must change the state"),
     "some that move": ("letter {number} may move", "letters {own} that may change the state"),
-    "this letter": ("letter = {number}", "letters {own}"),
-    "noted": ("note {number} = {residue}", "letters where {of} is {residue}"),
     "noted letter": (
         "letter {start}, note {number} = {residue}",
         "letters {own} where {of} is {residue}",
     ),
-    "annotated": ("symbol {number}", "letters {own} in one of the cases that the first layer distinguishes"),
     # What is known of such a set: by its letters, or in words for the set.
     "is": ("is {of}", "1 if the letter is {either}", "1 for {of}"),
     "writes": ("writes {of}", "1 if the letter is {either}", "1 for {of}"),

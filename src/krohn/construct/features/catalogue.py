@@ -246,7 +246,7 @@ def listed(names: Iterable[str]) -> Meaning:
 
 
 def symbol_classes(annotated: AnnotatedLetters) -> list[Class]:
-    """Sets of annotated letters: by what is known of the state, by letter, by annotation."""
+    """Sets of annotated letters: by what is known of the state, by letter and annotation."""
     symbols = range(len(annotated.rows))
     after = [{q for _, q in moves} for moves in annotated.moves]
     known = [s for s in symbols if len(after[s]) == 1]
@@ -264,28 +264,18 @@ def symbol_classes(annotated: AnnotatedLetters) -> list[Class]:
         add((s for s in symbols if q in after[s]), "allowing", state=q)
         add((s for s in symbols if q not in after[s]), "excluding", state=q)
     moving = [s for s in symbols if any(p != q for p, q in annotated.moves[s])]
-    add(moving, "may move")
-    add((s for s in symbols if all(p != q for p, q in annotated.moves[s])), "must move")
     shown = [list(column) for column in zip(*annotated.rows, strict=True)]
-    for x in sorted({*shown[0]}):
-        add((s for s in symbols if shown[0][s] == x), "this letter", number=x, letters=names[x])
     notes = [
         (c, value, feature.meaning)
         for c, feature in enumerate(annotated.features, 1)
         for value in sorted({*shown[c]})
     ]
-    for c, value, note in notes:
-        about = {"number": c, "residue": value, "of": (note,)}
-        add((s for s in symbols if shown[c][s] == value), "noted", **about)
     for x in range(annotated.automaton.num_letters):
         own = [s for s in symbols if shown[0][s] == x]
         add((s for s in own if s in moving), "some that move", number=x, letters=names[x])
         for c, value, note in notes:
             about = {"start": x, "letters": names[x], "number": c, "residue": value, "of": (note,)}
             add((s for s in own if shown[c][s] == value), "noted letter", **about)
-    if len(symbols) <= 24:
-        for s in symbols:
-            add((s,), "annotated", number=s, letters=names[shown[0][s]])
     return list(named.items())
 
 

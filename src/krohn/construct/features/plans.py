@@ -122,16 +122,16 @@ def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
 # Annotations of letters by the first layer of two-layer plans, simplest first.
 
 
-PAIRED, TRIPLED = 18, 10
-"""How many of the simplest annotations are tried in pairs, and in triples."""
+PAIRED = 18
+"""How many of the simplest annotations are tried in pairs."""
 
 
 def first_layers(plain: AnnotatedLetters) -> Iterator[tuple[Feature, ...]]:
-    """Sets of one, two and three notes."""
+    """Single notes, then pairs; a pair comes early if both of its notes do."""
     notes = list(_notes(plain))
     yield from ((note,) for note in notes)
-    yield from combinations(notes[:PAIRED], 2)
-    yield from combinations(notes[:TRIPLED], 3)
+    pairs = combinations(range(min(PAIRED, len(notes))), 2)
+    yield from ((notes[i], notes[j]) for i, j in sorted(pairs, key=lambda pair: (sum(pair), pair)))
 
 
 def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
@@ -146,14 +146,8 @@ def _notes(plain: AnnotatedLetters) -> Iterator[Feature]:
         if 1 < len(members) < count or (count == 2 and len(members) == 1):
             yield Latest(tuple((x, n) for n, x in enumerate(sorted(members))), name)
     yield from (EndPlace(members, 2, name) for members, name in singles)
-    yield from (Count(members, 2, True, name) for members, name in singles)
-    yield from (Place(1, m) for m in cycles if m > 2)
+    yield from (Count(members, size, True, name) for size in (2, 3) for members, name in singles)
     yield BackFeature(2, count)
-    yield from (EndPlace(members, m, name) for m in cycles if m > 2 for members, name in singles)
-    yield from (Count(members, 3, True, name) for members, name in singles)
-    if automaton.num_states <= 5:
-        square = automaton.num_states**2
-        yield from (Count(members, square, False, name) for members, name in singles)
 
 
 def merged_letters(automaton: Semiautomaton) -> tuple[Semiautomaton, tuple[int, ...]]:
