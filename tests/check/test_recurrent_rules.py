@@ -55,7 +55,7 @@ def test_the_program_proves_every_architecture(architecture: str, tmp_path: Path
         {"dtype": "float64"},
         {"dtype": "float16"},
         {"order": "backwards"},
-        {"allowed": ((0,), (0,))},
+        {"words": [[0], [0]]},
         {"target": "observation"},
         {"assumptions": ()},
     ):

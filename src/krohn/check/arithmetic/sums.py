@@ -104,6 +104,7 @@ class Sums:
         self.spend(len(x) * float(weight.size), 0, 1)
         offset = np.zeros(weight.shape[1]) if bias is None else bias
         exact, size = self._exact(x, weight, offset)
+        # Asked for the refusal alone: no partial sum of this size may overflow.
         self.fmt.inner.error(size, 0.0, 0.0)
         made = point(x.lo @ weight + offset)
         if exact.all():

@@ -51,6 +51,7 @@ def open_bounded(path: str | Path) -> IO[bytes]:
 def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
     """All of a regular file of at most ``limit`` bytes."""
     with open_bounded(path) as stream:
+        # One byte more than allowed shows that there are more, even where the file grows meanwhile.
         data = stream.read(limit + 1)
     if len(data) > limit:
         raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
@@ -72,6 +73,7 @@ def parse_json(text: str | bytes) -> Any:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         if sys.getsizeof(decoded) > 2 * MAX_BYTES:  # one character beyond 16 bits makes all of them wide
             raise InvalidFile(f"JSON must take at most {2 * MAX_BYTES:,} bytes of memory; it takes more")
+        # Before parsing: there are at most as many values as commas and opening brackets, and one.
         if sum(map(decoded.count, ",[{")) > MAX_ENTRIES:
             raise InvalidFile(f"JSON must list at most {MAX_ENTRIES:,} items; it lists more")
         return json.loads(decoded, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
@@ -91,6 +93,7 @@ def read_tensors(path: str | Path, limit: int = MAX_TENSORS) -> Tensors:
         size, length = sizes_of(stream, path, limit)
         header = _header(stream.read(size), path)
         spans = sorted(_span(name, entry, length, path) for name, entry in header.items())
+        # Each tensor begins where the one before it ends, and the last ends the file: nothing is hidden.
         ends = [0, *(end for _, end, _ in spans)]
         _need([first for first, _, _ in spans] + [length] == ends, path, "tensors must leave no gaps")
         body = memoryview(stream.read(length))

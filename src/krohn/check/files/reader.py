@@ -210,6 +210,7 @@ def stored(net: Network, fmt: Format) -> Network:
         before, after = (
             gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp)
         )
+        # What is kept is 0 or 1 (``network_that_fits``), which every format holds.
         new = replace(layer, heads=heads, weights=weights, biases=biases)
         return replace(new, gain_attention=before, gain_mlp=after)
 

@@ -98,6 +98,7 @@ class DiagonalBalls:
         b = np.zeros(w.shape[1]) if bias is None else bias
         sure = np.where(x.radius == 0, lowest_bit(x.middle), np.inf).min(axis=1, initial=np.inf)[:, None]
         unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
+        # A number with a radius is no known multiple of anything: a column that reads one is rounded.
         moving = (x.radius > 0).astype(np.float64) @ (w != 0).astype(np.float64) > 0
         exact = self.fmt.outer.holds(np.where(moving, 0.0, unit), x.size @ np.abs(w) + np.abs(b))
         lost = np.where(exact, 0.0, self.fmt.off_linear(x.size, w, b))
@@ -238,6 +239,7 @@ def letters_within(balls: DiagonalBalls, found: References, allowed: list[float]
     low, _ = settle(balls, found, [most / LEAST for most in allowed], budget)
     inexact = [(b / c, h / c) for b, h, c in zip(low, high, allowed, strict=True) if c > 0]
     require(bool(inexact), "nothing is rounded: the closure decides")
+    # λ after t letters is f·((1 + growth)^t − 1) / growth; solved for the t at which it reaches 1.
     first = max(start for start, _ in inexact)
     growth = max(end - start for start, end in inexact) - 1
     steps = 1 / first if growth <= 0 else log1p(growth / first) / log1p(growth)
@@ -283,6 +285,7 @@ def _widest(
         after, logits = balls.step(blown, letter)
         interval = Real(logits.middle - logits.radius, logits.middle + logits.radius)
         right &= bool((leads(interval, found.right[:, letter]) > 0).all())
+        # The next letter sets out from the follower: its distance from where this one led is error, too.
         for i, (block, targets) in enumerate(zip(after, found.states, strict=True)):
             memory, mixer, mlp = (
                 ample(ball.radius + np.abs(ball.middle - target.middle[found.follow[:, letter]])).max(axis=0)

@@ -74,6 +74,8 @@ class BoxCell:
         h = Real(low[:, : self.hidden], high[:, : self.hidden])
         weight, bias = self.weights["head.weight"], self.weights["head.bias"]
         self.sums.product(h, weight, bias)
+        # Both logits read the same h: their difference is bounded as one product, where its interval is
+        # narrower than the difference of two; only the roundings count twice.
         error = self.sums.fmt.off_linear(h.size, weight, bias)
         error = error + affine_error(h.size @ np.abs(weight), len(weight))  # differences of weights, below
         least = np.full(len(low), np.inf)
@@ -126,6 +128,7 @@ def _check_images(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> Verdict:
             )
             return Verdict(False, 0.0, failure, at=(int(row), letter))
         reached[target] = True
+    # An answer is given after a letter: a box that follows no letter, as box 0 may, need not show its state.
     shown = np.flatnonzero(reached)
     leads = cell.margins(low[shown], high[shown], automaton.shows[state[shown]])
     if not (leads > 0).all():

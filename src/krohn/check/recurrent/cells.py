@@ -47,6 +47,7 @@ class Cell(ABC):
         for name, array in self.tensors.items():
             if array.dtype != np.single or array.ndim not in (1, 2) or not np.isfinite(array).all():
                 raise InvalidInput(f"{name} must be finite float32 with one axis or two; it is not")
+        # Sizes are read off some of the tensors; all must then have the shapes that follow.
         try:
             wanted = self.shapes()
         except KeyError as error:
@@ -191,5 +192,6 @@ class GruCell(Gated):
         )
         both = sums.products(*gates)
         r, z = split(sums.sigmoid(both), n)
+        # x·1 + r·y as one sum of two products: a device may fuse it or not.
         fresh = sums.tanh(sums.total((inward, point(1.0)), (r, recurrent)))
         return sums.mixed(z, fresh, carried)

@@ -113,10 +113,12 @@ def behind(machine: Mealy, stage: Stage, limit: int, budget: Budget) -> Mealy:
         for letter in range(machine.follow.shape[1]):
             budget.spend(CALL + 2 * ROW * len(states), "pairs of a layer")
             after, out = stage.step(machine.vectors[machine.given[states, letter]], carried)
+            # An error that never shrinks makes a new box after every letter: the search would not end.
             require(after.known[:, : stage.linear], "a memory is rounded, or depends on a library's last bit")
             target, before = machine.follow[states, letter], len(pairs)
             columns.append(pairs.of(target, after))
             outs.append(handed.of(np.zeros(len(out), np.int64), out))
+            # Several rows may reach the same new pair; one of them is searched on.
             found, places = np.unique(columns[-1], return_index=True)
             new = places[found >= before]
             origins.append(target[new])
@@ -142,6 +144,7 @@ class _Numbers:
 
     def of(self, states: Integers, boxes: Real) -> Integers:
         """The number of each pair; ``UNKNOWN`` if its state is unknown."""
+        # −0 + 0 is 0: equal numbers must have equal bytes.
         found, low, high = [], boxes.lo + 0.0, boxes.hi + 0.0
         require(
             (len(self) + len(low)) * (400 + 4 * low.itemsize * low.shape[1]) <= MAX_HELD,
@@ -180,6 +183,7 @@ def beside_automaton(
             budget.spend(CALL + ROW * len(front), "pairs beside the automaton")
             right = automaton.table[truth, letter]
             lead = leads(machine.vectors[machine.given[states, letter]], automaton.shows[right])
+            # Not ``lead <= 0``: a NaN is neither, and must not pass.
             if not (lead > 0).all():
                 first = int(np.flatnonzero(~(lead > 0))[0])
                 return False, float(lead[first]), length, (*_way(came, front[first]), letter)
@@ -190,6 +194,7 @@ def beside_automaton(
                     came[target] = (pair, letter)
                     after.append(target)
         length += 1
+        # Up to here all words of this length are right; of longer ones some were not searched.
         if any(state == UNKNOWN for state, _ in after):
             return False, margin, length, None
         front = after

@@ -87,6 +87,7 @@ class StackCell(Cell):
     @cached_property
     def looks_back(self) -> list[tuple[Integers, Integers]]:
         """For mixer and MLP of each block: the channels of the previous letter that some weight reads."""
+        # A channel that no weight looks back at is not carried: it would tell apart what goes on alike.
         found = []
         for i in range(self.layers):
             names = [name for name in self.tensors if name.startswith(f"h.{i}.mix.")]
@@ -241,10 +242,12 @@ class DeltaStack(StackCell):
         sums.note(name, memory, *(part.reshape(rows * heads, -1) for part in (gate, query, key, look, value)))
         state = wide.total((gate.reshape(rows, heads, 1, 1), memory.reshape(count, heads, keys, values)))
         for s in range(steps):
+            # What is true of chunks rests on every memory in between, not only on those after a letter.
             sums.note(name, state.reshape(count, -1))
             write = wide.plus(value[:, :, s], -wide.dot(look[:, :, s, :, None], state, 2))
             if self.scaled:
                 missing = wide.plus(given[:, :, s], -wide.dot(key[:, :, s, :, None], state, 2))
+                # Equal, but not in floats: whatever order of sums is claimed, the interval holds both.
                 write = wide.either(wide.total((rate[:, :, s], missing)), write)
             state = wide.total((state, point(1.0)), (key[:, :, s, :, None], write[:, :, None, :]))
         sums.note(name, state.reshape(count, -1))

@@ -73,6 +73,7 @@ def check(
 ) -> Verdict:
     """Whether the witness proves the network right; it is JSON data, as a certificate file holds it."""
     try:
+        # Overflow and NaN are refused where they enter a comparison; a warning would only be noise.
         with np.errstate(all="ignore"):
             proof = witness_from(witness)
             return Verdict(True, margin_of(network, automaton, dtype, length, proof, work, note), "")

@@ -107,6 +107,7 @@ class _Tensors(Given):
         d, inside = len(together), len(written)
         fits = together.shape[1] == 3 * inside and inside % count == 0 and written.shape[1] == d
         need(fits and inside, f"{block}: the heads must fit")
+        # GPT-2 has one matrix for queries, keys and values of all heads: part, head, width along its columns.
         query, key, value = np.moveaxis(together.reshape(d, 3, count, -1), (1, 2), (0, 1))
         output = written.reshape(count, -1, d)
         terms = (output != 0).sum(axis=1)

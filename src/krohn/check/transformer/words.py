@@ -126,6 +126,7 @@ def leads_of(
             run, stream = after(network, network.embedding[some], path)
             states = automaton.table[state, some]
             yield word, run.lead(logits(run, network, stream), shown[states]).min(axis=1)
+            # Depth first: the passes of one beginning are held at a time, not those of all.
             for row, letter in enumerate(some.tolist()):
                 if len(path) + 1 < last:
                     yield from walk((*word, letter), int(states[row]), [*path, run.made.word(row)])
