@@ -57,13 +57,16 @@ def _title(operation: Any, titles: Titles) -> Any:
 
 def _registers(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
     program = network.program
-    stored = dict.fromkeys(c.register for moment in network.layout.moments for c in moment if c.register)
+    stored: dict[str, int] = {}  # the moment from which a channel holds it
+    for moment, channels in enumerate(network.layout.moments):
+        for channel in channels:
+            stored.setdefault(channel.register, moment)
     if program is None:
-        meanings = {name: {"meaning": each.to_json()} for name, each in network.meanings.items()}
-        yield from (
-            {"name": name, "kind": None, "low": None, "high": None, "stored": True, **meanings.get(name, {})}
-            for name in stored
-        )
+        for name in filter(None, stored):
+            known = {"meaning": network.meanings[name].to_json()} if name in network.meanings else {}
+            by = "token" if stored[name] == 0 else "head" if stored[name] % 2 else "map"
+            place = {"layer": (stored[name] + 1) // 2, "written_by": by}
+            yield {"name": name, "kind": None, "low": None, "high": None, **place, "stored": True, **known}
         return
     writers = dict(_writers(program, titles))
     for register in program.registers:
@@ -214,16 +217,19 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     numbers = (about["layers"], "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
     counts = ", ".join(counted(number, noun) for number, noun in numbers)
     yield f"{title}: {counts}, words of at most {about['length']} letters\n"
-    yield "registers" + (" that tokens and positions bring" if about["readout"] else "")
+    yield "registers that tokens and positions bring"
     words = {entry["name"]: entry["words"] for entry in about["registers"]}
     for entry in about["registers"]:
-        if entry.get("layer") in (None, 0):
-            yield from item_lines(entry.get("written_by", "stored"), _values(entry))
+        if entry["layer"] == 0:
+            yield from item_lines(entry["written_by"], _values(entry))
     for layer in range(1, about["layers"] + 1):
         yield f"\nlayer {layer}"
         for head in about["heads"]:
             if head["layer"] == layer:
                 yield from item_lines(f"head {head['head']}", head["words"])
+        for entry in about["registers"]:
+            if entry["layer"] == layer and about["readout"] is None:
+                yield from item_lines(entry["written_by"], entry["words"])
         for change in about["maps"]:
             if change["layer"] == layer:
                 yield from item_lines("map", "; ".join(words[name] for name in change["writes"]))

@@ -154,7 +154,10 @@ KINDS: dict[str, tuple[str, ...]] = {
         "{number} group {start}",
         "coordinate {start} of the product in component {number}",
     ),
-    "component copy": ("{number} copy {start}", "that coordinate where component {number} was written last"),
+    "component copy": (
+        "{number} copy {start}",
+        "coordinate {start} of component {number} where it was set last",
+    ),
     "component target": ("{number} target", "the state that the letter writes to component {number}, if any"),
     "component memory": ("{number} memory", "the state that component {number} was last set to"),
     "component value": ("{number} value", "the state of component {number}"),
@@ -168,7 +171,10 @@ KINDS: dict[str, tuple[str, ...]] = {
         "{group} group {number} sum {start}",
         "the sum so far of coordinate {number} of component {group}",
     ),
-    "group product": ("{group} group {number} product {start}", "that sum, mod the size of the coordinate"),
+    "group product": (
+        "{group} group {number} product {start}",
+        "the sum so far of coordinate {number} of component {group}, mod its size",
+    ),
     "group turned": (
         "{group} group {number} turned {start}",
         "coordinate {number} of component {group}, turned by the last one",
