@@ -16,7 +16,6 @@ from krohn.network.transformer import Layer, Matrix, Mlp
 TOLERANCE = 0.01
 """Numbers that differ by less count as equal."""
 EXACT = 1e-6
-MOST_VIEWS = 200
 MOST_OUTCOMES = 20_000
 """Most outcomes: each is a box that passes through the rest of the MLP."""
 NO_CUT = (
@@ -90,9 +89,14 @@ def _cut_at(
     place: int, layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]
 ) -> Cut | None:
     mlp = layer.mlp
-    views = [_views(rows, effects, spans, group) for group in range(len(effects))]
-    owner = _owners([hidden(mlp, place, view) for view in views], len(mlp.weights[place]))
-    channels = _owners(views, rows.shape[1])
+    varies = np.ptp(rows, axis=0) > EXACT * (1 + np.abs(rows).max())
+    moving = [(effect != 0) & (len(span) > 1) for effect, span in zip(effects, spans, strict=True)]
+    moved = np.stack([varies, *moving])
+    channels = _owners(moved)
+    # A unit that no weight connects with a group does not depend on it; others are taken to.
+    for weight in mlp.weights[:place]:
+        moved = moved @ (weight != 0)
+    owner = _owners(moved)
     kept = layer.keep_mlp != 0
     if (owner < 0).any() or (channels[kept] < 0).any():
         return None
@@ -120,27 +124,8 @@ def _cut_at(
     return Cut(place, owners, groups, tuple(moduli), tuple(stops), tuple(clamps), cost)
 
 
-def _views(rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range], group: int) -> Matrix:
-    """The stream for a sample of counts of a group and of classes, all other counts least, then greatest."""
-    # A sample is enough for a hint: Coq computes every count, and rejects a cut that is none.
-    picked = rows[np.linspace(0, len(rows) - 1, min(len(rows), 16)).round().astype(int)]
-    span = spans[group]
-    counts = np.linspace(span.start, span.stop - 1, min(len(span), MOST_VIEWS)).round()
-    ends = [
-        sum((effects[g] * spans[g][end] for g in range(len(effects)) if g != group), 0.0 * effects[group])
-        for end in (0, -1)
-    ]
-    own = counts[:, None, None, None] * effects[group]
-    return np.asarray(own + picked[None, :, None] + np.stack(ends)[None, None])
-
-
-def _owners(views: Sequence[Matrix], units: int) -> npt.NDArray[np.int64]:
-    """For each unit the one group that it depends on, 0 if none; -1 if there are several."""
-    moved = np.zeros((len(views) + 1, units), bool)
-    for group, view in enumerate(views):
-        least = EXACT * (1 + np.abs(view).max(initial=0.0))
-        moved[group + 1] = (np.ptp(view, axis=0) > least).any(axis=(0, 1))
-        moved[0] |= (np.ptp(view, axis=1) > least).any(axis=(0, 1))
+def _owners(moved: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """For each unit the one group that it reads, 0 if none; -1 if there are several."""
     return np.where(moved.sum(axis=0) > 1, -1, moved.argmax(axis=0))
 
 
