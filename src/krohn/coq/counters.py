@@ -182,19 +182,18 @@ def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint
     """The same where each hidden unit depends on the class or on one group of counters."""
     weights, sums = _group(heads)
     length = len(before.places) - 1
-    spans, registers = [], []
+    spans = []
     for group in weights:
         total = np.array(group) @ np.array(heads.steps)
         rows = zip(group, heads.sets, strict=True)
         marks = [0, *(w * mark for w, row in rows if w for mark in row if mark is not None)]
         low, high = (length * int(end) for end in (total.min(initial=0), total.max(initial=0)))
         spans.append(range(min(marks) + low, max(marks) + high + 1))
-        registers.append(len(marks) > 1)
     if max(map(len, spans), default=0) > MOST_COUNTS:
         raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
     kept = before.stream * layer.keep_attention + heads.constant
     _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
-    cut = best_cut(layer, kept[first], sums, spans, registers, repeats=before.period <= length)
+    cut = best_cut(layer, kept[first], sums, spans)
     coarse = coarse.reshape(-1)
     if before.period > length:  # no letter is at place 0: its classes stay separate
         coarse = np.where(before.residues == 0, coarse.max() + 1, coarse)

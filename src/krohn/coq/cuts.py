@@ -20,7 +20,7 @@ MOST_OUTCOMES = 20_000
 """Most outcomes: each is a box that passes through the rest of the MLP."""
 NO_CUT = (
     "the kernel's proofs cover layers whose MLP can be cut where each unit depends on the letter or on one "
-    "counter, and repeats with its count or stops; this one cannot"
+    "counter, and few values of them differ; this one cannot"
 )
 
 
@@ -34,7 +34,6 @@ class Cut:
         channels: the group of each channel before the MLP.
         moduli: for each counting group, the period of its part, or the number of counts until it is constant.
         stops: for each counting group, whether it stops.
-        clamps: for each counting group, whether its part is constant near both ends.
         cost: about how many multiplications of boxes the proof takes.
     """
 
@@ -43,7 +42,6 @@ class Cut:
     channels: tuple[int, ...]
     moduli: tuple[int, ...]
     stops: tuple[bool, ...]
-    clamps: tuple[bool, ...]
     cost: int
 
 
@@ -54,32 +52,16 @@ def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
     return stream
 
 
-def best_cut(
-    layer: Layer,
-    rows: Matrix,
-    effects: Sequence[Matrix],
-    spans: Sequence[range],
-    registers: Sequence[bool] | None = None,
-    *,
-    repeats: bool = True,
-) -> Cut:
+def best_cut(layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]) -> Cut:
     """The best cut; sort key: the product of the moduli, the cost, and the last place of those.
 
     Args:
         rows: the stream before the MLP for each class, all counts 0.
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
-        registers: whether each group is copied; by default all count.
-        repeats: whether the part of each group that counts must repeat within its span or be clamped.
     """
-    copied = registers or [False] * len(spans)
     places = range(len(layer.mlp.weights))
     cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
-    if repeats:
-        most = [len(s) if r else max(1, len(s) - 1) for s, r in zip(spans, copied, strict=True)]
-        cuts = [
-            c for c in cuts if all(m <= end or k for m, end, k in zip(c.moduli, most, c.clamps, strict=True))
-        ]
     if not cuts:
         raise Unsupported(NO_CUT)
     return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost, -cut.place))
@@ -103,7 +85,6 @@ def _cut_at(
     channels = np.maximum(channels, 0)
     moduli: list[int] = []
     stops: list[bool] = []
-    clamps: list[bool] = []
     for group, (effect, span) in enumerate(zip(effects, spans, strict=True)):
         stream = rows[:1] + np.arange(span.start, span.stop)[:, None] * effect
         own, own_channels = owner == group + 1, kept & (channels == group + 1)
@@ -113,7 +94,6 @@ def _cut_at(
         stops.append(span.start == 0 and (end := _end(values)) < moduli[-1])
         if stops[-1]:
             moduli[-1] = end
-        clamps.append(all(_still(ends) for ends in (values[:2], values[-2:])))
     outcomes = len(rows) * int(np.prod(moduli, dtype=object)) if moduli else len(rows)
     if outcomes > MOST_OUTCOMES:
         return None
@@ -121,7 +101,7 @@ def _cut_at(
     counts = len(rows) + sum(map(len, spans))
     cost = counts * sum(sizes[: place + 1]) + outcomes * sum(sizes[place + 1 :])
     owners, groups = tuple(owner.tolist()), tuple(channels.tolist())
-    return Cut(place, owners, groups, tuple(moduli), tuple(stops), tuple(clamps), cost)
+    return Cut(place, owners, groups, tuple(moduli), tuple(stops), cost)
 
 
 def _owners(moved: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -134,10 +114,6 @@ def _period(rows: Matrix) -> int:
         if np.abs(rows[period:] - rows[:-period]).max(initial=0.0) < TOLERANCE:
             return period
     return len(rows)
-
-
-def _still(rows: Matrix) -> bool:
-    return bool(np.abs(np.diff(rows, axis=0)).max(initial=0.0) < TOLERANCE)
 
 
 def _end(rows: Matrix) -> int:
