@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in_torch, stored
 
-from krohn.coq.scanning import Scanning, scanning
+from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer
-from krohn.proving.kernel import kernel_verdict
+from krohn.proving.kernel import kernel_verdict, scan_hints
 
 Case = tuple[StoredTransformer, Scanning]
 
@@ -54,7 +54,7 @@ def lacking(network: StoredTransformer, good: Scanning) -> dict[str, Case]:
 
 def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -> None:
     network = stored(tmp_path, "A5", 4)
-    good = scanning(network.weights, network.automaton)
+    good = scan_hints(network)
     assert (good.registers, len(good.states), good.right) == (5, 60, True)
     cases: dict[str, Case] = {"nothing": (network, good)} | lacking(network, good)
     answers = answers_of(cases.values(), longer=network.length + 1)
@@ -64,7 +64,7 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -
 
 def test_what_is_accepted_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path) -> None:
     network, rng = stored(tmp_path, "A5", 4), np.random.default_rng(44)
-    good, flipped = scanning(network.weights, network.automaton), []
+    good, flipped = scan_hints(network), []
     numbers = [t for t in network.tensors if t.dtype == "F64"]
     while len(flipped) < 12:
         tensor = numbers[rng.integers(len(numbers))]

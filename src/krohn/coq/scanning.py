@@ -8,11 +8,11 @@ the same records.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.transformer.witness import Scan
 from krohn.coq.heads import GRID, MOST_MARGIN, TIGHT, NoCounters
-from krohn.network.transformer import Head, Layer, Matrix, Transformer
+from krohn.network.transformer import Layer, Matrix, Transformer
 
 
 @dataclass(frozen=True)
@@ -47,37 +47,20 @@ class Scanning:
         return len(self.letters[0])
 
 
-def scanning(network: Transformer, automaton: Semiautomaton) -> Scanning:
-    """The hints for a network; Coq decides whether they are right."""
+def scanning(network: Transformer, automaton: Semiautomaton, found: Scan) -> Scanning:
+    """The hints for a network, from the witness of a scan; Coq decides whether they are right."""
     if any(len(layer.heads) != 1 for layer in network.layers):
         raise NoCounters("a network that looks back must have one head in each layer")
-    start = network.padding[0] + network.positions[0]
-    copies = [_copies(layer.heads[0], start) for layer in network.layers]
-    current = copies[0][0]
-    codes = start[list(current)]
-    letters = tuple(
-        tuple(int(np.abs(codes - number).argmin()) for number in row[list(current)])
-        for row in network.embedding
-    )
+    letters = tuple(map(tuple, found.letters.tolist()))
     states, right = _rows(letters, automaton)
     layers = []
-    for number, (layer, (channels, value, back)) in enumerate(zip(network.layers, copies, strict=True)):
-        following = copies[number + 1][0] if number + 1 < len(copies) else channels
-        layers.append(ScanHint(_gap(layer, network.positions, 2**number), channels, value, back, following))
+    for number, layer in enumerate(network.layers):
+        (head,), current = layer.heads, found.channels[number]
+        value = np.abs(head.value[current]).argmax(axis=1)
+        places = current, value, np.abs(head.output[value]).argmax(axis=1), found.channels[number + 1]
+        gap = _gap(layer, network.positions, 2**number)
+        layers.append(ScanHint(gap, *(tuple(each.tolist()) for each in places)))
     return Scanning(letters, states, tuple(layers), right)
-
-
-def _copies(head: Head, start: Matrix) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """For each register, in the order of the points: its channel, the value that copies it, the copy."""
-    # At the start register i holds the code of point i, so sorting the codes numbers the registers.
-    current = np.abs(head.value).argmax(axis=0)
-    order = np.argsort(start[current], kind="stable")
-    back = np.abs(head.output).argmax(axis=1)
-    return _whole(current[order]), _whole(order), _whole(back[order])
-
-
-def _whole(numbers: npt.NDArray[np.int64]) -> tuple[int, ...]:
-    return tuple(int(number) for number in numbers)
 
 
 def _gap(layer: Layer, positions: Matrix, distance: int) -> int:

@@ -45,7 +45,9 @@ from krohn.proving.checks import Check
 from krohn.proving.claims import claim_about
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.proof import checkable
 from krohn.proving.recurrent import run_all
+from krohn.proving.witness.search import scans
 from krohn.proving.word_search import exhaustive
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 
@@ -182,13 +184,21 @@ def _recurrent(network: StoredNetwork) -> _Proposed:
 def _transformer(network: StoredTransformer) -> _Proposed:
     hints: Counting | Scanning
     if network.scans:
-        hints = scanning(network.weights, network.automaton)
+        hints = scan_hints(network)
         pairs = len(hints.states)
     else:
         hints = counting(network.weights, network.automaton)
         pairs = len(hints.known)
     text = transformer_text(network, hints)
     return _Proposed(text, transformer_statement(network), ANY, pairs, hints.right)
+
+
+def scan_hints(network: StoredTransformer) -> Scanning:
+    """Hints from the scan that the search for witnesses finds."""
+    found = next(scans(checkable(network.weights, network.automaton)[0]), None)
+    if found is None:
+        raise NoCounters("letters must stand for maps of points where heads look back; here they do not")
+    return scanning(network.weights, network.automaton, found)
 
 
 @contextmanager
