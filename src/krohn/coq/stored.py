@@ -17,6 +17,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
+from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated
 from krohn.check.recurrent.cells import Gated
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
@@ -188,22 +189,15 @@ class StoredRun:
 
 def stored_run(folder: Path) -> StoredRun:
     """The run in a directory; it must be a proved LSTM of one replicate."""
-    path = folder / CERTIFICATE
-    try:
-        config = json.loads((folder / "config.json").read_text())
-        kind, spec = str(config["model"]["kind"]), str(config["task"]["spec"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidFile(
-            "config.json of a run must name its model and its automaton; it does not"
-        ) from error
-    if kind != "lstm" or not path.exists():
+    path, config = folder / CERTIFICATE, read_net(folder).configuration
+    if config["model"].get("kind") != "lstm" or not path.exists():
         raise Unsupported(
             "the kernel's proofs cover trained LSTMs with a certificate of their own; write it first: "
             f"krohn verify {folder} --out {path}"
         )
     whole = (folder / StoredRun.file).read_bytes()
     tensors = tensors_of_bytes(whole, METADATA)
-    automaton, claim = parse_spec(spec), read_certificate(path)
+    automaton, claim = parse_spec(str(config["spec"])), read_certificate(path)
     if any(len(tensor.shape) < 2 or tensor.shape[0] != 1 for tensor in tensors):
         raise Unsupported("the kernel's proofs cover runs of one replicate; this one has more")
     arrays = {tensor.name: tensor.floats()[0] for tensor in tensors}
