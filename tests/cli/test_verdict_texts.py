@@ -100,9 +100,10 @@ def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
     ("spec", "levels", "note"), [("S4", 1, 0), ("C1", 0, 0), ("T3", 2, 0), ("Grid2500", None, 1)]
 )
 def test_levels_are_counted_where_they_can_be(spec: str, levels: int | None, note: int) -> None:
-    automaton = krohn.zoo(spec)
-    analysis = replace(krohn.analyze("C2"), is_group=spec in ("S4", "C1"))
-    result, notes = holonomy_levels(automaton, analysis)
+    automaton, permutes = krohn.zoo(spec), spec in ("S4", "C1")
+    known = {"automaton": automaton, "num_states": automaton.num_states, "is_group": permutes}
+    analysis = replace(krohn.analyze("C2"), **known)
+    result, notes = holonomy_levels(analysis)
     assert (result, len(notes)) == (levels, note)
 
 

@@ -105,6 +105,7 @@ class Analysis:
     """The algebra report of an automaton.
 
     Attributes:
+        automaton: what the report is about.
         semigroup_size: transformations induced by non-empty words; ``None`` beyond the limits.
         monoid_size: the same with the empty word.
         is_group: whether every letter permutes the states.
@@ -117,9 +118,9 @@ class Analysis:
         notes: what was left out and which limit to raise.
         is_partial: whether only the letters that permute all states were examined, enough for a verdict.
         reached: the report of the reachable states, without sizes; ``None`` if all states are reachable.
-        automaton: what the report is about.
     """
 
+    automaton: Semiautomaton = field(compare=False)
     num_states: int
     num_letters: int
     semigroup_size: int | None
@@ -135,7 +136,6 @@ class Analysis:
     notes: tuple[str, ...]
     is_partial: bool = False
     reached: "Analysis | None" = None
-    automaton: Semiautomaton | None = field(default=None, compare=False)
 
     @cached_property
     def depth(self) -> Any:
@@ -143,18 +143,15 @@ class Analysis:
 
         A ``DepthBounds``, computed on first use: the search for plans takes from milliseconds to minutes.
         """
-        assert self.automaton is not None, "an analysis knows its automaton"
         bounds = import_module("krohn.construct.depth_bounds")  # on use: that part depends on this one
         return bounds.depth_bounds(self.automaton, solvable=self.complexity != "NC1-complete")
 
     def report(self) -> AnalysisReport:
         """What ``krohn analyze`` prints: ``text()``, ``to_json()`` and ``notes``."""
-        assert self.automaton is not None, "an analysis knows its automaton"
-        return AnalysisReport(self.automaton, self)
+        return AnalysisReport(self)
 
     def eggbox(self, *, effort: float = 1.0) -> Eggbox:
         """Green's classes as a picture; beyond the limits an error."""
-        assert self.automaton is not None, "an analysis knows its automaton"
         return Eggbox(TransitionSemigroup(self.automaton.letters, effort).d_classes)
 
     @property
@@ -225,6 +222,7 @@ def _report(automaton: Semiautomaton, effort: float, *, sized: bool = True) -> A
         size, green, partial = None, None, True
         notes = (f"the verdict rests on the letters that permute all states, for {limit}",)
     return Analysis(
+        automaton=automaton,
         num_states=automaton.num_states,
         num_letters=automaton.num_letters,
         semigroup_size=size,
@@ -239,7 +237,6 @@ def _report(automaton: Semiautomaton, effort: float, *, sized: bool = True) -> A
         reason=reason(automaton, groups, one_length),
         notes=notes,
         is_partial=partial,
-        automaton=automaton,
     )
 
 

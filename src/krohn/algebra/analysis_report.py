@@ -25,58 +25,59 @@ GROWTH = (
 class AnalysisReport:
     """An analysis with everything that is printed beside it."""
 
-    automaton: Semiautomaton
     analysis: Any
 
     @cached_property
     def _levels(self) -> tuple[int | None, tuple[str, ...]]:
-        return holonomy_levels(self.automaton, self.analysis)
+        return holonomy_levels(self.analysis)
 
     @cached_property
     def families(self) -> tuple[Any, ...]:
         """A verdict for each family of architectures."""
         verdicts = import_module("krohn.recurrent.verdicts").verdicts
-        return tuple(verdicts(self.automaton, self.analysis, transformer_layers=self.analysis.depth.upper))
+        return tuple(
+            verdicts(self.analysis.automaton, self.analysis, transformer_layers=self.analysis.depth.upper)
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, and which limit to raise."""
         most = import_module("krohn.construct.depth_bounds").MOST_STATES
         plans = f"plans of constant depth are searched up to {most} states; krohn compile may find one"
-        wide = self.automaton.num_states > most
+        wide = self.analysis.num_states > most
         return (*self.analysis.notes, *self._levels[1], *((plans,) if wide else ()))
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object."""
         depth = self.analysis.depth
         return {
-            **_payload(self.automaton, self.analysis, self._levels[0]),
-            "depth": {**depth.to_json(self.automaton.letter_names), "blocks": depth.blocks},
+            **_payload(self.analysis, self._levels[0]),
+            "depth": {**depth.to_json(self.analysis.automaton.letter_names), "blocks": depth.blocks},
             "architectures": [row.to_json() for row in self.families],
         }
 
     def text(self, name: str = "") -> str:
         """The report; ``name`` is what the automaton was called."""
-        known = _text(name or self.automaton.name, self.automaton, self.analysis, self._levels[0])
+        known = _text(name or self.analysis.automaton.name, self.analysis, self._levels[0])
         return f"{known}\n\n{_architectures(self.families)}"
 
 
-def holonomy_levels(automaton: Semiautomaton, analysis: Any) -> tuple[int | None, tuple[str, ...]]:
+def holonomy_levels(analysis: Any) -> tuple[int | None, tuple[str, ...]]:
     """Levels of the plain holonomy decomposition; a group automaton has one, from Q to single states."""
     if analysis.is_group:
-        return int(automaton.num_states > 1), ()
-    if automaton.num_states > _MAX_SKELETON_STATES:
+        return int(analysis.num_states > 1), ()
+    if analysis.num_states > _MAX_SKELETON_STATES:
         return None, (f"levels are not counted beyond {_MAX_SKELETON_STATES:,} states",)
     if analysis.is_partial:
         return None, ()
     try:
-        return import_module("krohn.cascade.skeleton").skeleton(automaton).num_levels, ()
+        return import_module("krohn.cascade.skeleton").skeleton(analysis.automaton).num_levels, ()
     except LimitExceeded as limit:
         return None, (f"the number of levels is not known (krohn decompose may tell): {limit}",)
 
 
-def _payload(automaton: Semiautomaton, analysis: Any, levels: int | None) -> dict[str, Any]:
-    green, witness = analysis.green, analysis.one_length
+def _payload(analysis: Any, levels: int | None) -> dict[str, Any]:
+    automaton, green, witness = analysis.automaton, analysis.green, analysis.one_length
     return {
         "name": automaton.name,
         "num_states": analysis.num_states,
@@ -125,7 +126,7 @@ def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
     }
 
 
-def _text(spec: str, automaton: Semiautomaton, analysis: Any, levels: int | None) -> str:
+def _text(spec: str, analysis: Any, levels: int | None) -> str:
     green, depth = analysis.green, analysis.depth
     number = analysis.semigroup_size
     size = "unknown elements" if number is None else counted(number, "element")
@@ -154,7 +155,7 @@ def _text(spec: str, automaton: Semiautomaton, analysis: Any, levels: int | None
             f"{depth.one_layer_up_to:,} letters (results/tables/width.md)"
         )
     if depth.witness is not None:
-        lines.append(f"witness      {depth.witness.describe(automaton.letter_names)}")
+        lines.append(f"witness      {depth.witness.describe(analysis.automaton.letter_names)}")
     lines.append(f"complexity   {analysis.complexity}")
     lines.append(f"reason       {analysis.reason}")
     if analysis.groups:
