@@ -61,7 +61,7 @@ def idempotent_onto(component: ImageComponent, limit: int = MAX_PAIRS) -> Idempo
                 continue
             origin[following] = (pair, letter)
             if following[0] == inner:
-                word = (*word_along(origin, following), *component.path_to_base(inner))
+                word = (*word_along(origin.get, following), *component.path_to_base(inner))
                 return idempotent_power(orbit.letters, word)
             queue.append(following)
         if len(queue) > limit:

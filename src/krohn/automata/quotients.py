@@ -1,7 +1,7 @@
 """The graph of an automaton: reachable states, words that lead to them, strong components; and smaller
 automata: reachable part, congruences, quotient, minimisation."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import inf
 from typing import TypeVar
 
@@ -71,10 +71,10 @@ def words_to_states(
     return words
 
 
-def word_along(origin: Mapping[Node, tuple[Node, int] | None], node: Node) -> tuple[int, ...]:
-    """The letters on the way to a node: ``origin`` holds its parent and a letter, nothing for the first."""
+def word_along(origin: Callable[[Node], tuple[Node, int] | None], node: Node) -> tuple[int, ...]:
+    """The letters on the way to a node: ``origin`` gives its parent and a letter, nothing for the first."""
     letters = []
-    while (step := origin.get(node)) is not None:
+    while (step := origin(node)) is not None:
         node, letter = step
         letters.append(letter)
     return tuple(reversed(letters))

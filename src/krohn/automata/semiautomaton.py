@@ -114,7 +114,7 @@ MAX_OBSERVATION = 2**31 - 1
 _MAX_LISTED = 1 << 20
 
 
-_SHOWN = 40  # rows of a table that are printed
+_ROWS = 40  # of a table that are printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,12 +277,12 @@ class Semiautomaton:
         """Where each letter leads from each state, as ``krohn zoo NAME`` prints it."""
         names, seen = self.state_names, ("φ",) if self.observe is not None else ()
         rows: list[tuple[object, ...]] = []
-        for state in range(min(_SHOWN, self.num_states)):
+        for state in range(min(_ROWS, self.num_states)):
             targets = [names[target] for target in self.table[state].tolist()]
             observed = (self.observe[state],) if self.observe is not None else ()
             rows.append((names[state], *observed, *targets))
         sizes = f"{counted(self.num_states, 'state')}, {counted(self.num_letters, 'letter')}"
-        more = self.num_states - _SHOWN
+        more = self.num_states - _ROWS
         rest = f"\n… and {counted(more, 'more state')} (krohn zoo NAME --json has all)" if more > 0 else ""
         listing = table(("state", *seen, *self.letter_names), rows)
         return f"{self.name}: {sizes}, start {names[self.start]}\n\n{listing}{rest}"

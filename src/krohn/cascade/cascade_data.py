@@ -25,13 +25,7 @@ _SEARCHED = 2000  # tuples of tiles searched for a shortest word
 
 def transport_word(frame: Skeleton, target: int) -> Word:
     """The word that carries the representative of a class onto a member, tile i onto tile i."""
-    letters: list[int] = []
-    origin = frame.parent[target]
-    while origin is not None:
-        target, letter = origin
-        letters.append(letter)
-        origin = frame.parent[target]
-    return tuple(reversed(letters))
+    return word_along(frame.parent.__getitem__, target)
 
 
 def return_word(frame: Skeleton, source: int) -> Word:
@@ -74,7 +68,7 @@ def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) ->
                 origin[following] = (current, letter)
                 queue.append(following)
                 if following == goal:
-                    return word_along(origin, goal)
+                    return word_along(origin.get, goal)
         if len(queue) > _SEARCHED:
             return None
     return None
@@ -101,7 +95,7 @@ def _path(frame: Skeleton, source: int, target: int) -> Word:
                 queue.append(following)
     if target not in origin:
         raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
-    return word_along(origin, target)
+    return word_along(origin.get, target)
 
 
 MAX_GROUP = 2000  # groups up to this order are refined into counters

@@ -147,7 +147,7 @@ def _images(
     while queue:
         node = queue.popleft()
         image = np.frombuffer(node[0], dtype=np.int64)
-        yield tuple(image.tolist()), word_along(origin, node)
+        yield tuple(image.tolist()), word_along(origin.get, node)
         for letter, table in enumerate(letters):
             budget -= len(states)
             if budget < 0:
@@ -157,7 +157,7 @@ def _images(
             target = table[image]
             fresh = (target.tobytes(), (node[1] + 1) % modulus if modulus else 0)
             if not modulus and fresh == first:
-                yield states, (*word_along(origin, node), letter)
+                yield states, (*word_along(origin.get, node), letter)
             if fresh not in origin and len(np.unique(target)) == len(target):
                 origin[fresh] = (node, letter)
                 queue.append(fresh)

@@ -143,7 +143,7 @@ def determine(
             value = wanted[following[1]]
             known, other, last = rows.setdefault(row, (value, item, letter))
             if known != value:
-                words = (*word_along(came, other), last), (*word_along(came, item), letter)
+                words = (*word_along(came.get, other), last), (*word_along(came.get, item), letter)
                 return PairConflict(*words, len(came))
             if following not in came and following[1] not in annotated.ends:
                 came[following] = (item, letter)
