@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tests.coq.asking import output_of
 
 import krohn
 from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
-from krohn.coq.coqc import output_of
 from krohn.coq.counting_hints import Counting
 from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer

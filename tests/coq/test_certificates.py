@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.coq.asking import output_of
 
 import krohn
 from krohn.automata.zoo import parse_spec
 from krohn.check.recurrent.cells import Cell
 from krohn.cli.app import run
 from krohn.coq.certificate_text import HEAD, certificate_text, definitions
-from krohn.coq.coqc import check_text, output_of
+from krohn.coq.coqc import check_text
 from krohn.coq.exploring import Exploration, explore
 from krohn.coq.stored import StoredNetwork, stored_network, tensors_of_bytes
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported

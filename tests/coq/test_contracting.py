@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.coq.asking import output_of
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.recurrent.boxes import Boxes, build_gated
 from krohn.coq.certificate_text import RUN_HEAD, run_definitions
-from krohn.coq.coqc import output_of
 from krohn.coq.exploring import grow
 from krohn.coq.stored import StoredRun, StoredTensor
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.numpy import save as save_tensors
+from tests.coq.asking import output_of
 from tests.coq.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD, definitions
-from krohn.coq.coqc import FORMULAS, LISTED, ORDER, SOURCES, assumptions_in, output_of
+from krohn.coq.coqc import FORMULAS, LISTED, ORDER, SOURCES, assumptions_in
 from krohn.coq.stored import StoredNetwork, stored_network
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.coq.asking import output_of
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD
-from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, check_text, development, output_of
+from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, check_text, development
 from krohn.coq.stored import digest_of, stored_network
 from krohn.proving.kernel import kernel_verdict
 from krohn.proving.outcome import SecondOpinion

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save as save_tensors
+from tests.coq.asking import output_of
 from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in_torch, stored
 
 import krohn
 from krohn.cli.app import run
 from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
-from krohn.coq.coqc import output_of
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
 from krohn.coq.cuts import best_cut

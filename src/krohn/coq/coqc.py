@@ -243,14 +243,3 @@ def _first_error(stderr: str) -> str:
     after = stderr.partition("Error:")[2] or stderr
     lines = [line.strip() for line in after.splitlines() if line.strip()]
     return (lines[0] if lines else "nothing")[:200]
-
-
-def output_of(text: str) -> str:
-    """The output of Coq for a file that it must accept."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "question.v"
-        path.write_text(text)
-        done = _coqc(development(), path)
-    if done.returncode != 0:
-        raise CoqFailed(f"Coq must accept the file; it says: {_first_error(done.stderr)}")
-    return done.stdout
