@@ -100,7 +100,7 @@ _PUBLIC = {
     "reproduce": "krohn.functions:reproduce",
     "automaton": "krohn.automata.zoo:automaton",
     "Analysis": "krohn.algebra.analysis:Analysis",
-    "Decomposition": "krohn.cascade.decomposition:Decomposition",
+    "Decomposition": "krohn.construct.decomposing:Decomposition",
     "Explanation": "krohn.network.explanation:Explanation",
     "Sample": "krohn.automata.sampling:Sample",
     "TrainResult": "krohn.lab.training.loop:TrainResult",

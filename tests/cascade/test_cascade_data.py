@@ -16,10 +16,9 @@ from krohn.cascade.cascade_data import (
     component_as_dict,
     plan_as_dict,
 )
-from krohn.cascade.decomposition import Decomposition, pass_report
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_leaves import HolonomyPlan
-from krohn.construct.decomposing import decompose
+from krohn.construct.decomposing import Decomposition, decompose, pass_report
 from krohn.errors import InvalidInput
 
 SVG = "{http://www.w3.org/2000/svg}"

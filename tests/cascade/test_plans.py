@@ -11,7 +11,6 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget
-from krohn.cascade.decomposition import Decomposition
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
 from krohn.cascade.plan import Plan
@@ -28,7 +27,7 @@ from krohn.cascade.plan_nodes import (
 )
 from krohn.cascade.plan_search import PASSES, PlanSearch
 from krohn.cascade.splitting import merge_classes, mergeable
-from krohn.construct.decomposing import decompose
+from krohn.construct.decomposing import Decomposition, decompose
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Sections 4 and 6 of the construction record: letters, levels of plain holonomy, layers known to be enough.

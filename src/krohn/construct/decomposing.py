@@ -1,16 +1,235 @@
-"""``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained."""
+"""``krohn.decompose``: the Krohn–Rhodes plan that ``krohn.compile`` builds, proved and explained.
 
+Its result has the plan, its baseline, what each pass saved, and a picture.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
+from krohn.automata.simulation import check_words
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.budget import Budget
-from krohn.cascade.decomposition import Decomposition, PassReport, pass_report
-from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.cascade.plan import Plan
+from krohn.base.notebook import table
+from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
+from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
 from krohn.cascade.plan_leaves import HolonomyPlan
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS
-from krohn.construct.request import DEFAULT_EFFORT, Request
+from krohn.construct.compiling import shallower
+from krohn.construct.request import DEFAULT_EFFORT, Proposal, Request
 from krohn.construct.tight.plan_programs import built_plans, shallowest
-from krohn.errors import Unsupported, plainly
+from krohn.errors import Unsupported, counted, plainly
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """What one pass saved, with all passes before it switched on.
+
+    ``levels`` and ``layers`` are those of the best plan with this pass; ``layers`` is None while some
+    group is not solvable.
+    """
+
+    name: str
+    levels: int
+    layers: int | None
+    levels_saved: int
+    layers_saved: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decomposition:
+    """The result of ``decompose``: the chosen plan, the plain cascade as baseline, the passes.
+
+    Attributes:
+        automaton: the automaton that was decomposed.
+        plan: the chosen plan; its nodes are proved, and it can simulate words in bulk.
+        cascade: the plain holonomy cascade; None if it takes more than its share of the effort.
+        passes: what each pass saved, with ``explain``.
+        is_complete: whether the search finished within its budget.
+        layers: layers of the plan's network; None if it has no network, or is plain.
+        is_plain: whether it is the holonomy cascade itself, not shortened.
+        effort: how hard was searched.
+    """
+
+    automaton: Semiautomaton
+    plan: Plan
+    cascade: Cascade | None
+    passes: tuple[PassReport, ...] = ()
+    is_complete: bool = True
+    layers: int | None = None
+    is_plain: bool = False
+    effort: float = 1.0
+
+    def __repr__(self) -> str:
+        counted = {"level": self.levels, "component": len(self.components), "layer": self.layers}
+        sizes = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counted.items() if n is not None)
+        sizes += ", no layers: not solvable" * (not self.is_solvable)
+        return f"<Decomposition of {self.automaton.name or 'an automaton'}: {sizes}>"
+
+    @property
+    def levels(self) -> int:
+        """Levels of the chosen plan."""
+        return self.plan.levels
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Components of the chosen plan, by level."""
+        return self.plan.components
+
+    @property
+    def covering_checked(self) -> bool:
+        """Always true: an unproved decomposition cannot be constructed."""
+        return True
+
+    @property
+    def is_solvable(self) -> bool:
+        """Whether all groups of the chosen plan are solvable."""
+        return self.plan.is_solvable
+
+    def simulate(self, words: Words | Iterable[Word], start: int | None = None) -> States:
+        """States after each letter of a word, or of several words of one length, computed by the plan."""
+        letters = check_words(self.automaton, words)
+        states = self.plan.simulate(np.atleast_2d(letters), self.automaton.first(start))
+        return states.reshape(letters.shape)
+
+    @property
+    def initial(self) -> Coordinates:
+        """The coordinates of the start state."""
+        return self.coordinates(self.automaton.start)
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Coordinates of a state in the chosen plan, plain or shortened."""
+        return self.plan.coordinates(state)
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The covering map: the state that the coordinates stand for."""
+        return self.plan.state(coordinates)
+
+    def step(self, coordinates: Coordinates, letter: int | str) -> Coordinates:
+        """The coordinates after one letter, given by its number or its name."""
+        (number,) = letter_numbers([letter], self.automaton.letter_names)
+        return self.plan.step(coordinates, number)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The decomposition as plain data, ready for JSON."""
+        plain = self.cascade
+        return {
+            "name": self.automaton.name,
+            "num_states": self.automaton.num_states,
+            "num_letters": self.automaton.num_letters,
+            "levels": self.levels,
+            "layers": self.layers,
+            "plain_levels": None if plain is None else plain.num_levels,
+            "is_solvable": self.is_solvable,
+            "covering_checked": self.covering_checked,
+            "search_complete": self.is_complete,
+            **plan_as_dict(self.plan),
+            "passes": [
+                {name: getattr(report, name) for name in PassReport.__slots__} for report in self.passes
+            ],
+        }
+
+    @cached_property
+    def rival(self) -> Proposal | None:
+        """The plan of fewer layers that ``krohn compile`` prefers; ``None`` if it takes this cascade."""
+        if self.is_plain:
+            return None
+        return shallower(Request(self.automaton, 1, effort=self.effort), self.layers)
+
+    def to_json(self) -> dict[str, Any]:
+        """``as_dict``, and the plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
+        if self.is_plain:
+            return {**self.as_dict(), "compiled": None}
+        if self.rival is not None:
+            plan = {"method": self.rival.method, "layers": self.rival.layers, "plan": list(self.rival.lines)}
+        else:
+            method = "scan" if self.layers is None else "cascade"
+            plan = {
+                "method": method,
+                "layers": self.layers,
+                "plan": [node.title for _, node in self.plan.walk()],
+            }
+        return {**self.as_dict(), "compiled": plan}
+
+    def text(self) -> str:
+        """Levels and layers, the plan, its components, and what each pass saved."""
+        return _text(self)
+
+    @cached_property
+    def svg(self) -> str:
+        """The cascade, drawn."""
+        return cascade_picture(self.plan)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def pass_report(name: str, before: Plan, after: Plan) -> PassReport:
+    """What a pass saved, from the best plan without it to the best plan with it."""
+    layers = (_finite(before.layers), _finite(after.layers))
+    saved = layers[0] - layers[1] if layers[0] is not None and layers[1] is not None else 0
+    return PassReport(name, after.levels, layers[1], before.levels - after.levels, saved)
+
+
+def _finite(layers: int) -> int | None:
+    return layers if layers < UNSOLVABLE_LAYERS else None
+
+
+def _layers(result: Decomposition) -> Iterator[str]:
+    """The layers of what krohn compile builds; then those of the cascade, if it builds another network."""
+    if result.is_plain:  # not what is compiled
+        return
+    rival = result.rival
+    if rival is not None:
+        layers, seen = counted(rival.layers, "layer"), "; then ".join(rival.lines)
+        yield f"network      {layers}, not by this cascade: {seen}"
+    if result.layers is None:
+        yield "network      a scan, whose layers grow with the word: a group of the cascade is not solvable"
+    elif rival is None:
+        yield f"network      {counted(result.layers, 'layer')}, by this cascade"
+    else:
+        yield f"cascade      would take {counted(result.layers, 'layer')}"
+
+
+def _text(result: Decomposition) -> str:
+    plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
+    name = result.automaton.name or "the automaton"
+    levels = counted(result.levels, "level")
+    head = f"{name}: a cascade of {levels}{plain}, proved to cover the automaton"
+    parts = ["\n".join([head, *_layers(result)])]
+    parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
+    rows = [
+        (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
+        for part in result.components
+    ]
+    parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
+    if result.passes:
+        parts.append(_explain_passes(result))
+    if not result.is_complete:
+        parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
+    return "\n\n".join(parts)
+
+
+def _explain_passes(result: Decomposition) -> str:
+    rows = [
+        (
+            report.name,
+            report.levels,
+            "-" if report.layers is None else report.layers,
+            report.levels_saved,
+            report.layers_saved,
+        )
+        for report in result.passes
+    ]
+    return "The cascade after each pass:\n" + table(
+        ("pass", "levels", "layers", "levels saved", "layers saved"), rows
+    )
 
 
 @plainly
