@@ -93,7 +93,7 @@ def _check_channels(
 def _check_attention(
     compiled: CompiledNetwork, values: dict[str, Values], seen: dict[str, npt.NDArray[np.float64]]
 ) -> None:
-    """Raises ``Refuted`` if a head does not attend where its claimed operations do."""
+    """Raises ``Differs`` if a head does not attend where its claimed operations do."""
     assert compiled.program is not None
     some = next(iter(values.values()))
     places = {**values, PLACE: np.broadcast_to(np.arange(some.shape[1]), some.shape).astype(np.int64)}

@@ -5,7 +5,6 @@ from math import floor, isfinite
 from typing import Any
 
 from krohn.base.nearest_float import portable_bound
-from krohn.errors import KrohnError
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,17 @@ class Check:
         }
 
 
-class Refuted(KrohnError):
-    """The proof does not go through; ``word`` is a word on which it fails, where one is known."""
+@dataclass(frozen=True)
+class Refutation:
+    """Where and why a proof does not go through; ``word``: one on which it fails, where one is known."""
 
-    def __init__(self, name: str, layer: int, reason: str, word: tuple[int, ...] | None = None) -> None:
-        super().__init__(reason if reason.startswith(name) else f"{name}: {reason}")
-        self.name, self.layer, self.reason, self.word = name, layer, reason, word
+    name: str
+    layer: int
+    reason: str
+    word: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        return self.reason if self.reason.startswith(self.name) else f"{self.name}: {self.reason}"
 
 
 def place(layer: int, depth: int) -> str:
@@ -59,7 +63,7 @@ def place(layer: int, depth: int) -> str:
 
 @dataclass
 class ProofRecord:
-    """Collects checks while a proof runs; a failed one ends it."""
+    """Collects the checks of a proof while it runs, and the one that fails."""
 
     layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out
     checks: list[Check] = field(default_factory=list)
@@ -69,7 +73,7 @@ class ProofRecord:
         """Records a check, by default one that was decided exactly."""
         self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
 
-    def refuse(self, name: str, reason: str) -> Refuted:
-        """Records a failed check; returns the exception to raise."""
+    def refuse(self, name: str, reason: str, word: tuple[int, ...] | None = None) -> Refutation:
+        """Records a failed check."""
         self.checks.append(Check(name, self.layer, 1.0, 0.0, False, reason))
-        return Refuted(name, self.layer, reason)
+        return Refutation(name, self.layer, reason, word)

@@ -18,7 +18,7 @@ from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
-from krohn.proving.checks import Check, ProofRecord, Refuted, place
+from krohn.proving.checks import Check, ProofRecord, Refutation, place
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.identity import identify
 from krohn.proving.outcome import Verification, mismatched
@@ -66,10 +66,8 @@ def verify_compiled(
     elif failure is None:
         failure = _check_description(compiled, record)
     if result is not None and failure is None:
-        failure = Refuted(
-            "exhaustive run", len(matrices.layers) + 1, "a short word is run wrong", result.word
-        )
-        record.checks.append(Check(failure.name, failure.layer, 1.0, 0.0, False, failure.reason))
+        record.layer = len(matrices.layers) + 1
+        failure = record.refuse("exhaustive run", "a short word is run wrong", result.word)
     if failure is not None and result is None:
         result = search(matrices, automaton, dtype, wanted, failure.word)
     claim = claim_of(compiled, automaton, dtype, wanted)[1]
@@ -103,14 +101,14 @@ def claim_of(
     return net, claim_about(net, automaton, length, dtype, RULE_SET)
 
 
-def refutation_text(failure: Refuted, depth: int) -> str:
+def refutation_text(failure: Refutation, depth: int) -> str:
     """The cause of a failure, with its place unless the small checker has named it."""
     return (
         failure.reason if failure.name.startswith(OWN_PLACES) else f"{place(failure.layer, depth)}: {failure}"
     )
 
 
-def _check_description(compiled: CompiledNetwork, record: ProofRecord) -> Refuted | None:
+def _check_description(compiled: CompiledNetwork, record: ProofRecord) -> Refutation | None:
     """Refuses a program that does not give the tensors, and heads that claim what no program has.
 
     No proof uses the description. But one that does not fit is misleading, so such a network is refused.

@@ -34,7 +34,7 @@ from krohn.check.verdict import Budget, Verdict, inside, refusal_of
 from krohn.errors import LimitExceeded, counted
 from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
-from krohn.proving.checks import ProofRecord, Refuted
+from krohn.proving.checks import ProofRecord, Refutation
 from krohn.proving.claims import checkable_table
 from krohn.proving.witness.machines import middle
 from krohn.proving.witness.search import (
@@ -200,7 +200,7 @@ RUN_ONLY = (
 SHORT = 4
 """Up to this length there are few words: a machine can hold whatever a head returns."""
 
-Outcome = tuple[ProofRecord, Refuted | None, float]
+Outcome = tuple[ProofRecord, Refutation | None, float]
 
 
 def attempt(
@@ -351,9 +351,8 @@ def _conclude(
 
 def _refute(
     record: ProofRecord, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
-) -> Refuted | None:
+) -> Refutation | None:
     if verdict.certified:
         return None
     record.layer = verdict.layer if verdict.layer <= depth else depth + 1
-    record.refuse(verdict.place or "proof", verdict.reason)
-    return Refuted(verdict.place or "proof", record.layer, verdict.reason, word)
+    return record.refuse(verdict.place or "proof", verdict.reason, word)
