@@ -9,7 +9,6 @@ import krohn
 from kept_networks import KeptNetworks, key_of
 from krohn import compilation
 from krohn.construct.compiling import make_request
-from krohn.network.storage import tensors_of
 
 
 def keeping(folder: Path) -> KeptNetworks:
@@ -27,8 +26,8 @@ def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
     assert again is not first
     assert again.automaton is request.automaton
     assert (again.program, again.layout, again.proved) == (first.program, first.layout, "float32")
-    for name, matrix in tensors_of(first.transformer).items():
-        assert np.array_equal(tensors_of(again.transformer)[name], matrix)
+    for name, matrix in first.transformer.tensors().items():
+        assert np.array_equal(again.transformer.tensors()[name], matrix)
     with pytest.raises(ValueError, match="read-only"):
         again.transformer.embedding[:] = 0.0
 

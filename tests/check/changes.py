@@ -21,7 +21,7 @@ from check.unread_changes import (
     unread_deep_unit,
 )
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.storage import tensors_of, transformer_from
+from krohn.network.storage import transformer_from
 from krohn.network.transformer import Transformer
 
 
@@ -335,7 +335,7 @@ def changed(
     network: Transformer, automaton: Semiautomaton, length: int, dtype: str, kind: str, seed: tuple[int, ...]
 ) -> tuple[Transformer, Semiautomaton]:
     """The network and the automaton after one change."""
-    tensors = {name: matrix.copy() for name, matrix in tensors_of(network).items()}
+    tensors = {name: matrix.copy() for name, matrix in network.tensors().items()}
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
     dice = np.random.default_rng(seed)
     subject = Subject(tensors, shape, automaton, length, dtype, dice)

@@ -21,7 +21,7 @@ from krohn.check.claim import Claim
 from krohn.check.files.network_folders import read_net
 from krohn.check.rules import RULES
 from krohn.cli.app import run
-from krohn.network.storage import save, tensors_of
+from krohn.network.storage import save
 from krohn.proving.claims import checkable_table
 from krohn.proving.compiled import arithmetic
 from krohn.proving.proof import attempt
@@ -33,7 +33,7 @@ def written(folder: Path, construction: Construction) -> None:
     """The files that decide answers, and no description."""
     network, automaton, length = construction
     folder.mkdir()
-    save_file(tensors_of(network), folder / "model.safetensors")
+    save_file(network.tensors(), folder / "model.safetensors")
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
     about = {"krohn": 1, "length": length, "mask": "causal", "shape": shape, "target": "state"}
     (folder / "krohn.json").write_text(json.dumps({**about, "automaton": automaton_payload(automaton)}))

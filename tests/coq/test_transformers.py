@@ -23,7 +23,6 @@ from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer, bytes_of_tensors, tensors_of_bytes
 from krohn.errors import InvalidFile, KrohnError, Unsupported
 from krohn.lab.bridge import TorchNetwork
-from krohn.network.storage import tensors_of
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 
 NAN = 0x7FF8000000000000
@@ -274,7 +273,7 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
     text, expected = [TRANSFORMER_HEAD, RUN], []
     for seed in range(12):
         weights = random_network(seed)
-        tensors = tensors_of_bytes(save_tensors(tensors_of(weights)))
+        tensors = tensors_of_bytes(save_tensors(weights.tensors()))
         network = replace(frame, weights=weights, tensors=tensors)
         word = [(seed >> i) & 1 for i in range(3)]
         both = []

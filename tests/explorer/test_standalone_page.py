@@ -214,10 +214,10 @@ def test_everything_that_can_be_used_has_a_name(browser: Chrome, pages: Path) ->
 
 def nudged(spec: str, name: str, index: int, change: float) -> Transformer:
     """The compiled network with one weight changed, built in Python."""
-    from krohn.network.storage import tensors_of, transformer_from
+    from krohn.network.storage import transformer_from
 
     network = krohn.compile(krohn.parse_spec(spec), 16).transformer
-    tensors = {key: matrix.copy() for key, matrix in tensors_of(network).items()}
+    tensors = {key: matrix.copy() for key, matrix in network.tensors().items()}
     tensors[name].ravel()[index] += change
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
     return transformer_from(tensors, shape)

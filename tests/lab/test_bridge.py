@@ -10,7 +10,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.bridge import states_on_device, to_torch
 from krohn.lab.interpret.stages import Past, stages_of_transformer
 from krohn.network.forward import logits
-from krohn.network.storage import tensors_of, transformer_from
+from krohn.network.storage import transformer_from
 from network.naive_transformer import naive_logits, random_transformer
 from unproved import compile
 
@@ -43,7 +43,7 @@ def test_a_scan_survives_bfloat16() -> None:
 def test_the_names_in_the_state_dict_are_those_of_the_file() -> None:
     network = compile(zoo("C5"), 12, method="paper", activation="sin")
     held = to_torch(network).state_dict()
-    stored = tensors_of(network.transformer)
+    stored = network.transformer.tensors()
     assert set(held) == set(stored)
     assert all(np.array_equal(held[name].numpy(), stored[name]) for name in stored)
 

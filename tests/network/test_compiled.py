@@ -16,7 +16,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import interpret_registers
-from krohn.network.storage import load, save, tensors_of
+from krohn.network.storage import load, save
 from krohn.network.transformer import Channel, Layout
 from network.hand_written_network import LENGTH, parity_network
 from network.hand_written_programs import PARITY, parity_program
@@ -69,7 +69,7 @@ def test_a_network_survives_the_disk(tmp_path: Path) -> None:
     again = load(tmp_path / "net")
     assert (again.program, again.layout, again.method) == (network.program, network.layout, network.method)
     assert again.automaton == network.automaton
-    before, after = tensors_of(network.transformer), tensors_of(again.transformer)
+    before, after = network.transformer.tensors(), again.transformer.tensors()
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 

@@ -27,7 +27,7 @@ from krohn.network.attention_operations import (
 from krohn.network.explanation import around_circle, without_noise
 from krohn.network.forward import caster, logits, run
 from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table, formula
-from krohn.network.storage import fitted, load, operation_to_json, save, tensors_of, transformer_from
+from krohn.network.storage import fitted, load, operation_to_json, save, transformer_from
 from krohn.network.transformer import Transformer
 from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
@@ -229,11 +229,11 @@ def test_the_same_network_is_the_same_files_and_comes_back_bit_for_bit(tmp_path:
     assert load(tmp_path / "a").run(WORDS % 2).tolist() == parity_network().run(WORDS % 2).tolist()
     network = random_transformer(2)
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    again: Transformer = transformer_from(tensors_of(network), shape)
+    again: Transformer = transformer_from(network.tensors(), shape)
     assert np.array_equal(logits(again, WORDS), logits(network, WORDS))
     for wrong in ([[2, 3]], [[2, 3], [1, 2], [0, 1]], [[1, 3], [2, 2]], [[-1, 3], [1, 2]], "x"):
         with pytest.raises(InvalidFile):
-            transformer_from(tensors_of(network), wrong)
+            transformer_from(network.tensors(), wrong)
 
 
 def test_sums_of_dyadic_numbers_are_exact_in_the_pass() -> None:

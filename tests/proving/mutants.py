@@ -14,7 +14,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run
 from krohn.network.position_maps import Modulo, Table
 from krohn.network.program import Program
-from krohn.network.storage import Tensors, tensors_of, transformer_from
+from krohn.network.storage import Tensors, transformer_from
 from krohn.network.transformer import Transformer
 
 KINDS = ("sign", "perturbed", "nudged", "extreme", "rows", "head", "table", "residual", "transition")
@@ -96,7 +96,7 @@ def _with_entry(change: object, dice: np.random.Generator) -> Table | Modulo:
 
 
 def _changed(network: Transformer, automaton: Semiautomaton, kind: str, dice: np.random.Generator) -> Mutant:
-    tensors = {name: matrix.copy() for name, matrix in tensors_of(network).items()}
+    tensors = {name: matrix.copy() for name, matrix in network.tensors().items()}
     if kind == "head":
         what = _without_head(tensors, dice)
     else:

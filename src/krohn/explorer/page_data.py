@@ -24,7 +24,6 @@ from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import about, head_words, register_words
-from krohn.network.storage import tensors_of
 from krohn.paper.bounds import paper_best
 from krohn.proving.outcome import Verification
 from krohn.proving.verification import verify
@@ -216,7 +215,7 @@ def _network(network: CompiledNetwork) -> dict[str, Any]:
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],
         "tensors": {
             name: {"shape": list(matrix.shape), "data": _encode(matrix)}
-            for name, matrix in tensors_of(built).items()
+            for name, matrix in built.tensors().items()
         },
     }
 

@@ -71,8 +71,7 @@ class CompiledNetwork(Reader):
 
     def state_dict(self) -> dict[str, npt.NDArray[Any]]:
         """Every matrix by its name in ``model.safetensors``, and in the ``state_dict`` of ``to_torch()``."""
-        storage = import_module("krohn.network.storage")
-        return dict(storage.tensors_of(self.transformer))
+        return self.transformer.tensors()
 
     # Lazy imports below: those parts depend on this one.
 

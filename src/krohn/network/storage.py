@@ -23,7 +23,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import PositionMap
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.register_meaning import Meaning
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
+from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
 
@@ -198,7 +198,6 @@ VERSION = 1
 FIELDS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
 MAX_NAME = 200
 Format = Literal["float64", "float32", "bfloat16", "float16"]
-OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -212,7 +211,7 @@ def save(network: CompiledNetwork, directory: str | Path) -> None:
     folder = Path(directory)
     Folder(folder).check_target(COMPILED, (MODEL, MEANING))
     automaton_from_payload(automaton_payload(network.automaton))  # refuse names that a file cannot hold
-    files = {MODEL: save_tensors(tensors_of(network.transformer)), MEANING: json_bytes(_meaning(network))}
+    files = {MODEL: save_tensors(network.transformer.tensors()), MEANING: json_bytes(_meaning(network))}
     write_folder(folder, files, key=MEANING)
 
 
@@ -238,18 +237,6 @@ def load(directory: str | Path) -> CompiledNetwork:
         raise InvalidFile(f"{short(folder)}: {error}") from error
     except InvalidInput as error:
         raise InvalidFile(f"{short(folder)}: not a compiled network: {error}") from error
-
-
-def tensors_of(network: Transformer) -> Tensors:
-    """Every matrix by its name in the file."""
-    named: Tensors = {name: getattr(network, name) for name in OUTER}
-    named.update(network.named_parameters())
-    for index, layer in enumerate(network.layers):
-        named[f"layers.{index}.keep_attention"] = layer.keep_attention
-        named[f"layers.{index}.keep_mlp"] = layer.keep_mlp
-        for number, codes in enumerate(layer.mlp.activations):
-            named[f"layers.{index}.mlp.{number}.activation"] = codes
-    return {name: np.ascontiguousarray(matrix) for name, matrix in named.items()}
 
 
 def transformer_from(tensors: Tensors, shape: object) -> Transformer:

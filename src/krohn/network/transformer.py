@@ -10,6 +10,7 @@ of the input, ``τ`` padding positions in front of it.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ Matrix = npt.NDArray[np.float64]
 
 RELU, SIN = 0, 1
 """Codes of the activation functions a hidden unit may have."""
+OUTER = ("embedding", "padding", "positions", "readout", "readout_bias")
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +194,8 @@ class Transformer:
     @property
     def num_parameters(self) -> int:
         """Entries of every matrix, embeddings, positions and read-out included."""
-        outer = (self.embedding, self.padding, self.positions, self.readout, self.readout_bias)
-        return sum(m.size for _, m in self.named_parameters()) + sum(m.size for m in outer)
+        outer = sum(getattr(self, name).size for name in OUTER)
+        return sum(m.size for _, m in self.named_parameters()) + int(outer)
 
     def named_parameters(self) -> list[tuple[str, Matrix]]:
         """The trainable matrices of the blocks, by the names they have in a file."""
@@ -209,6 +211,17 @@ class Transformer:
                     (f"layers.{index}.mlp.{number}.b", bias),
                 ]
         return named
+
+    def tensors(self) -> dict[str, npt.NDArray[Any]]:
+        """Every matrix by its name in a file."""
+        named: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in OUTER}
+        named.update(self.named_parameters())
+        for index, layer in enumerate(self.layers):
+            named[f"layers.{index}.keep_attention"] = layer.keep_attention
+            named[f"layers.{index}.keep_mlp"] = layer.keep_mlp
+            for number, codes in enumerate(layer.mlp.activations):
+                named[f"layers.{index}.mlp.{number}.activation"] = codes
+        return {name: np.ascontiguousarray(matrix) for name, matrix in named.items()}
 
 
 def frozen_matrix(name: str, values: npt.ArrayLike, ndim: int) -> Matrix:

@@ -16,7 +16,6 @@ from krohn.check.files.network_folders import compiled_net
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import Check, ProofRecord, Refutation, place
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
@@ -97,7 +96,7 @@ def claim_of(
     matrices = compiled.transformer
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in matrices.layers]
     names = {"letters": list(automaton.letter_names), "states": list(automaton.state_names)}
-    net = compiled_net(tensors_of(matrices), shape, "causal", {**names, "target": automaton.target})
+    net = compiled_net(matrices.tensors(), shape, "causal", {**names, "target": automaton.target})
     return net, claim_about(net, automaton, length, dtype, RULE_SET)
 
 

@@ -32,7 +32,6 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, Verdict, inside, refusal_of
 from krohn.errors import LimitExceeded, counted
-from krohn.network.storage import tensors_of
 from krohn.network.transformer import Transformer
 from krohn.proving.checks import ProofRecord, Refutation
 from krohn.proving.claims import checkable_table
@@ -280,7 +279,7 @@ def _libraries() -> "ThreadpoolController":
 def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
     """The same matrices and table for the checker, which reads nothing else."""
     shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    return network_of(tensors_of(network), shape, "causal"), checkable_table(automaton)
+    return network_of(network.tensors(), shape, "causal"), checkable_table(automaton)
 
 
 def _attempts(

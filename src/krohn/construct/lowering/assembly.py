@@ -34,7 +34,6 @@ from krohn.network.mlp_builder import (
 )
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout
-from krohn.network.storage import tensors_of
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # Heads whose values are only summed share one channel: the block sums its heads anyway.
@@ -375,7 +374,7 @@ def lowers_again(network: CompiledNetwork) -> bool:
 
 def agrees(network: CompiledNetwork, built: Transformer, layout: Layout) -> bool:
     """Whether a network has these very tensors and this description of its channels and heads."""
-    held, result = tensors_of(network.transformer), tensors_of(built)
+    held, result = network.transformer.tensors(), built.tensors()
     same = result.keys() == held.keys() and layout == network.layout
     return same and all(np.array_equal(result[name], held[name]) for name in held)
 
