@@ -9,6 +9,7 @@ import pytest
 
 from construct.small_automata import letters, shown_after
 from every import every
+from krohn.automata.quotients import sink_states
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sample_automata
@@ -22,7 +23,6 @@ from krohn.construct.features.plans import (
     merged_letters,
     one_layer_plan,
     plan_without_search,
-    sinks_of,
     wrong_letters,
 )
 from krohn.errors import LimitExceeded
@@ -46,7 +46,7 @@ def live_before(automaton: Semiautomaton, place: int) -> set[int]:
     result = {automaton.start}
     for _ in range(place - 1):
         result = {automaton.step(q, x) for q in result for x in range(automaton.num_letters)}
-    return result - set(sinks_of(automaton))
+    return result - set(sink_states(automaton))
 
 
 @pytest.mark.parametrize("name", DEAD_ENDS)
@@ -54,7 +54,7 @@ def test_a_letter_is_wrong_where_it_kills_every_living_state(name: str) -> None:
     automaton = DEAD_ENDS[name]
     feature = wrong_letters(automaton)
     assert feature is not None
-    sinks = sinks_of(automaton)
+    sinks = sink_states(automaton)
     for word in words(automaton, 5 if automaton.num_letters < 4 else 4):
         wrong = False
         for place, letter in enumerate(word, 1):
@@ -66,9 +66,9 @@ def test_a_letter_is_wrong_where_it_kills_every_living_state(name: str) -> None:
 
 
 def test_without_sinks_no_letter_is_wrong() -> None:
-    assert sinks_of(zoo("S3")) == []
+    assert sink_states(zoo("S3")) == []
     assert wrong_letters(zoo("S3")) is None
-    assert sinks_of(zoo("abab")) == [4]
+    assert sink_states(zoo("abab")) == [4]
 
 
 @pytest.mark.parametrize("name", ["date", "one word"])

@@ -36,6 +36,15 @@ def reachable_states(automaton: Semiautomaton) -> list[int]:
     return explore(automaton.start, automaton.table.tolist().__getitem__)[0]
 
 
+def sink_states(automaton: Semiautomaton) -> list[int]:
+    """The states that no letter leaves."""
+    return [
+        state
+        for state in range(automaton.num_states)
+        if all(letter[state] == state for letter in automaton.letters)
+    ]
+
+
 def explore(
     first: Node, after: Callable[[Node], Iterable[Node]], most: float = inf, refusal: str = ""
 ) -> tuple[list[Node], list[list[int]]]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.automata.quotients import sink_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, Coordinates, Plan
@@ -238,7 +239,7 @@ def recognise_stack(automaton: Semiautomaton) -> BracketStack | None:
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
     """
     table, start = automaton.table, automaton.start
-    sinks = np.flatnonzero((table == np.arange(len(table))[:, None]).all(axis=1)).tolist()
+    sinks = sink_states(automaton)
     if len(sinks) != 1 or sinks[0] == start:
         return None
     first = table[start].tolist()

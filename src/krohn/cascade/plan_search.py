@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from krohn.automata.quotients import reachable, reachable_states
+from krohn.automata.quotients import reachable, reachable_states, sink_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -237,7 +237,7 @@ class PlanSearch:
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if ERROR_BIT not in self.passes or self._depth > _MAX_NESTING:
             return
-        sinks = [sink for sink in splitting.sinks(automaton) if sink != automaton.start]
+        sinks = [sink for sink in sink_states(automaton) if sink != automaton.start]
         for sink in sinks[: self._max_splits]:
             states, inner = splitting.without_sink(automaton, sink)
             plan = self.best(inner)

@@ -117,15 +117,6 @@ def _permutation(partial: Sequence[int]) -> Transformation:
     return tuple(result)
 
 
-def sinks(automaton: Semiautomaton) -> list[int]:
-    """The states that no letter leaves."""
-    return [
-        state
-        for state in range(automaton.num_states)
-        if all(letter[state] == state for letter in automaton.letters)
-    ]
-
-
 def without_sink(automaton: Semiautomaton, sink: int) -> tuple[tuple[int, ...], Semiautomaton]:
     """The states except the sink, and a total automaton on them, arbitrary where a letter leads to the sink.
 

@@ -15,10 +15,9 @@ from itertools import combinations
 
 import numpy as np
 
-from krohn.automata.quotients import reachable_states
+from krohn.automata.quotients import reachable_states, sink_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
-from krohn.cascade.splitting import sinks as sinks_of
 from krohn.construct.features.catalogue import (
     compared_positions,
     letter_classes,
@@ -51,7 +50,7 @@ Live = list[frozenset[int]]
 
 def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     """A clamped count of letters that lead every live state of their place into a sink."""
-    letters, sinks = range(automaton.num_letters), set(sinks_of(automaton))
+    letters, sinks = range(automaton.num_letters), set(sink_states(automaton))
     live, early = _live(automaton, sinks)
     if early is None:
         return None
@@ -69,7 +68,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
     """Whether a letter of one kind occurs at a given place, for places that every word passes once."""
-    live, early = _live(automaton, set(sinks_of(automaton)))
+    live, early = _live(automaton, set(sink_states(automaton)))
     result = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):
         order = sorted(states)
@@ -90,7 +89,7 @@ def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     What the features show after the fatal letter does not matter: the count stays.
     """
     plain, letters = plain_letters(automaton)
-    sinks = set(sinks_of(plain.automaton))
+    sinks = set(sink_states(plain.automaton))
     if len(sinks) != 1:
         return None
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
@@ -235,7 +234,7 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
 
 def _is_pattern(automaton: Semiautomaton) -> bool:
     """Whether words over several letters can reach a sink: true of most regular expressions."""
-    return automaton.num_letters > 2 and len(sinks_of(automaton)) == 1
+    return automaton.num_letters > 2 and len(sink_states(automaton)) == 1
 
 
 def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
