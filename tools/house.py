@@ -45,6 +45,7 @@ AIMS = {
 
 WAYS = {
     "compile S4": "import krohn; krohn.compile(krohn.zoo('S4'), length=100)",
+    "compile S4 --unproved": "import krohn; krohn.compile(krohn.zoo('S4'), length=100, unproved=True)",
     "verify": "import krohn; krohn.verify(krohn.load('net'))",
     "train": "from krohn.lab.training.config import RunConfig, TaskConfig, model_config; import krohn; "
     "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
