@@ -144,7 +144,7 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
     if not isinstance(plain, Mapping):
         return {}, [f"a run configuration must be an object of named settings; got {shown(plain)}"]
     known = annotations(RunConfig)
-    result = [
+    faults = [
         f"a run configuration has no {name!r}; its keys are {', '.join(known)}"
         for name in plain
         if name not in known
@@ -153,13 +153,13 @@ def read_parts(plain: Any) -> tuple[dict[str, Any], list[str]]:
     for name in known:
         given = plain.get(name)
         if name == "task" and given is None:
-            result.append('a run configuration must have a task: {"spec": …}')
+            faults.append('a run configuration must have a task: {"spec": …}')
         elif name in plain and not (given is None and name in OPTIONAL):
             try:
                 parts[name] = _read(name, given)
             except KrohnError as error:
-                result.append(str(error))
-    return parts, result
+                faults.append(str(error))
+    return parts, faults
 
 
 def _read(name: str, given: Any) -> Any:
@@ -184,49 +184,49 @@ def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     parts = {**_defaults(), **parts}
     values: dict[str, Any] = {}
-    result = []
+    faults = []
     for name, annotation in annotations(RunConfig).items():
         try:
             value = fitted(parts[name], annotation)
         except Misfit as misfit:
-            result.append(f"{name} must be {misfit}; got {shown(parts[name])}")
+            faults.append(f"{name} must be {misfit}; got {shown(parts[name])}")
             continue
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fit, reasons = fitted_fields(value, f"{name}.")
-            result += reasons
+            faults += reasons
             if reasons:
                 continue
             value = dataclasses.replace(value, **fit)
         values[name] = value
-    return values, [*result, *_reasons(values)]
+    return values, [*faults, *_reasons(values)]
 
 
 def _reasons(values: Mapping[str, Any]) -> list[str]:
     """Every error in well-typed values, each alone and in combination."""
     parts = [values[name] for name in SECTIONS if values.get(name) is not None]
-    result = [reason for part in parts for reason in part.reasons()]
+    faults = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
         wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
-        result += wrong or [*_without_matrices(values), *_untaught(values)]
+        faults += wrong or [*_without_matrices(values), *_untaught(values)]
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
-            result.append(f"{name} must be at least 1; got {values[name]}")
+            faults.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
-        result.append(f"seed must lie in [0, 2^63); got {values['seed']}")
-    return result + _shared_out(values)
+        faults.append(f"seed must lie in [0, 2^63); got {values['seed']}")
+    return faults + _shared_out(values)
 
 
 def _shared_out(values: Mapping[str, Any]) -> list[str]:
     """Errors if there are too few replicates for halving or for the learning rates."""
-    replicates, result = values.get("replicates", 0), []
+    replicates, faults = values.get("replicates", 0), []
     if values.get("halving") is not None and replicates == 1:
-        result.append(f"halving needs at least 2 replicates; got {replicates}")
+        faults.append(f"halving needs at least 2 replicates; got {replicates}")
     rates = values["optimizer"].lr if "optimizer" in values else ()
     if len(rates) > replicates > 0:
-        result.append(
+        faults.append(
             f"every learning rate needs a replicate; got {len(rates)} rates and {replicates} replicates"
         )
-    return result
+    return faults
 
 
 def _without_matrices(values: Mapping[str, Any]) -> list[str]:

@@ -21,16 +21,16 @@ def device_reasons(precision: str, device: str | None) -> list[str]:
     """Every reason why the run cannot use that device."""
     if device not in (None, "cpu", "cuda"):
         return [f"device must be cpu or cuda; got {device!r}"]
-    result = []
+    faults = []
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
-        result.append("device cuda needs a GPU that torch can see; there is none: use cpu")
+        faults.append("device cuda needs a GPU that torch can see; there is none: use cpu")
     gpu = device == "cuda" or (device is None and available)
     if gpu and precision == "fp64":
-        result.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
+        faults.append("precision fp64 is for checks on the cpu; use bf16 or fp32 on a GPU")
     if gpu and available and find_spec("triton") is None:
-        result.append("training on a GPU needs triton, which comes with CUDA builds of torch")
-    return result
+        faults.append("training on a GPU needs triton, which comes with CUDA builds of torch")
+    return faults
 
 
 def accelerator() -> str:
@@ -101,9 +101,9 @@ BYTES_A_LETTER = 16
 
 def start_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
     """Every reason why the run cannot start with this automaton on this machine."""
-    result = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
-    result = result or teach_reasons(config, automaton)
-    return result or memory_reasons(config, automaton, device)
+    faults = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
+    faults = faults or teach_reasons(config, automaton)
+    return faults or memory_reasons(config, automaton, device)
 
 
 def memory_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:

@@ -235,9 +235,9 @@ def train(
     elif settings:
         raise InvalidInput(f"a RunConfig holds the whole run; leave out {', '.join(settings)}")
     chosen = parse_spec(config.task.spec) if automaton is None else automaton
-    result = start_reasons(config, chosen, device)
-    if result:
-        raise Unsupported("; ".join(result))
+    faults = start_reasons(config, chosen, device)
+    if faults:
+        raise Unsupported("; ".join(faults))
     path = None if directory is None else Path(directory)
     if path is not None:
         RunDirectory(path).check(config)  # before a lock file is written into someone else's directory

@@ -33,16 +33,16 @@ class EvaluationConfig:
 
     def reasons(self) -> list[str]:
         """Every error in these settings."""
-        result = []
+        faults = []
         if self.every < 1 or self.sequences < 1:
-            result.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
+            faults.append(f"every and sequences must be at least 1; got {self.every} and {self.sequences}")
         if self.stop_at is not None and not 0.0 < self.stop_at <= 1.0:
-            result.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
+            faults.append(f"stop_at must lie in (0, 1]; got {self.stop_at}")
         if self.seed < 0:
-            result.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
+            faults.append(f"the seed of an evaluation must be at least 0; got {self.seed}")
         if self.seed == TEST_SEED:
-            result.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
-        return result
+            faults.append(f"the seed of an evaluation must not be that of the test words; got {self.seed}")
+        return faults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,14 +164,14 @@ class CurriculumConfig:
 
     def reasons(self) -> list[str]:
         """Every error in these settings."""
-        result = []
+        faults = []
         if self.start < 1:
-            result.append(f"start of the window must be at least 1 position; got {self.start}")
+            faults.append(f"start of the window must be at least 1 position; got {self.start}")
         if self.growth <= 1.0:
-            result.append(f"growth of the window must be above 1; got {self.growth}")
+            faults.append(f"growth of the window must be above 1; got {self.growth}")
         if not 0.0 < self.solved <= 1.0:
-            result.append(f"solved must lie in (0, 1]; got {self.solved}")
-        return result
+            faults.append(f"solved must lie in (0, 1]; got {self.solved}")
+        return faults
 
     def first(self, length: int) -> int:
         """Window before the first evaluation."""
@@ -228,21 +228,21 @@ class TeachConfig:
 
     def reasons(self) -> list[str]:
         """Every error in these settings."""
-        result = []
+        faults = []
         if self.hints != "cascade" and not re.fullmatch(rf"doubling(:{_PLACE}(,{_PLACE})*)?", self.hints):
-            result.append(
+            faults.append(
                 "hints must be doubling, a part of it as doubling:2,4,8, cascade or none; got "
                 f"{shown(self.hints)}"
             )
         elif self.kind == "doubling":
             places = self.places(2)
             if any(size < 2 or size & (size - 1) or block < 1 for block, size in places):
-                result.append(f"doubling hints are asked for 2, 4, 8, … letters; got {self.hints}")
+                faults.append(f"doubling hints are asked for 2, 4, 8, … letters; got {self.hints}")
             elif len({block for block, _ in places}) < len(places):
-                result.append(f"there must be one hint for each block at most; got {self.hints}")
+                faults.append(f"there must be one hint for each block at most; got {self.hints}")
         if isinstance(self.until, int) and self.until < 1:
-            result.append(f"the step at which hints end must be at least 1; got {self.until}")
-        return result
+            faults.append(f"the step at which hints end must be at least 1; got {self.until}")
+        return faults
 
 
 _PLACE = "([0-9]{1,3}=)?[0-9]{1,7}"

@@ -75,13 +75,13 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 
     values = {setting.name: options[setting.name] for setting in SETTINGS}
     typed = {name: value for name, value in values.items() if value is not None and value != ()}
-    extra, result = _extra(options["extra"], typed)
+    extra, faults = _extra(options["extra"], typed)
     plain = written_down(spec, typed)
     plain["model"] |= extra
     parts, unread = read_parts(plain)
-    result += [*unread, *examined(parts)[1], *without_effect(typed | extra)]
-    result += [*_place_reasons(parts, options), *_directory_reasons(options)]
-    _refuse(result)
+    faults += [*unread, *examined(parts)[1], *without_effect(typed | extra)]
+    faults += [*_place_reasons(parts, options), *_directory_reasons(options)]
+    _refuse(faults)
     return RunConfig.from_dict(plain)
 
 
@@ -91,7 +91,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
     from krohn.lab.training.field_types import Misfit, annotations, parsed
 
     model: dict[str, Any] = {}
-    result: list[str] = []
+    faults: list[str] = []
     kind = typed.get("model", "gpt")
     try:
         known = annotations(architecture(kind)) if given else {}
@@ -100,17 +100,17 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
     for text in given:
         name, equals, value = text.partition("=")
         if not equals:
-            result.append(f"--option must be NAME=VALUE; got {text!r}")
+            faults.append(f"--option must be NAME=VALUE; got {text!r}")
         elif name not in known:
-            result.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
+            faults.append(f"options of {kind} must be among {', '.join(sorted(known))}; got {name}")
         elif name in model or name in typed:
-            result.append(f"{name} must be given once; it is given twice")
+            faults.append(f"{name} must be given once; it is given twice")
         else:
             try:
                 model[name] = parsed(value, known[name])
             except Misfit as misfit:
-                result.append(f"--option {name} must be {misfit}; got {value!r}")
-    return model, result
+                faults.append(f"--option {name} must be {misfit}; got {value!r}")
+    return model, faults
 
 
 def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
@@ -119,12 +119,12 @@ def _place_reasons(parts: dict[str, Any], options: dict[str, Any]) -> list[str]:
     from krohn.lab.tasks.batches import task_reasons
     from krohn.lab.training.device import device_reasons
 
-    result = device_reasons(parts.get("precision", "auto"), options["device"])
+    faults = device_reasons(parts.get("precision", "auto"), options["device"])
     try:
-        result += task_reasons(parts["task"], parse_spec(parts["task"].spec))
+        faults += task_reasons(parts["task"], parse_spec(parts["task"].spec))
     except KrohnError as error:
-        result.append(str(error))
-    return result
+        faults.append(str(error))
+    return faults
 
 
 def _directory_reasons(options: dict[str, Any]) -> list[str]:
