@@ -34,6 +34,7 @@ def notes(picture: ElementTree.Element) -> str:
     return "\n".join(element.text or "" for element in of_class(picture, "text", "note"))
 
 
+@pytest.mark.slow
 @every("name", SMALL)
 def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
     automaton = zoo(name)

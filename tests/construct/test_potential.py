@@ -37,6 +37,7 @@ def test_steps_that_contradict_each_other_have_no_potential() -> None:
     assert potential({**counted, (1, 1, 1): 1}, {(0, 2, 0)}, 0, 2) is not None
 
 
+@pytest.mark.slow
 def test_no_small_automaton_needs_more_than_three_layers() -> None:
     """All 121 with 2 or 3 states and 2 letters, against a naive simulation of every word of 8 letters."""
     words = np.array([[n >> place & 1 for place in range(8)] for n in range(256)])

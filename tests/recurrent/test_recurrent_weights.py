@@ -126,6 +126,7 @@ def test_rotations_that_are_rounded_close_or_get_a_horizon() -> None:
     assert certified_horizon(diagonal(parse_spec("D8")), parse_spec("D8")) is None
 
 
+@pytest.mark.slow
 def test_a_horizon_is_never_longer_than_the_first_wrong_word() -> None:
     automaton = parse_spec("C5")
     words = np.tile(np.arange(5)[:, None], (1, 60))
