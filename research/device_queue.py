@@ -5,6 +5,9 @@ Run: python research/device_queue.py QUEUE --seconds 560 --out FOLDER [--scale s
 QUEUE is a file with one line for each group of cells: the experiment and parts of the label, for example
 
     depth task=D8|A5; depth=8; sheet=Muon
+    taught task=C2|C3; layers=7; length=100; hints=doubling; replicates=1
+
+The second makes networks only: with fewer replicates a run is another than the planned one and fills no cell.
 
 Processes with the same FOLDER and different --name share a queue: each cell is taken by one of them. Cells
 that FOLDER/NAME.sqlite or the files after --known hold with test words are not run again. A cell of the map
@@ -19,7 +22,7 @@ import argparse
 import re
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +39,7 @@ from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done
+from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, HINTS, RESULT, write_tensors, write_weights
 from krohn.lab.training.loop import TrainResult
 
@@ -81,6 +85,7 @@ def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
     for part in rest.split(";"):
         key, _, value = part.strip().partition("=")
         wanted[key] = value
+    replicates = wanted.pop("replicates", None)
     runs = [
         run
         for run in EXPERIMENTS[name].plan(scale)
@@ -89,7 +94,15 @@ def chosen(line: str, scale: Scale) -> list[tuple[str, PlannedRun]]:
     assert runs, f"no run of {name} has {wanted}"
     order = {value: place for value in wanted.values() for place, value in enumerate(value.split("|"))}
     runs.sort(key=lambda run: [order.get(str(value), 0) for value in run.label.values()])
+    if replicates is not None:
+        runs = [replace(run, config=with_fewer(run.config, int(replicates))) for run in runs]
     return [(name, run) for run in runs]
+
+
+def with_fewer(config: RunConfig, replicates: int) -> RunConfig:
+    """The run with its first replicates only, which keep their words, first weights and learning rates."""
+    optimizer = replace(config.optimizer, lr=config.optimizer.lr[:replicates])
+    return replace(config, replicates=replicates, optimizer=optimizer)
 
 
 def solved(store: Store, run: PlannedRun) -> bool:
@@ -191,7 +204,8 @@ def make(name: str, run: PlannedRun, options: argparse.Namespace, store: Store, 
     job = Job(run=run, directory=None, device=options.device, deadline=deadline, after=after)
     began = time.time()
     records = work(job)
-    store.put(records, [run.member(name, options.scale)])
+    planned = any(run.config.run_id == other.config.run_id for other in EXPERIMENTS[name].plan(options.scale))
+    store.put(records, [run.member(name, options.scale)] if planned else [])
     seconds = time.time() - began
     seen = sum(record.sequences for record in records)
     chosen_one = max(records, key=lambda record: record.metrics["accuracy"])

@@ -53,6 +53,8 @@ ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
     **{(task, CASCADE, 7): {} for task in ("D6", "S4")},
     # Its one hint is a parity, which takes more words than the others read: as many as the map's.
     ("D6", f"{CASCADE}, as many words as the map", 7): {"sequences": MAP_WORDS},
+    ("D6", f"{CASCADE}, two layers a level", 4): {"sequences": MAP_WORDS},
+    ("D6", f"{CASCADE}, two layers a level, MLP 2048", 4): {"sequences": MAP_WORDS, "mlp": 2048},
 }
 
 # Beside the map's cells with the least depth that passes: of its depths those run nearest to the taught one.
