@@ -15,8 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sample_automata
 from krohn.automata.zoo import zoo
 from krohn.base.budget import Budget
-from krohn.construct.features.cheapest_set import annotate
-from krohn.construct.features.feature import Count, Feature, Latest, Place
+from krohn.construct.features.feature import Count, Feature, Latest, Place, annotate
 from krohn.construct.features.plans import (
     first_layers,
     letters_by_place,

@@ -17,13 +17,12 @@ from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,
     DecisionTable,
-    annotate,
     cheapest,
     choose,
     determine,
     unbeaten,
 )
-from krohn.construct.features.feature import Count, Feature, Latest, Place, common_rhythm, folded
+from krohn.construct.features.feature import Count, Feature, Latest, Place, annotate, common_rhythm, folded
 from krohn.construct.features.source import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.errors import InvalidInput

@@ -13,7 +13,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
 from krohn.construct.features.catalogue import LaterPlace, Mark, Order
-from krohn.construct.features.cheapest_set import PairConflict, annotate, determine
+from krohn.construct.features.cheapest_set import PairConflict, determine
 from krohn.construct.features.feature import (
     BackFeature,
     Count,
@@ -23,6 +23,7 @@ from krohn.construct.features.feature import (
     Place,
     PlaceCount,
     Symbols,
+    annotate,
 )
 from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
 from krohn.construct.features.source import exchange_conflict

@@ -12,8 +12,8 @@ from itertools import combinations, permutations, product
 from typing import Any, Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.features.cheapest_set import AnnotatedLetters
 from krohn.construct.features.feature import (
+    AnnotatedLetters,
     BackFeature,
     Count,
     EndPlace,

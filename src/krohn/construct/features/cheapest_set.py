@@ -14,12 +14,18 @@ reads the state off.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from krohn.automata.quotients import word_along
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
-from krohn.construct.features.feature import Feature, Symbols, Value, common_rhythm, folded
+from krohn.construct.features.feature import (
+    AnnotatedLetters,
+    Feature,
+    Symbols,
+    Value,
+    common_rhythm,
+    folded,
+)
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.plain_words import Wording
@@ -30,75 +36,7 @@ from krohn.network.register_meaning import Meaning
 Word = tuple[int, ...]
 State = tuple[int, int, tuple[Value, ...], tuple[Value, ...]]
 
-MAX_STATES, MAX_ANNOTATED = 60_000, 20_000
-
-
-@dataclass(frozen=True, eq=False)
-class AnnotatedLetters:
-    """The symbols (letter, what the features show after it) that can occur, and the moves that go with each.
-
-    ``moves[s]`` are the pairs (state before, state after) that occur with symbol s. In a state of ``ends``
-    words end: what follows does not matter.
-    """
-
-    automaton: Semiautomaton
-    features: tuple[Feature, ...]
-    rows: tuple[Row, ...]
-    moves: tuple[frozenset[tuple[int, int]], ...]
-    ends: frozenset[int] = frozenset()
-
-    @cached_property
-    def number(self) -> dict[Row, int]:
-        """Symbols by letter and shown values."""
-        return {row: number for number, row in enumerate(self.rows)}
-
-    def start(self) -> tuple[Value, ...]:
-        """The values before the first letter."""
-        return tuple(feature.start for feature in self.features)
-
-    def step(self, values: tuple[Value, ...], letter: int, place: int) -> tuple[tuple[Value, ...], int]:
-        """The values after a letter, and the symbol there."""
-        after, row = _move(self.features, values, letter, place)
-        return after, self.number[row]
-
-    def symbols_of(self, word: Sequence[int]) -> list[int]:
-        """The symbols along a word."""
-        values, result = self.start(), []
-        for place, letter in enumerate(word, 1):
-            values, symbol = self.step(values, letter, place)
-            result.append(symbol)
-        return result
-
-
-def annotate(automaton: Semiautomaton, features: Sequence[Feature]) -> AnnotatedLetters:
-    """All symbols that occur; refuses machines that are too large."""
-    early, period = common_rhythm(features)
-    start = (0, automaton.start, tuple(feature.start for feature in features))
-    seen, queue = {start}, [start]
-    moves: dict[Row, set[tuple[int, int]]] = {}
-    for place, state, values in queue:
-        here = folded(place + 1, early, period)
-        for letter in range(automaton.num_letters):
-            after, row = _move(features, values, letter, here)
-            target = automaton.step(state, letter)
-            moves.setdefault(row, set()).add((state, target))
-            following = (here, target, after)
-            if following not in seen:
-                seen.add(following)
-                queue.append(following)
-        if len(seen) > MAX_ANNOTATED:
-            raise LimitExceeded(f"annotated letters need more than {MAX_ANNOTATED:,} states")
-    rows = sorted(moves)
-    result = tuple(frozenset(moves[row]) for row in rows)
-    return AnnotatedLetters(automaton, tuple(features), tuple(rows), result)
-
-
-def _move(
-    features: Sequence[Feature], values: tuple[Value, ...], letter: int, place: int
-) -> tuple[tuple[Value, ...], Row]:
-    after = tuple([f.step(value, letter, place) for f, value in zip(features, values, strict=True)])
-    shown = [x for f, new in zip(features, after, strict=True) for x in f.show(new)]
-    return after, (letter, *shown)
+MAX_STATES = 60_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,15 +29,23 @@ from krohn.construct.features.catalogue import (
 )
 from krohn.construct.features.cheapest_set import (
     A_STATE,
-    AnnotatedLetters,
     DecisionTable,
     FeatureLayers,
     Word,
-    annotate,
     choose,
     determine,
 )
-from krohn.construct.features.feature import BackFeature, Count, EndPlace, Feature, Latest, Place, PlaceCount
+from krohn.construct.features.feature import (
+    AnnotatedLetters,
+    BackFeature,
+    Count,
+    EndPlace,
+    Feature,
+    Latest,
+    Place,
+    PlaceCount,
+    annotate,
+)
 from krohn.errors import LimitExceeded
 from krohn.network.register_meaning import Meaning
 
