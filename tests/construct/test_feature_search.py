@@ -23,7 +23,7 @@ from krohn.construct.features.cheapest_set import (
     unbeaten,
 )
 from krohn.construct.features.feature import Count, Feature, Latest, Place, annotate, common_rhythm, folded
-from krohn.construct.features.source import exact_length_period, exchange_conflict
+from krohn.construct.features.plans import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.errors import InvalidInput
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates

@@ -25,8 +25,13 @@ from krohn.construct.features.feature import (
     Symbols,
     annotate,
 )
-from krohn.construct.features.plans import error_bit_plan, one_layer_plan, plan_without_search, two_layer_plan
-from krohn.construct.features.source import exchange_conflict
+from krohn.construct.features.plans import (
+    error_bit_plan,
+    exchange_conflict,
+    one_layer_plan,
+    plan_without_search,
+    two_layer_plan,
+)
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program, interpret, interpret_registers

@@ -16,7 +16,7 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.budget import Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.base.plugins import Plugins, instance_of
-from krohn.construct.features.source import (
+from krohn.construct.features.plans import (
     error_bit_proposals,
     one_layer_proposals,
     proposals_without_search,
