@@ -17,7 +17,7 @@ from krohn.cascade.cascade_data import (
     plan_as_dict,
 )
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.plan import HolonomyPlan
 from krohn.construct.decomposing import Decomposition, decompose, pass_report
 from krohn.errors import InvalidInput
 

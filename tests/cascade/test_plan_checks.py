@@ -16,8 +16,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan import Plan
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
     ParallelPlan,

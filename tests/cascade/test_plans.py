@@ -13,12 +13,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
-from krohn.cascade.plan import Plan
-from krohn.cascade.plan_leaves import (
-    ClampedCounterPlan,
-    HolonomyPlan,
-    StackPlan,
-)
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
     ParallelPlan,

@@ -9,7 +9,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.plan import HolonomyPlan
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput
 

@@ -11,7 +11,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
-from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.plan import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton, image_sets
 from krohn.cascade.splitting import merge_classes, mergeable
 from krohn.errors import LimitExceeded

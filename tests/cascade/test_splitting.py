@@ -7,7 +7,7 @@ from every import every
 from krohn.automata.quotients import sink_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
-from krohn.cascade.plan_leaves import clamped_line
+from krohn.cascade.plan_search import clamped_line
 from krohn.cascade.splitting import (
     FREE,
     block_labels,

@@ -7,7 +7,8 @@ import pytest
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.plan_leaves import StackPlan, recognise_stack, stack_fault
+from krohn.cascade.plan import StackPlan, stack_fault
+from krohn.cascade.plan_search import recognise_stack
 from krohn.errors import InvalidInput
 
 

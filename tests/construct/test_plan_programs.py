@@ -13,7 +13,8 @@ from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan_leaves import POP, ClampedCounterPlan, HolonomyPlan, recognise_stack
+from krohn.cascade.plan import POP, ClampedCounterPlan, HolonomyPlan
+from krohn.cascade.plan_search import recognise_stack
 from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.leaf_programs import padding_steps

@@ -8,8 +8,7 @@ from krohn.algebra.transformation import cycle_notation, order, product_of_word
 from krohn.automata.quotients import word_along
 from krohn.base.svg import Canvas, text_width
 from krohn.cascade.holonomy import Cascade
-from krohn.cascade.plan import Component, Plan
-from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.plan import Component, HolonomyPlan, Plan
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
 from krohn.errors import InvalidInput, counted
 

@@ -1,8 +1,9 @@
 """A plan: a tree of ways to run an automaton in few levels, each node proved by its own exact check.
 
-Every node stands for one automaton. Leaves are a holonomy cascade or a clamped counter; inner nodes
-say how the automaton is put together from smaller ones: on its reachable states, in parallel from
-quotients, in series from a quotient and a fibre, or as a partial automaton with an error bit.
+Every node stands for one automaton. Leaves are a holonomy cascade, a counter on a line, or a stack of bounded
+height. Inner nodes (``plan_nodes``) say how the automaton is put together from smaller ones: on its reachable
+states, in parallel from quotients, in series from a quotient and a fibre, or as a partial automaton with an
+error bit.
 
 ``levels`` counts levels of the cascade (parallel parts share theirs); ``layers`` counts the layers of a
 network in which every level knows the sets before the letter: derived length of the group plus one if there
@@ -21,13 +22,17 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from krohn.algebra.group_names import composition_factors, group_name
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import UNSOLVABLE_LAYERS
-from krohn.errors import InvalidInput
+from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade
+from krohn.errors import InvalidInput, counted
 
 Coordinates = tuple[int, ...]
 Words = npt.NDArray[np.integer]
 States = npt.NDArray[np.int32]
+Labels = tuple[int, ...]
+_MAX_FACTORED = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +173,279 @@ class Plan(ABC):
         yield indent, self
         for child in self.children:
             yield from child.walk(indent + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class HolonomyPlan(Plan):
+    """A holonomy cascade, plain or with merged classes."""
+
+    cascade: Cascade
+
+    def fault(self) -> str:
+        """The cascade must be one of this automaton's table, and cover it."""
+        automaton, cascade = self.automaton, self.cascade
+        if not np.array_equal(automaton.table, cascade.automaton.table):
+            return "the cascade is of another automaton"
+        if automaton.start != cascade.automaton.start:
+            return f"the cascade starts at {cascade.automaton.start}, the automaton at {automaton.start}"
+        return cascade.covering.fault
+
+    @property
+    def levels(self) -> int:
+        """Levels of the cascade."""
+        return self.cascade.num_levels
+
+    @property
+    def layers(self) -> int:
+        """Layers of the cascade."""
+        return self.cascade.layers
+
+    @property
+    def size(self) -> int:
+        """All tiles."""
+        return sum(len(part.tiles) for part in self.cascade.components)
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """One per class."""
+        cascade = self.cascade
+        return tuple(
+            Component(
+                part.level,
+                len(part.tiles),
+                part.group.order,
+                group_name(part.group),
+                part.group.is_solvable,
+                cascade.is_reset[part.number],
+                factors=_factors(part.group),
+            )
+            for part in cascade.components
+        )
+
+    @property
+    def title(self) -> str:
+        """Holonomy, with the number of sets."""
+        merges = sum(part.is_merged for part in self.cascade.components)
+        extra = f", {merges} merged component{'s' * (merges != 1)}" if merges else ""
+        return f"holonomy of {counted(self.cascade.skeleton.num_sets, 'set')}{extra}"
+
+    @property
+    def num_coordinates(self) -> int:
+        """One per level."""
+        return self.cascade.num_levels
+
+    def coordinates(self, state: int) -> Coordinates:
+        """The coordinates of the state in the cascade."""
+        return self.cascade.coordinates(state)
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The end of the chain."""
+        return self.cascade.state(coordinates)
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """The step of the cascade."""
+        return self.cascade.step(coordinates, letter)
+
+
+def _factors(group: PermutationGroup) -> tuple[str, ...]:
+    return tuple(reversed(composition_factors(group))) if group.order <= _MAX_FACTORED else ()
+
+
+def label_of(labels: Labels, state: int) -> int:
+    """The label of a state; refuses a number that is not a state."""
+    if not 0 <= state < len(labels):
+        raise InvalidInput(f"a state must lie in [0, {len(labels)}); got {state}")
+    return labels[state]
+
+
+@dataclass(frozen=True, eq=False)
+class ClampedCounterPlan(Plan):
+    """States on a line, every letter a step that stops at both ends: ``line[q]`` is the place of q."""
+
+    line: Labels
+    steps: Labels
+    levels = num_coordinates = 1
+    layers = 2  # prefix sums, then the most recent contact with an end (the gridworld construction)
+
+    def fault(self) -> str:
+        """Every letter must be a step along the line, stopped at both ends."""
+        automaton, line, steps = self.automaton, self.line, self.steps
+        last = automaton.num_states - 1
+        if sorted(line) != list(range(last + 1)) or len(steps) != automaton.num_letters:
+            return "the line must place every state once, and every letter needs a step"
+        for state in range(automaton.num_states):
+            for letter in range(automaton.num_letters):
+                if line[automaton.step(state, letter)] != min(max(line[state] + steps[letter], 0), last):
+                    return f"state {state}, letter {letter}: not the clamped step {steps[letter]}"
+        return ""
+
+    @property
+    def size(self) -> int:
+        """The length of the line."""
+        return len(self.line)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The counter."""
+        return (Component(0, len(self.line), 1, "1", True, True, "clamped counter"),)
+
+    @property
+    def title(self) -> str:
+        """Length of the line."""
+        return f"clamped counter on {len(self.line)} places"
+
+    def coordinates(self, state: int) -> Coordinates:
+        """The place on the line."""
+        return (label_of(self.line, state),)
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The state at that place."""
+        self._split(coordinates)
+        if coordinates[0] not in self.line:
+            raise InvalidInput(f"a place must lie in [0, {len(self.line)}); got {coordinates[0]}")
+        return self.line.index(coordinates[0])
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """Steps and clips."""
+        self.state(coordinates)
+        return (min(max(coordinates[0] + self.steps[letter], 0), len(self.line) - 1),)
+
+
+# A stack of bounded height with a sink for errors (Dyck languages) as a leaf of a plan.
+#
+# Its parts are a counter for the height, one memory for every place of the stack, written by the push that
+# reaches it, and a bit that remembers the first error: three levels, whatever the height.
+
+
+Content = tuple[int, ...]
+Numbers = npt.NDArray[np.int64]
+
+PUSH, POP, REST = 1, -1, 0
+
+
+@dataclass(frozen=True, eq=False)
+class BracketStack:
+    """What letters do to a stack: ``acts[a]`` is the change of the height and the symbol concerned.
+
+    ``number[q]`` is the number of the stack content in state q, −1 for the sink: 0 is empty, and pushing
+    symbol s of k onto content c gives c·k + s + 1, so that contents are numbered without gaps.
+    """
+
+    height: int
+    num_symbols: int
+    acts: tuple[tuple[int, int], ...]
+    sink: int
+    number: Numbers
+
+    @cached_property
+    def content(self) -> dict[int, Content]:
+        """The stack content of every state but the sink, bottom first."""
+        contents: dict[int, Content] = {0: ()}
+        for number in range(1, len(self.number) - 1):
+            rest, symbol = divmod(number - 1, self.num_symbols)
+            contents[number] = (*contents[rest], symbol)
+        return {state: contents[number] for state, number in enumerate(self.number.tolist()) if number >= 0}
+
+
+def stack_fault(automaton: Semiautomaton, stack: BracketStack) -> str:
+    """Every letter must change every content as its act says, or lead to the sink where it cannot."""
+    states, symbols = automaton.num_states, stack.num_symbols
+    if sum(symbols**level for level in range(stack.height + 1)) + 1 != states:
+        return "there must be one state for every content, and the sink"
+    if sorted(stack.number.tolist()) != list(range(-1, states - 1)) or stack.number[stack.sink] != -1:
+        return "the contents must be those of all states but the sink"
+    if (automaton.table[stack.sink] != stack.sink).any() or len(stack.acts) != automaton.num_letters:
+        return f"state {stack.sink} is not fixed by every letter, or a letter has no act"
+    if stack.number[automaton.start] != 0:
+        return "the stack is not empty at the start"
+    holding = np.append(np.argsort(stack.number)[1:], stack.sink)  # by number; the last has no content
+    numbers = stack.number[holding[:-1]]
+    for letter, (act, symbol) in enumerate(stack.acts):
+        if act == PUSH:
+            wanted = np.minimum(numbers * symbols + symbol + 1, states - 1)
+        elif act == POP:
+            fits = (numbers > 0) & ((numbers - 1) % symbols == symbol)
+            wanted = np.where(fits, (numbers - 1) // symbols, states - 1)
+        else:
+            wanted = numbers
+        wrong = np.flatnonzero(automaton.table[holding[:-1], letter] != holding[wanted])
+        if wrong.size:
+            return f"state {holding[wrong[0]]}, letter {letter}: not what the stack does"
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class StackPlan(Plan):
+    """A bounded stack: its height, its places, and a bit for errors."""
+
+    stack: BracketStack
+    levels = 3  # height, places, error bit
+    layers = 3  # one per level: the places and the symbol that a pop removes are found in parallel
+
+    def fault(self) -> str:
+        """The automaton must be this stack, in every state under every letter."""
+        return stack_fault(self.automaton, self.stack)
+
+    @property
+    def size(self) -> int:
+        """The states of all components."""
+        return sum(part.tiles for part in self.components)
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """A counter, one memory for each place, an error bit."""
+        stack = self.stack
+        places = (Component(1, stack.num_symbols, 1, "1", True, True, "stack place"),) * stack.height
+        return (
+            Component(0, stack.height + 1, 1, "1", True, True, "stack height"),
+            *places,
+            Component(2, 2, 1, "1", True, True, "error bit"),
+        )
+
+    @property
+    def title(self) -> str:
+        """Its height and symbols."""
+        return f"stack of height {self.stack.height} over {self.stack.num_symbols} symbols, and an error bit"
+
+    @property
+    def num_coordinates(self) -> int:
+        """The height, the places, the bit."""
+        return self.stack.height + 2
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Height and content; places above the height hold 0; the sink is an empty stack with the bit set."""
+        if not 0 <= state < self.automaton.num_states:
+            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
+        content = self.stack.content.get(state, ())
+        rest = (0,) * (self.stack.height - len(content))
+        return (len(content), *content, *rest, int(state == self.stack.sink))
+
+    @cached_property
+    def _holding(self) -> dict[Content, int]:
+        return {content: state for state, content in self.stack.content.items()}
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The sink once the bit is set, else the state with that content."""
+        if len(coordinates) != self.num_coordinates:
+            raise InvalidInput(f"there must be {self.num_coordinates} coordinates; got {len(coordinates)}")
+        height, *places, failed = coordinates
+        if failed:
+            return self.stack.sink
+        content = tuple(places[:height])
+        if height < 0 or content not in self._holding:
+            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
+        return self._holding[content]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """Updates the height, a push writes its place, and an illegal letter sets the error bit."""
+        self.state(coordinates)
+        height, *places, failed = coordinates
+        act, symbol = self.stack.acts[letter]
+        if failed:
+            return coordinates
+        if act == PUSH and height < self.stack.height:
+            places[height] = symbol
+        fits = act == REST or (
+            height < self.stack.height if act == PUSH else height > 0 and places[height - 1] == symbol
+        )
+        return (height + act, *places, 0) if fits else (0, *places, 1)

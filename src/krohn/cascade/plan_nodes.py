@@ -1,4 +1,4 @@
-"""The nodes of a plan: four ways to combine smaller automata; for the leaves see plan_leaves."""
+"""The nodes of a plan: four ways to combine smaller automata; for the leaves see plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.plan import Component, Coordinates, Plan
-from krohn.cascade.plan_leaves import Labels, label_of
+from krohn.cascade.plan import Component, Coordinates, Labels, Plan, label_of
 from krohn.errors import InvalidInput
 
 

@@ -17,8 +17,7 @@ from krohn.base.budget import Budget
 from krohn.base.notebook import table
 from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
-from krohn.cascade.plan import Component, Coordinates, Plan, States, Words
-from krohn.cascade.plan_leaves import HolonomyPlan
+from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS
 from krohn.construct.compiling import shallower

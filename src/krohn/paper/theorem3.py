@@ -18,7 +18,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.congruences import congruences, principal_congruences
-from krohn.cascade.plan_leaves import clamped_line
+from krohn.cascade.plan_search import clamped_line
 from krohn.cascade.splitting import quotient_automaton
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum

@@ -19,7 +19,7 @@ state, so the depth does not grow with the height, as that of the cascade does.
 
 from collections.abc import Callable, Sequence
 
-from krohn.cascade.plan_leaves import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
+from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.construct.tight.holonomy_part import Part
 from krohn.network.position_maps import Row

@@ -10,8 +10,7 @@ from functools import partial, singledispatch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.cascade.plan import Plan
-from krohn.cascade.plan_leaves import ClampedCounterPlan, HolonomyPlan, StackPlan
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.request import Proposal, Request
