@@ -90,7 +90,7 @@ EFFECT: dict[str, Network] = {
     "tight.cascade_level.moved": PARITY,
     "tight.draft.joined": ("Grid3x4", "cascade", {}),
     "tight.draft.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
-    "tight.holonomy_part.holonomy_track": PARITY,
+    "tight.plan_programs.holonomy_track": PARITY,
     "tight.plan_programs.plan_track": PARITY,
     "tight.small_scan.scan_program": ("A5", "auto", {}),
     "tight.leaf_programs.stack_track": ("Dyck2,2", "cascade", {}),

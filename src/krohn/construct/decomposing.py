@@ -20,9 +20,8 @@ from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS
-from krohn.construct.compiling import shallower
+from krohn.construct.compiling import built_plans, shallower, shallowest
 from krohn.construct.request import DEFAULT_EFFORT, Proposal, Request
-from krohn.construct.tight.plan_programs import built_plans, shallowest
 from krohn.errors import Unsupported, counted, plainly
 
 

@@ -27,6 +27,8 @@ from krohn.network.program import Places, Program, ProgramLayer, Readout, Regist
 from krohn.network.register_meaning import Meaning
 
 Terms = Sequence[tuple[str, int]]
+Part = tuple[str, ...]
+"""The way to a part of a plan, as ``Meaning.part`` has it."""
 
 TOKENS = -1
 """The time of a source: before layer 0."""

@@ -20,8 +20,7 @@ state, so the depth does not grow with the height, as that of the cascade does.
 from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
-from krohn.construct.tight.draft import Finite, ProgramDraft
-from krohn.construct.tight.holonomy_part import Part
+from krohn.construct.tight.draft import Finite, Part, ProgramDraft
 from krohn.network.position_maps import Row
 from krohn.network.register_meaning import Meaning
 from krohn.paper.theorem3 import padding_moves

@@ -1,24 +1,34 @@
-"""Turns plans into programs, and programs into proposals: the cascade's side of the driver.
+"""The programs of plans.
 
-Each kind of node of a plan is a few operations around the programs of its parts.
+Each kind of node of a plan is a few operations around the programs of its parts. A holonomy cascade has per
+level counters for its groups and one memory for its resets. A memory head gives the coordinate after the
+letter; the stage set before the letter is fetched by a look-back where a level needs it (it cannot be
+recovered past a reset: erratum 28).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, singledispatch
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import singledispatch
 
+from krohn.algebra.transformation import Permutation, order
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
-from krohn.cascade.plan_search import cascade_plans
-from krohn.construct.request import Proposal, Request
-from krohn.construct.tight.draft import Finite, ProgramDraft, joined
-from krohn.construct.tight.holonomy_part import Part, holonomy_track
+from krohn.construct.tight.cascade_level import (
+    CascadeLevel,
+    CounterReading,
+    Potential,
+    RunningCounters,
+    cascade_levels,
+    count,
+    moved,
+    potential,
+    running,
+)
+from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
-from krohn.errors import LimitExceeded, Unsupported
-from krohn.network.position_maps import Row, Table
+from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
 
@@ -178,92 +188,214 @@ def _padding(plan: Plan) -> Iterator[int]:
             yield max(len(padding_steps(len(node.line), place)) for place in node.line)
 
 
-# Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers.
+# A holonomy cascade inside a program.
 
 
-def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Programs of different plans, only those of the best if only depth matters; raises if there is none."""
-    built = list(built_plans(request, budget))
-    for plan, program in [shallowest(built)] if request.objective == "depth" else built:
-        lines = tuple("  " * indent + node.title for indent, node in plan.walk())
-        yield Proposal("cascade", program.depth, partial(_same, program), lines)
-        if request.objective == "blocks" or request.dtype == "float64":  # too fine for shorter formats
-            flat = plan_program(plan, flat=True)
-            if flat != program and flat.depth == program.depth:
-                yield Proposal("cascade", flat.depth, partial(_same, flat), lines)
+def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: int, part: Part) -> Finite:
+    """The states of the cascade's automaton, driven by the register ``letter`` (BOS: number of letters)."""
+    levels = cascade_levels(cascade, start)
+    if draft.lagged:
+        stages = _lag(draft, levels, letter, part)
+    else:
+        stages = Finite((), {(): 0})
+        for level in levels:
+            meaning = Meaning("stage", part=part, level=level.number)
+            stages = _LevelWriter(draft, level, letter, meaning, stages).following()
+    masks = cascade.skeleton.masks
+    return stages.renamed(lambda number: masks[number].bit_length() - 1)
 
 
-def _same(program: Program) -> Program:
-    return program
+def _lag(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Part) -> Finite:
+    """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
-
-def built_plans(
-    request: Request, budget: Budget, plain: Cascade | None = None
-) -> Iterator[tuple[Plan, Program]]:
-    """Plans with their programs; a plan with more than twice the layers of a scan is skipped."""
-    reasons: dict[str, None] = {}
-    result = False
-    in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
-    for plan in cascade_plans(request.automaton, budget, request.max_sets, plain):
-        faults = [] if plan.is_solvable else [*_unsolvable(plan)]
-        if not faults and in_scan is not None and plan.layers > 2 * in_scan:
-            faults = [f"{plan.layers} layers are needed"]
-        if not faults:
-            try:
-                programs = _programs(plan, None if in_scan is None else 2 * in_scan)
-            except LimitExceeded as error:
-                faults = [str(error)]
-        if faults:
-            reasons.update(dict.fromkeys(faults))
-            continue
-        result = True
-        yield from ((plan, program) for program in programs)
-    if not result:
-        limits = f"{request.max_sets:,} image sets and {budget.units:,.0f} units of work (--effort)"
-        listed = "; ".join(reasons) or f"no plan within {limits}"
-        raise Unsupported(f"no cascade: {listed}; use method scan")
-
-
-def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:
-    """The plan that compile builds and decompose shows: sort key: layers, then levels, then size."""
-    return min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
-
-
-def program_size(program: Program) -> int:
-    """Estimated units and channels of a program: rows of tables, registers and heads."""
-    rows = sum(
-        len(change.rows) for layer in program.layers for change in layer.maps if isinstance(change, Table)
-    )
-    return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
-
-
-def _programs(plan: Plan, most: int | None) -> list[Program]:
-    """The plan's program and, where it is shallower, the one that keeps stage sets of several positions.
-
-    That one saves at most half of the layers, and takes minutes to write if there are hundreds.
+    A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
+    letters are looked up, once, 1 … m back: depth D + 1 instead of 2D − 1, for O(D²) memory heads.
     """
-    plain = plan_program(plan)
-    if most is not None and plain.depth > 2 * most:
-        raise LimitExceeded(f"{plain.depth} layers are needed")
-    if not any(_has_levels(node) for _, node in plan.walk()):
-        return [plain]
-    lagged = plan_program(plan, lagged=True)
-    return [plain, lagged] if lagged.depth < plain.depth else [plain]
+    lags = sum(level.needs_before and not level.is_constant for level in levels)
+    letters = [letter, *(draft.look_back(letter, lag) for lag in range(1, lags + 1))]
+    stages = [Finite((), {(): 0})] * (lags + 1)
+    for level in levels:
+        shift = int(level.needs_before and not level.is_constant)
+        meanings = [Meaning("stage", part=part, level=level.number, lag=lag) for lag in range(len(stages))]
+        held = [_held(draft, stage, meaning) for stage, meaning in zip(stages, meanings, strict=True)]
+        stages = [
+            _LevelWriter(draft, level, letters[lag], meanings[lag], held[lag], held[lag + shift]).following()
+            for lag in range(len(held) - shift)
+        ]
+    return stages[0]
 
 
-def _has_levels(node: Plan) -> bool:
-    """Whether a node is written level by level, as a counter is whose steps are too large for its shape."""
-    return isinstance(node, HolonomyPlan) or (
-        isinstance(node, ClampedCounterPlan) and not has_unit_steps(node)
+def _held(draft: ProgramDraft, stages: Finite, meaning: Meaning) -> Finite:
+    """Stage sets in a register, numbered from 0."""
+    place = {number: index for index, number in enumerate(sorted(stages.values))}
+    held = stages.renamed(place.__getitem__).register(draft, meaning)
+    return (
+        Finite((held,), {(i,): n for n, i in place.items()})
+        if held
+        else Finite((), {(): stages.values.pop()})
     )
 
 
-def _unsolvable(plan: Plan) -> Iterator[str]:
-    for _, node in plan.walk():
-        if isinstance(node, HolonomyPlan):
-            for part in node.components:
-                if not part.is_solvable:
-                    yield (
-                        f"the group {part.group} of order {part.group_order} on {part.tiles} tiles "
-                        f"(level {part.level}) is not solvable"
-                    )
+@dataclass
+class _LevelWriter:
+    """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton.
+
+    ``earlier`` are those before the letter, where they are known without a look-back; ``stage`` is the
+    meaning of a register that holds the stage sets.
+    """
+
+    draft: ProgramDraft
+    level: CascadeLevel
+    letter: str
+    stage: Meaning
+    stages: Finite
+    earlier: Finite | None = None
+
+    def _meaning(self, kind: str) -> Meaning:
+        return replace(self.stage, kind=kind)
+
+    def following(self) -> Finite:
+        """The stage sets of the next level."""
+        level, draft = self.level, self.draft
+        if level.is_constant:
+            return self.stages.renamed(self._initial_tile)
+        after, before = self._stage()
+        if level.clock is not None:
+            return self._by_the_clock(after, before, level.clock)
+        several = len(level.towers) > 1
+        groups = [
+            running(replace(self.stage, group=n if several else None), tower, level.moves[n])
+            for n, tower in level.towers.items()
+        ]
+        potentials = self._potentials() if self._looks_back else []
+        if potentials:
+            self._actions(after, before, [])
+            for group, parts in zip(groups, potentials, strict=True):
+                self._count_ahead(after, group, parts)
+        else:
+            self._actions(after, before, groups)
+            for group in groups:
+                count(draft, group)
+        now = [CounterReading(group.tower, group.now) for group in groups]
+        memory = self._memory(after, now)
+        tile = moved(draft, memory, after.renamed(level.kind), now, self.stage, undo=False)
+        return self._below(after, tile)
+
+    @property
+    def _looks_back(self) -> bool:
+        """Whether the actions wait for a look-back; sums of known values need not."""
+        return self.level.needs_before and self.earlier is None
+
+    def _potentials(self) -> list[list[Potential]]:
+        """For each group and modulus its steps from what is known after a letter; [] if one has none."""
+        level, result = self.level, []
+        for number, tower in level.towers.items():
+            if len(tower.sections) > 1:
+                return []
+            parts = []
+            for place, modulus in enumerate(tower.sections[0].moduli):
+                counted = {
+                    triple: tower.sections[0].residues[level.move(number, triple[2], action)][place]
+                    for triple, action in level.triples.items()
+                    if isinstance(action, tuple) and level.cascade.skeleton.class_of[triple[2]] == number
+                }
+                parts.append(potential(counted, set(level.triples) - set(counted), level.start, modulus))
+            result.append([part for part in parts if part is not None])
+            if len(result[-1]) < len(parts):
+                return []
+        return result
+
+    def _count_ahead(self, after: Finite, group: RunningCounters, parts: list[Potential]) -> None:
+        """The counters of a group of one section, from steps that need no look-back."""
+        draft, now = self.draft, []
+        place = {number: row for row, number in after.rows.items()}
+        for index, (step, part) in enumerate(zip(group.steps, parts, strict=True)):
+            modulus = group.tower.sections[0].moduli[index]
+            rows: dict[Row, int] = {(a, *place[s]): u for (a, s), u in part.steps.items()}
+            heights: dict[Row, int] = {row: part.level.get(number, 0) for row, number in after.rows.items()}
+            known = Finite((self.letter, *after.inputs), rows).register(
+                draft, replace(step, kind="step ahead")
+            )
+            height = Finite(after.inputs, heights).register(draft, replace(step, kind="step to come"))
+            terms = [(name, 1) for name in (draft.prefix_sum(known) if known else "", height) if name]
+            now.append(draft.modulo(terms, modulus, group.counter(index)))  # 0 at BOS: no constant is lost
+        group.now, group.section = tuple(now), 1
+
+    def _by_the_clock(self, after: Finite, before: Finite, move: Permutation) -> Finite:
+        """Between resets every letter does the same: a reset leaves tile and place, and nothing is counted.
+
+        The place is fetched unchanged, not multiplied into the tile: so no layer is needed before the head.
+        """
+        self._actions(after, before, [])
+        period = order(move)
+        clock = Meaning("position from 0", modulus=period)
+        place = self.draft.places(clock, (0,), (*range(1, period), 0))
+        flag, target = self._meaning("reset").name, self._meaning("target").name
+        result = self.draft.latest_write(flag, target, self._meaning("memory"))
+        where = replace(self.stage, kind="place of reset", modulus=period)
+        then = self.draft.latest_write(flag, place, where)
+        rows: dict[Row, int] = {}
+        for x in range(self.level.num_tiles):
+            image = x
+            for past in range(period):
+                rows |= {(x, r, (r + past) % period): image for r in range(period)}
+                image = move[image] if image < len(move) else image
+        return self._below(after, Finite((result, then, place), rows))
+
+    def _initial_tile(self, stage: int) -> int:
+        tiles = self.level.tiles(stage)
+        return tiles[self.level.initial] if tiles else stage
+
+    def _stage(self) -> tuple[Finite, Finite]:
+        """The stage sets in registers, numbered from 0; before the letter only if the actions need it."""
+        level, draft = self.level, self.draft
+        after = _held(draft, self.stages, self.stage)
+        if not level.needs_before:
+            return after, Finite((), {(): level.start})
+        if self.earlier is not None:
+            return after, self.earlier
+        earlier = draft.look_back(after.inputs[0])
+        return after, Finite((earlier,), after.rows)
+
+    def _actions(self, after: Finite, before: Finite, groups: list[RunningCounters]) -> None:
+        """One table from (set before, letter, set after) to flag, target, and the letters of the groups."""
+        level = self.level
+        place_after = {number: row for row, number in after.rows.items()}
+        place_before = {number: row for row, number in before.rows.items()} if level.needs_before else {}
+        inputs = (*(before.inputs if level.needs_before else ()), self.letter, *after.inputs)
+        rows: dict[Row, Row] = {}
+        for (old, letter, new), action in level.triples.items():
+            row = (*place_before.get(old, ()), letter, *place_after[new])
+            written = letter == level.bos or isinstance(action, int)
+            moves = [
+                v
+                for g, n in zip(groups, level.towers if groups else (), strict=True)
+                for v in g.values(level.move(n, new, action))
+            ]
+            rows[row] = (int(written), level.target(action), *moves)
+        outputs = [self._meaning("reset"), self._meaning("target")]
+        self.draft.table(inputs, (*outputs, *(each for group in groups for each in group.outputs())), rows)
+
+    def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
+        """What the memory head finds: the last w = target·G⁻¹; without resets always the initial tile."""
+        level, draft = self.level, self.draft
+        if not level.has_resets:
+            return Finite((), {(): level.initial})
+        target = register_value(self._meaning("target").name, set(range(level.num_tiles)))
+        written = moved(draft, target, after.renamed(level.kind), now, self.stage, undo=True)
+        held = written.register(draft, self._meaning("written"))
+        result = draft.latest_write(self._meaning("reset").name, held, self._meaning("memory"))
+        return register_value(result, set(range(level.num_tiles)))
+
+    def _below(self, stage: Finite, tile: Finite) -> Finite:
+        """The stage set one level down: the tile of an active set, the same set otherwise."""
+        many = len(stage.rows) > 1 and len(tile.inputs) > 1
+        if many:
+            tile = register_value(tile.register(self.draft, self._meaning("tile")), tile.values)
+        rows: dict[Row, int] = {}
+        for row, number in stage.rows.items():
+            tiles = self.level.tiles(number)
+            for values, x in tile.rows.items():
+                if not tiles or x < len(tiles):
+                    rows[(*row, *values)] = tiles[x] if tiles else number
+        return Finite((*stage.inputs, *tile.inputs), rows)
