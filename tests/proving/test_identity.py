@@ -106,6 +106,18 @@ def test_other_names_need_the_option() -> None:
     assert not krohn.verify(network, automaton="FlipFlop", renamed=True).certified
 
 
+def test_a_renaming_keeps_what_is_shown() -> None:
+    """Both orders of two letters keep all moves; one of them keeps the observations, too."""
+    table = np.array([[1, 2], [1, 1], [2, 2]])
+    network = krohn.compile(Semiautomaton(table, observe=(0, 1, 2)), 8, target="observation")
+    right = Semiautomaton(table, observe=(0, 2, 1), letter_names=("c", "d"))
+    certificate = krohn.verify(network, automaton=right, renamed=True)
+    assert certificate.certified
+    assert certificate.to_json()["identity"]["renamed"]["letters"] == {"c": "1", "d": "0"}
+    other = Semiautomaton(table, observe=(0, 1, 1), letter_names=("c", "d"))
+    assert not krohn.verify(network, automaton=other, renamed=True).certified
+
+
 @pytest.mark.parametrize("claimed", ["Rubik's cube", "\u0405" + "4", "S4", "Rubik", "certified: S4"])
 def test_a_name_that_is_not_the_automatons_is_never_printed(
     claimed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
