@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from every import every
+from krohn.errors import InvalidInput
 from krohn.lab import random_streams
 from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.diagonal import gates_of
@@ -138,6 +139,15 @@ def test_all_invalid_sizes_are_named_at_once(kind: str) -> None:
 )
 def test_options_of_a_gpt_that_make_no_sense(options: dict[str, object], reason: str) -> None:
     assert model_config("gpt", **options).reasons(8) == [reason]
+
+
+def test_a_word_beyond_learned_positions_is_refused_in_a_line() -> None:
+    network = model_config("gpt", layers=1, dim=8, heads=1, mlp=8, positions="learned", context=7).build(2, 2)
+    weights = network.layout.views(torch.zeros(1, network.layout.size))
+    words = torch.zeros(1, 1, 8, dtype=torch.int64)
+    assert network.logits(weights, words[..., :7]).shape[2] == 7
+    with pytest.raises(InvalidInput, match="learned positions reach 7 tokens; got 8"):
+        network.logits(weights, words)
 
 
 def layout() -> ParameterLayout:

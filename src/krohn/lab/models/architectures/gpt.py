@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from krohn.errors import InvalidInput
 from krohn.lab import random_streams
 from krohn.lab.models import position_encodings as encodings
 from krohn.lab.models.kernels import operations, plain
@@ -176,6 +177,11 @@ class Gpt(Network):
         """The stream [R, B·T, d] before the first block, for tokens [R, B, T] from position ``first`` on."""
         x = ops.lookup(tokens, weights["wte"])
         if self.config.positions == "learned":
+            if first + tokens.shape[2] > self.config.context:
+                raise InvalidInput(
+                    f"learned positions reach {self.config.context} tokens; got {first + tokens.shape[2]}: "
+                    "take shorter words"
+                )
             # Training writes the gradient of the table that it is given: a view of it has none.
             table = weights["wpe"][:, first:] if first else weights["wpe"]
             x = ops.add_positions(x, table, tokens.shape[2])
