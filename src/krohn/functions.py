@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.datasets import loader, write_dataset, write_language
+from krohn.automata.reader import Reader
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Word, Words
 from krohn.automata.simulation import answer_all, check_words, states_of_all
 from krohn.automata.small import require_listable, sample_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder
 from krohn.base.strict_json import short
 from krohn.compilation import compile
 from krohn.construct.depth_bounds import Atlas
@@ -29,6 +30,7 @@ from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import Explanation, explain_word
 from krohn.network.forward import float_name
+from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
@@ -55,24 +57,34 @@ def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> 
         recurrent_network.save(network, directory)
 
 
-def load(directory: str | Path) -> "CompiledNetwork | RecurrentNetwork | TrainedNetwork":
-    """The compiled, recurrent or trained network in a directory; nothing in it is executed.
+def load(
+    directory: str | Path,
+) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
+    """The compiled, recurrent, exported or trained network in a directory; nothing in it is executed.
 
     Of a training run it is the replicate with the highest validation accuracy.
     """
-    kind = Folder(Path(directory)).require("load takes", COMPILED, RECURRENT, TRAINED)
+    return _read(directory, "load takes")
+
+
+def _read(
+    directory: str | Path, purpose: str, device: str = "cpu"
+) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
+    kind = Folder(Path(directory)).require(purpose, COMPILED, RECURRENT, EXPORT, TRAINED)
     if kind == RECURRENT:
         return recurrent_network.load(directory)
+    if kind == EXPORT:
+        return read_export(Path(directory))
     if kind == TRAINED:
         from krohn.lab.training.trained_network import read_run
 
-        return read_run(Path(directory))
+        return read_run(Path(directory), device)
     return storage.load(directory)
 
 
 @plainly
 def run(
-    network: CompiledNetwork | RecurrentNetwork | str | Path,
+    network: Reader | str | Path,
     words: Words,
     dtype: Any = "float64",
     device: str = "numpy",
@@ -84,7 +96,7 @@ def run(
     A string or a list of letters is one word, a list of lists several. ``network(words)`` gives the names.
     With ``chunks`` a recurrent network on a torch device reads many letters at once, as in training.
     """
-    reader = runnable(network)
+    reader = runnable(network, device)
     letters = np.asarray(check_words(reader.automaton, words), dtype=np.int64)
     if not letters.size:
         return letters
@@ -92,10 +104,10 @@ def run(
 
 
 def named_states(
-    network: CompiledNetwork | RecurrentNetwork, forward: Forward, batches: Iterable[list[list[int]]]
+    network: Reader, forward: Forward, batches: Iterable[list[list[int]]]
 ) -> Iterator[list[str]]:
     """Names of the states of words of any lengths, as they come; one too long is refused by its line."""
-    longest = network.length if isinstance(network, CompiledNetwork) else math.inf
+    longest = network.longest or math.inf
     line = 0
     for words in batches:
         for word in words:
@@ -118,33 +130,32 @@ def simulated_names(
             yield [names[state] for state in states]
 
 
-def runnable(network: CompiledNetwork | RecurrentNetwork | str | Path) -> CompiledNetwork | RecurrentNetwork:
-    """A compiled or recurrent network, or the one in a directory."""
+def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:
+    """A network, or the one in a directory: of a run on the device, if that is one of torch."""
     if not isinstance(network, str | Path):
         return network
-    kind = Folder(Path(network)).require("run needs", COMPILED, RECURRENT)
-    return recurrent_network.load(network) if kind == RECURRENT else storage.load(network)
+    return _read(network, "run needs", "cpu" if device == "numpy" else device)
 
 
-def forward_of(
-    network: CompiledNetwork | RecurrentNetwork, dtype: Any, device: str, *, chunks: bool = False
-) -> Forward:
+def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False) -> Forward:
     """From words ``[batch, length]`` to states: the pass in numpy, or the module on a torch device.
 
     A recurrent network runs in float32, one letter after the other; on a torch device it is the network that
-    krohn train trains, which can also read in ``chunks``.
+    krohn train trains, which can also read in ``chunks``. A trained one runs where it was loaded.
     """
     if chunks and (device == "numpy" or not isinstance(network, RecurrentNetwork)):
         raise InvalidInput("chunks are for a recurrent network on a torch device: --device cpu")
-    if device == "numpy":
-        return lambda words: network.forward(words, dtype)
-    if isinstance(network, RecurrentNetwork):
+    if isinstance(network, ExportedNetwork) and device != "numpy":
+        raise InvalidInput(f"an export runs in numpy here, and by transformers on a device; got {device}")
+    if isinstance(network, RecurrentNetwork) and device != "numpy":
         from krohn.lab.cards.recurrent_modules import states_in_training
 
         return states_in_training(network.cell, device, chunks=chunks)
-    from krohn.lab.bridge import states_on_device
+    if isinstance(network, CompiledNetwork) and device != "numpy":
+        from krohn.lab.bridge import states_on_device
 
-    return states_on_device(network, float_name(dtype), device)
+        return states_on_device(network, float_name(dtype), device)
+    return lambda words: network.forward(words, dtype)
 
 
 @plainly
@@ -306,15 +317,18 @@ def extract(
 ) -> "Extracted":
     """The automaton that a network computes, compared on all words of up to ``length``.
 
-    ``network`` is a directory; or a GPT-2 of ``transformers``, or any callable from tokens to logits, with
-    the ``automaton`` it should compute, whose letters and states have these ``tokens`` (as for ``verify``).
+    ``network`` is one of krohn's, or its directory; or a GPT-2 of ``transformers``, or any callable from
+    tokens to logits, with the ``automaton`` it should compute, whose letters and states have these ``tokens``
+    (as for ``verify``).
     ``by="states"`` reads the stream of a GPT-2 instead of asking for answers.
     """
     from krohn.lab.interpret.extraction import answers_of
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
     meant = None if automaton is None else as_automaton(automaton)
-    return extract_automaton(answers_of(network, effort, device, meant, tokens), length, max_states, by)
+    if isinstance(network, str | Path) and Folder(Path(network)).kind != STOCK:
+        network = _read(network, "extract needs", device)
+    return extract_automaton(answers_of(network, effort, meant, tokens), length, max_states, by)
 
 
 def reproduce(

@@ -49,27 +49,23 @@ def test_verify_gives_one_answer(
 
 
 @pytest.mark.parametrize("kind", ["compiled", "recurrent", "export", "trained"])
-def test_run_gives_one_answer_or_one_refusal(
+def test_run_and_extract_give_one_answer(
     kind: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     automaton = krohn.zoo("S3" if kind == "recurrent" else "C2")
     word = [0, 1, 1, 0, 1]
     status, payload = said(capsys, "run", str(folders[kind]), *(automaton.letter_names[x] for x in word))
-    if kind in ("compiled", "recurrent"):
-        states = krohn.run(folders[kind], word).tolist()
-        assert (status, states) == (0, automaton.run(word))
-        assert payload["states"] == [[automaton.state_names[state] for state in states]]
-        return
-    with pytest.raises(krohn.KrohnError, match="recurrent network") as error:
-        krohn.run(folders[kind], word)
-    assert (status, payload) == (2, {"error": str(error.value)})
-
-
-@pytest.mark.parametrize("kind", ["compiled", "recurrent", "trained"])
-def test_load_reads_what_the_commands_read(kind: str, folders: dict[str, Path]) -> None:
+    states = krohn.run(folders[kind], word).tolist()
+    assert (status, payload["states"]) == (0, [[automaton.state_names[state] for state in states]])
+    if kind != "trained":  # hardly trained
+        assert states == automaton.run(word)
     network = krohn.load(folders[kind])
-    spec = "S3" if kind == "recurrent" else "C2"
-    assert network.automaton.digest == krohn.zoo(spec).digest
+    assert network.automaton.digest == automaton.digest
+    assert network.states(word).tolist() == states
+    status, payload = said(capsys, "extract", str(folders[kind]), "--length", "3")
+    assert status == 0
+    assert payload == krohn.extract(network, 3).to_json(3)
+    assert payload["task"]["equivalent"] == (kind != "trained")
 
 
 def test_a_network_is_reported_as_it_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:

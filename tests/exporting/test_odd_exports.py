@@ -75,7 +75,7 @@ def test_what_is_read_back_computes_what_was_written(folder: Path) -> None:
     words = np.array(list(itertools.product(range(2), repeat=5)))
     written = decoder_of_compiled(network, normalized=True)
     np.testing.assert_array_equal(logits(result.decoder, words), logits(written, words))
-    assert (result.automaton, result.target) == (network.automaton, "state")
+    assert (result.automaton, result.automaton.target) == (network.automaton, "state")
 
 
 BROKEN = {

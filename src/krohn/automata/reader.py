@@ -32,6 +32,14 @@ class Reader(ABC):
         ``dtype`` is for compiled networks; others run in the type they were made in.
         """
 
+    @property
+    def longest(self) -> int | None:
+        """The longest word that it reads; none if it reads all, or refuses those that are too long."""
+        return None
+
+    no_answer = "NaN"
+    """The name of an output that is none of the automaton's: here logits that are not numbers."""
+
     def states(self, words: Words, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """The number of the state after each letter: ``net.states("abab")``."""
         letters = np.asarray(check_words(self.automaton, words), dtype=np.int64)
@@ -49,9 +57,9 @@ class Reader(ABC):
         return [self.names(row) for row in states]
 
     def names(self, states: Iterable[int]) -> list[str]:
-        """The names of outputs; a network whose logits are not numbers has no answer."""
+        """The names of outputs."""
         known = self.automaton.output_names
-        return [known[state] if state >= 0 else "NaN" for state in states]
+        return [known[state] if state >= 0 else self.no_answer for state in states]
 
     def accepts(self, word: Words, dtype: Any = "float64") -> bool | list[bool]:
         """Whether the automaton accepts, by the network's answer after the last letter."""

@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Learn the automaton that the network in DIRECTORY computes on words up to a length.
 
-    DIRECTORY is a run of krohn train, a network of krohn compile, or a GPT-2 that transformers saved: that
+    DIRECTORY is a network that krohn compiled, exported or trained, or a GPT-2 that transformers saved: that
     one needs --automaton, for the names of letters and states. The automaton is found by active learning
     and compared with the network on every word up to --length. Exit status 0: they agree. 1: they differ, and
     a larger automaton would be needed.

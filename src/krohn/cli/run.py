@@ -1,4 +1,4 @@
-"""``krohn run``: words in, states out, by a compiled network."""
+"""``krohn run``: words in, states out, by a network."""
 
 from pathlib import Path
 
@@ -31,8 +31,9 @@ def command(
 ) -> None:
     """Print the state after each letter of a word, or of words from standard input, one on each line.
 
-    Letters are separated by spaces, or written together if each is one character (abb). A recurrent network
-    runs in float32, one letter after the other; on a torch device it is the network that krohn train trains.
+    DIRECTORY holds a network that krohn compiled, exported or trained. Letters are separated by spaces, or
+    written together if each is one character (abb). All but a compiled Transformer run in float32, a
+    recurrent network one letter after the other; on a torch device it is the one that krohn train trains.
     Chunks round elsewhere: krohn verify --chunks says whether they are proved too.
 
     \b
@@ -40,7 +41,7 @@ def command(
               krohn run nets/abab a b a b
               echo "a b a b" | krohn run nets/abab
     """
-    network = runnable(directory)
+    network = runnable(directory, device)
     forward = forward_of(network, dtype, device, chunks=chunks)
     numbers = network.automaton.numbers
     given = [[numbers(" ".join(word))]] if word else read_words(numbers)

@@ -65,6 +65,11 @@ class CompiledNetwork(Reader):
         """The longest word it was built for."""
         return self.transformer.max_length
 
+    @property
+    def longest(self) -> int:
+        """The longest word that it reads."""
+        return self.length
+
     def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """Outputs after each letter of words ``[batch, length]``, by a plain forward pass in ``dtype``."""
         return run(self.transformer, words, dtype)

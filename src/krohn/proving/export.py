@@ -13,7 +13,7 @@ import numpy as np
 from safetensors.numpy import load as load_tensors
 
 from krohn.automata.files import automaton_payload
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.strict_json import parse_json
 from krohn.check.arithmetic.real import Array
 from krohn.check.certificate import Certificate, read_certificate
@@ -27,13 +27,13 @@ from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
+from krohn.network.gpt2.reference import states_of
 from krohn.proving.checks import Check
 from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
 from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.proof import furthest
-from krohn.proving.stock import states_of
 from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
 
 DTYPE = "float32"
@@ -138,8 +138,7 @@ SHORT_WORDS, LONG_WORDS = 2_000, 16
 
 def named_automaton(folder: Path) -> Semiautomaton:
     """The automaton that the files of an export name, with its target."""
-    facts = facts_of_export(folder)
-    return with_target(automaton_of_export(folder, facts), facts["target"])
+    return automaton_of_export(folder, facts_of_export(folder))
 
 
 def verify_export(folder: Path, question: Question) -> Verification:

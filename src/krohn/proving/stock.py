@@ -20,8 +20,7 @@ from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, cost, stock_network
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
-from krohn.network.gpt2.decoder import Decoder as Gpt2
-from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.reference import BATCH, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity
@@ -31,7 +30,6 @@ from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_w
 
 RULE_SET = "words"
 CALLABLE = "callable"
-BATCH = 4_096
 NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
 
 
@@ -90,22 +88,6 @@ def verify_stock(network: Any, question: Question) -> Verification:
 def certificate_for(net: Net, automaton: Semiautomaton, length: int, dtype: str) -> Certificate:
     """That the network is right on all words up to a length; running them is the proof: no witness."""
     return certificate_about(claim_about(net, automaton, length, dtype, RULE_SET), RULE_SET, None)
-
-
-def states_of(decoder: Gpt2) -> Runner:
-    """The network as a function from words to outputs, −1 for another token."""
-    outputs = np.full(len(decoder.vocabulary.tokens), -1)
-    outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
-    return run_in_batches(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
-
-
-def run_in_batches(run: Callable[[npt.NDArray[np.int64]], Any]) -> Runner:
-    """A bounded number of words at a time."""
-
-    def every(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        return np.concatenate([run(words[at : at + BATCH]) for at in range(0, max(1, len(words)), BATCH)])
-
-    return every
 
 
 def run_words(

@@ -55,6 +55,20 @@ def test_a_compiled_network_gives_its_automaton_back(
     assert run(["analyze", str(out), "--json"]) == 0
 
 
+def test_a_network_that_accepts_or_rejects_gives_the_least_automaton(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Judged by Python's ``re``; the empty word is accepted, though the start has the number 0."""
+    krohn.save(krohn.compile("regex:(ab)*c?", length=12, target="observation"), tmp_path / "net")
+    status, payload, out = extracted(tmp_path / "net", 6, capsys)
+    assert (status, payload["states"], payload["task"]["equivalent"]) == (0, 4, True)
+    learned = load_automaton(out)
+    assert learned.observe[learned.start] == 1
+    for word in map("".join, product("abc", repeat=6)):
+        accepted = [int(bool(re.fullmatch("(ab)*c?", word[:end]))) for end in range(1, 7)]
+        assert [learned.observe[state] for state in learned.run(word)] == accepted
+
+
 def test_the_wrong_automaton_of_a_broken_network_comes_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,7 +92,7 @@ def test_the_wrong_automaton_of_a_broken_network_comes_out(
 
 @pytest.mark.parametrize("kind", ["gpt", "scratchpad", "lstm"])
 def test_a_trained_network_is_followed_on_every_word(kind: str, runs: dict[str, Path]) -> None:
-    answers, length = answers_of(runs[kind]), 4
+    answers, length = answers_of(krohn.load(runs[kind])), 4
     machine = extract(answers, length, max_states=200)
     assert machine.difference is None
     words = np.array(list(product(range(answers.automaton.num_letters), repeat=length)))

@@ -273,10 +273,7 @@ def test_networks_that_output_observations_are_refused(
     network = krohn.compile(automaton, length=4, target="observation")
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of_compiled(network)
-    read = type("Read", (), {"target": "observation"})
-    (tmp_path / "hf").mkdir()
-    (tmp_path / "hf" / "export.json").write_text("{}")
-    monkeypatch.setattr("krohn.lab.interpret.subject.read_export", lambda _: read)
+    krohn.export(network, "hf", tmp_path / "hf", proof=False)
     with pytest.raises(Unsupported, match="outputs observations"):
         subject_of(tmp_path / "hf")
     with pytest.raises(InvalidFile, match="must exist and be a directory"):

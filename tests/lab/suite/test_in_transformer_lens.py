@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import torch
 from safetensors.torch import load_file
 
-from krohn.network.gpt2.reading import ReadExport, read_export
+from krohn.network.gpt2.reading import ExportedNetwork, read_export
 
 with warnings.catch_warnings():
     # Its dependencies use what Python and torch have since given up; nothing of ours is imported here.
@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     from transformer_lens.model_bridge import TransformerBridge
 
 
-def tokens(export: ReadExport, words: object) -> torch.Tensor:
+def tokens(export: ExportedNetwork, words: object) -> torch.Tensor:
     return torch.from_numpy(export.decoder.token_ids(np.array(words)))
 
 

@@ -18,11 +18,11 @@ from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.disguise import DECOY_UNITS, DECOYS, disguise
 from krohn.lab.suite.patching import EdgeModel, Other
 from krohn.lab.suite.truth import PruningTrial, search, truth_of, unfaithful, word_pairs
-from krohn.network.gpt2.reading import ReadExport, read_export
+from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from lab.suite.naive_patching import naive_pass
 
 
-def loaded(folder: Path) -> tuple[ReadExport, torch.nn.Module]:
+def loaded(folder: Path) -> tuple[ExportedNetwork, torch.nn.Module]:
     model = AutoModelForCausalLM.from_pretrained(folder).double().eval()
     return read_export(folder), model
 

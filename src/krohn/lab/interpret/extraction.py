@@ -15,18 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.extras import to_install
-from krohn.base.folder import COMPILED, STOCK, TRAINED, Folder
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.interpret.stream_states import machine_by_states, renumber
 from krohn.lab.provable.exact import longest
-from krohn.lab.training.trained_network import read_run
+from krohn.lab.training.trained_network import TrainedNetwork
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.reference import states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
-from krohn.network.storage import load
-from krohn.proving.stock import is_gpt2, require_automaton, runner_of, states_of
-from krohn.proving.word_search import in_blocks, runner
+from krohn.proving.stock import is_gpt2, require_automaton, runner_of
+from krohn.proving.word_search import Runner, in_blocks, runner
 
 Words = npt.NDArray[np.int64]
 Levels = list[Words]
@@ -71,46 +72,37 @@ class Answers:
 
 
 def answers_of(
-    given: Any,
-    effort: float = 1.0,
-    device: str = "cpu",
-    automaton: Semiautomaton | None = None,
-    tokens: Any = None,
+    network: Any, effort: float = 1.0, automaton: Semiautomaton | None = None, tokens: Any = None
 ) -> Answers:
-    """The network in a directory; a GPT-2 or a callable comes with the automaton it should compute."""
-    if not isinstance(given, str | Path):
-        return _brought(given, effort, require_automaton(automaton), tokens)
-    directory = Path(given)
-    kind = Folder(directory).require("extract needs", COMPILED, TRAINED, STOCK)
-    if kind == STOCK:
-        return _brought(directory, effort, require_automaton(automaton), tokens)
-    if automaton is not None or tokens is not None:
-        raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
-    if kind == TRAINED:
-        trained = read_run(directory, device)
-        reach = longest(trained, LONGEST, effort)
-        return Answers(trained.forward, trained.automaton.num_letters**reach, trained.automaton, None)
-    network = load(directory)
-    if network.automaton.target != "state":
-        raise InvalidInput(f"{directory} must hold a network that outputs states; it outputs observations")
-    run = runner(network.transformer, "float64")
-    return Answers(run, COMPILED_WORDS * effort, network.automaton, network.length)
+    """A network of krohn's; or a GPT-2, its directory or a callable, with the automaton it should compute.
 
-
-def _brought(network: Any, effort: float, automaton: Semiautomaton, tokens: Any) -> Answers:
-    """A network that krohn did not write; a token that stands for no output counts as one more answer."""
-    other, reach, stages = len(automaton.output_names), None, None
-    if isinstance(network, Path) or is_gpt2(network):
-        decoder = decoder_of_stock(stock_of(network, automaton, tokens))
+    A token that stands for no output counts as one more answer.
+    """
+    if isinstance(network, Reader):
+        if automaton is not None or tokens is not None:
+            raise InvalidInput("--automaton and --tokens are for networks of others; this one names its own")
+        automaton = network.automaton
+    meant = require_automaton(automaton)
+    reach, stages, most = None, None, COMPILED_WORDS * effort
+    run: Runner
+    if isinstance(network, CompiledNetwork):
+        run, reach = runner(network.transformer, "float64"), network.longest
+    elif isinstance(network, Reader):
+        run, reach = network.forward, network.longest
+    elif isinstance(network, str | Path) or is_gpt2(network):
+        decoder = decoder_of_stock(stock_of(network, meant, tokens))
         run, reach, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
     else:
-        run = runner_of(network, tokens_for(automaton, tokens))
+        run = runner_of(network, tokens_for(meant, tokens))
+    if isinstance(network, TrainedNetwork):
+        most = meant.num_letters ** longest(network, LONGEST, effort)
+    other = len(meant.output_names)
 
     def answers(words: Words) -> Words:
         states = run(words)
         return np.where(states < 0, other, states)
 
-    return Answers(answers, COMPILED_WORDS * effort, automaton, reach, stages)
+    return Answers(answers, most, meant, reach, stages)
 
 
 WAYS = ("words", "states")
@@ -311,7 +303,7 @@ def _learn(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
 def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
     """Answers after each letter of a word, from the table if it is short enough."""
     if not word:
-        return [answers.automaton.start]
+        return [answers.automaton.outputs[answers.automaton.start]]
     if len(word) > len(levels):
         if answers.longest is not None and len(word) > answers.longest:
             raise InvalidInput(

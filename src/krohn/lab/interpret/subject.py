@@ -77,7 +77,7 @@ def subject_of_compiled(network: CompiledNetwork) -> Subject:
 def subject_of_export(directory: Path) -> Subject:
     """A directory that ``krohn export --to hf`` wrote."""
     result = read_export(directory)
-    if result.target != "state":
+    if result.automaton.target != "state":
         raise Unsupported(NO_STATES)
     return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
 

@@ -13,7 +13,7 @@ from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.strict_json import read_json
-from krohn.errors import InvalidFile, InvalidInput, Unsupported
+from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
@@ -26,7 +26,7 @@ Words = npt.NDArray[np.int64]
 PER_PASS = 512
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainedNetwork(Reader):
     """R replicates with their weights, and the task they were trained on.
 
@@ -56,6 +56,10 @@ class TrainedNetwork(Reader):
     def length(self) -> int:
         """Length of the training words."""
         return self.task.config.length
+
+    def __repr__(self) -> str:
+        name, parts = self.automaton.name or "an automaton", counted(self.replicates, "replicate")
+        return f"<TrainedNetwork for {name}: words of {self.length:,} letters, {parts}>"
 
     def task_with(self, **changes: object) -> Task:
         """The same task on words of another length or distribution."""

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.automata.files import load_automaton
-from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.automata.reader import Reader
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import zoo
 from krohn.base.strict_json import read_json
 from krohn.check.files.net import Net
 from krohn.check.files.network_folders import read_net
 from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
-from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.errors import InvalidFile, InvalidInput, KrohnError, counted
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
+from krohn.network.gpt2.reference import states_of
 
 
 def facts_of_export(folder: Path) -> dict[str, Any]:
@@ -36,7 +39,9 @@ def facts_of_export(folder: Path) -> dict[str, Any]:
 
 
 def automaton_of_export(folder: Path, facts: dict[str, Any]) -> Semiautomaton:
-    """The automaton of the export, under its zoo name if it is that one: names select distributions."""
+    """The automaton of the export with its target, under its zoo name if it is that one: names select
+    distributions.
+    """
     stored = load_automaton(folder / "automaton.json")
     if facts["tokens"] is not None and len(facts["tokens"]["letters"]) != stored.num_letters:
         raise InvalidFile(f"{folder}: export.json and automaton.json must have the same letters")
@@ -46,30 +51,43 @@ def automaton_of_export(folder: Path, facts: dict[str, Any]) -> Semiautomaton:
     try:
         named = zoo(facts["name"]) if isinstance(facts["name"], str) else stored
     except KrohnError:
-        return stored
-    return named if named.digest == stored.digest else stored
+        named = stored
+    return with_target(named if named.digest == stored.digest else stored, facts["target"])
 
 
 ACTIVATIONS = ("relu", "gelu_new")
 
 
-@dataclass(frozen=True, eq=False)
-class ReadExport:
-    """The decoder, its automaton, and whether it outputs states or observations."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ExportedNetwork(Reader):
+    """The decoder, and the automaton whose states or observations it outputs."""
 
     decoder: Decoder
     automaton: Semiautomaton
-    target: Target
+    no_answer = "another token"
+
+    @property
+    def longest(self) -> int:
+        """The longest word that it reads."""
+        return self.decoder.length
+
+    def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
+        """Outputs after each letter of words ``[batch, length]``, in float32; −1 for another token."""
+        return states_of(self.decoder)(words)
+
+    def __repr__(self) -> str:
+        blocks, name = counted(self.decoder.layers, "block"), self.automaton.name or "of an automaton"
+        return f"<ExportedNetwork {name}: GPT-2, words up to {self.longest:,} letters, {blocks}>"
 
 
-def read_export(directory: Path) -> ReadExport:
+def read_export(directory: Path) -> ExportedNetwork:
     """The network of an export as GPT-2; refuses anything that does not fit, in one line."""
     facts = facts_of_export(directory)
     if facts["tokens"] is None or not (directory / "config.json").exists():
         raise InvalidFile(f"{directory} must be an export as GPT-2; this one is not: krohn export … --to hf")
     automaton, net = automaton_of_export(directory, facts), read_net(directory)
     try:
-        return ReadExport(decoder_of_net(net), automaton, facts["target"])
+        return ExportedNetwork(decoder_of_net(net), automaton)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         if isinstance(error, InvalidFile):
             raise

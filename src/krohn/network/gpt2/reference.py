@@ -8,6 +8,7 @@ multiple of the difference. Steps that are exact in float32 stay exact; worst-ca
 (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
+from collections.abc import Callable
 from functools import lru_cache, partialmethod
 from math import erf
 from typing import Any
@@ -20,6 +21,7 @@ from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]
+Run = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 # Score-matrix entries held at once: they fit into a CPU's cache.
 _SCORE_ENTRIES = 1 << 18
@@ -113,6 +115,25 @@ def _logits(decoder: Decoder, tensors: dict[str, Array], words: Words, steps: St
     x = norm("transformer.ln_f", x[:, len(decoder.vocabulary.prompt) :])
     head = tensors["lm_head.weight"].T
     return steps.linear(x, head, np.zeros(head.shape[1], dtype=head.dtype))
+
+
+BATCH = 4_096
+
+
+def states_of(decoder: Decoder) -> Run:
+    """The network as a function from words to outputs, −1 for another token."""
+    outputs = np.full(len(decoder.vocabulary.tokens), -1)
+    outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
+    return run_in_batches(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
+
+
+def run_in_batches(run: Run) -> Run:
+    """A bounded number of words at a time."""
+
+    def every(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.concatenate([run(words[at : at + BATCH]) for at in range(0, max(1, len(words)), BATCH)])
+
+    return every
 
 
 def _activation(decoder: Decoder, x: Array) -> Array:
