@@ -27,6 +27,7 @@ from krohn.errors import KrohnError
 from krohn.proving.word_search import all_words
 
 LENGTH = 6
+KEPT = Path(__file__).parents[2] / "results" / "networks"
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,11 @@ def nudged(held: dict[str, Any]) -> None:
     held["lm_head.weight"][0, 0] += 2.0**-20
 
 
+def exchanged(held: dict[str, Any]) -> None:
+    """The rows of two output tokens."""
+    held["lm_head.weight"][[-2, -1]] = held["lm_head.weight"][[-1, -2]]
+
+
 CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "layer_norm_epsilon": (configured(layer_norm_epsilon=1e15), True),
     "layer_norm_epsilon, a little": (configured(layer_norm_epsilon=1.1e-5), False),
@@ -106,9 +112,11 @@ CHANGES: dict[str, tuple[Callable[[Path], None], bool]] = {
 """What is changed, and whether transformers then answers some word wrongly."""
 
 
-def wrong_in_transformers(folder: Path, facts: dict[str, Any], name: str = "D6") -> bool:
+def wrong_in_transformers(
+    folder: Path, facts: dict[str, Any], name: str = "D6", length: int = LENGTH
+) -> bool:
     automaton = krohn.zoo(name)
-    words = all_words(automaton.num_letters, LENGTH)
+    words = all_words(automaton.num_letters, length)
     prompt = np.broadcast_to(np.array(facts["prompt"], dtype=np.int64), (len(words), len(facts["prompt"])))
     ids = np.concatenate([prompt, np.array(facts["letters"])[words]], axis=1)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
@@ -156,6 +164,22 @@ def test_one_change_is_refused(name: str, exports: Callable[[str], Path], tmp_pa
     else:
         assert main([str(folder), str(folder / "certificate.json")]) in (1, 2)
         assert run(["verify", str(folder), "--recheck", str(folder / "certificate.json")]) in (1, 2)
+
+
+def test_the_export_of_a_trained_network_is_proved_word_by_word(tmp_path: Path) -> None:
+    """A kept GPT, right on short words in transformers; each change that its answers depend on is refused."""
+    folder, proof = tmp_path / "export", tmp_path / "proof.json"
+    krohn.export(KEPT / "c2-gpt", "hf", folder)
+    facts = json.loads((folder / "export.json").read_text())["tokens"]
+    assert not wrong_in_transformers(folder, facts, "C2", 1)
+    assert run(["verify", str(folder), "--length", "1", "--out", str(proof)]) == 0
+    assert main([str(folder), str(proof), "--as-claimed"]) == 0
+    assert main([str(folder), str(proof)]) == 1  # it reads longer words than the claim is about
+    for number, change in enumerate((configured(model_type="gpt_neo"), tensors(exchanged), tokens)):
+        changed = Path(shutil.copytree(folder, tmp_path / str(number)))
+        change(changed)
+        assert main([str(changed), str(proof), "--as-claimed"]) == 1
+        assert run(["verify", str(changed), "--length", "1"]) in (1, 2)
 
 
 def doubled_heads(folder: Path) -> None:

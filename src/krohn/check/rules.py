@@ -195,7 +195,7 @@ def _of_words(net: Net, claim: Claim) -> tuple[str, ...]:
 
 RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
-    "words": RuleSet(1, (STOCK,), _of_words, _words),
+    "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }
 """Rule sets, by their names in certificates."""

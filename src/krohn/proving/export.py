@@ -1,5 +1,6 @@
 """Verification of an export: proved from the tensors of its files, and run on all short and some long words.
 
+That of a trained network is proved word by word, as one that somebody else saved.
 The checker reads them by GPT-2's names and computes as GPT-2 does. The witness is searched in a network of
 the same structure without LayerNorm, whose boxes are tight; the search is not trusted.
 """
@@ -34,6 +35,7 @@ from krohn.proving.compiled import RULE_SET, refutation_text
 from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.proof import furthest
+from krohn.proving.stock import verify_words
 from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
 
 DTYPE = "float32"
@@ -158,6 +160,8 @@ def verify_export(folder: Path, question: Question) -> Verification:
     claim = claim_about(net, automaton, wanted, question.dtype or loaded_in(net) or DTYPE, RULE_SET)
     if identity.mismatch:
         return mismatched(claim, identity, _depth(net), {})
+    if net.configuration.get("activation_function", "relu") != "relu":  # a trained network
+        return verify_words(net, identity, question)
     certificate = certificate_about(claim, RULE_SET, _kept(folder))
     verdict = check_certificate(net, certificate)
     if verdict.certified:

@@ -1,4 +1,4 @@
-"""Verification of networks that people bring: a GPT-2 as ``transformers`` has it, or any callable.
+"""Verification of networks that were not compiled: a GPT-2 as ``transformers`` has it, or any callable.
 
 A GPT-2 is proved on all words up to a length that can be enumerated, each by its forward pass with a bound on
 rounding beside it. A callable is only run: nothing can be proved of it.
@@ -46,10 +46,16 @@ def enumerable(network: Network, longest: int, work: float) -> int:
 
 
 def verify_stock(network: Any, question: Question) -> Verification:
-    """Proves a GPT-2, a folder or a module, on all words up to a length, by default as effort allows."""
-    automaton, length = require_automaton(question.automaton), question.length
-    net = stock_of(network, automaton, question.tokens)
-    decoder = stock_network(net)
+    """Proves a GPT-2 that krohn did not write, a folder or a module."""
+    automaton = require_automaton(question.automaton)
+    return verify_words(
+        stock_of(network, automaton, question.tokens), Identity(automaton, by_user=True), question
+    )
+
+
+def verify_words(net: Net, identity: Identity, question: Question) -> Verification:
+    """Proves a GPT-2 word by word, as far as was asked or as effort allows."""
+    automaton, length, decoder = identity.automaton, question.length, stock_network(net)
     longest = len(decoder.positions) - len(decoder.padding)
     if longest < 1 or (length is not None and not 1 <= length <= longest):
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
@@ -80,7 +86,7 @@ def verify_stock(network: Any, question: Question) -> Verification:
         reason=reason,
         second_opinion=opinion,
         depth=len(decoder.layers),
-        identity=Identity(automaton, by_user=True),
+        identity=identity,
         certificate=None if reason else certificate,
     )
 

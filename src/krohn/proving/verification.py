@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
@@ -139,6 +140,8 @@ def kind_of(network: Any) -> str:
 
         if isinstance(network, RecurrentNetwork):
             return RECURRENT
+        if isinstance(network, Reader):
+            raise InvalidInput("verify takes the folder of an export or of a run, not what load read from it")
         if is_gpt2(network) or callable(network):
             return STOCK if is_gpt2(network) else CALLABLE
         raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")

@@ -1,4 +1,4 @@
-"""Every word up to a length, one after another: the rules for a GPT-2 that somebody else saved.
+"""Every word up to a length, one after another: the rules for any GPT-2, built, trained or brought along.
 
 Words with a common beginning share its pass. A word is right if its logit leads all others by more than
 ``running_error`` says that the two can be off.
@@ -62,7 +62,7 @@ def read_stock(folder: Path, tokens: Mapping[str, Any] | None = None) -> Net:
 def stock_network(net: Net) -> Network:
     """Every tensor, as float32 holds it; refuses what is not GPT-2's forward pass."""
     about, tokens, tensors = net.configuration, net.configuration["tokens"], dict(net.tensors)
-    for name, value in USUAL.items():
+    for name, value in {"model_type": GPT2, **USUAL}.items():
         need(about[name] == value, f"config.json must have {name} {value}; it has {shown(about[name])}")
     bend = about["activation_function"]
     need(bend in ACTIVATIONS, f"activation_function must be one of {', '.join(ACTIVATIONS)}")
