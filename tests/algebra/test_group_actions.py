@@ -16,9 +16,9 @@ from krohn.algebra.permgroup import (
     action_on_cosets,
     block_system,
     kernel_on_blocks,
-    least_blocks,
 )
 from krohn.algebra.transformation import Permutation, compose, order, power
+from krohn.automata.quotients import finest_congruence
 
 generator_lists = st.integers(2, 6).flatmap(
     lambda n: st.lists(st.permutations(range(n)).map(tuple), min_size=1, max_size=2)
@@ -51,7 +51,7 @@ def test_least_blocks_are_the_finest_invariant_partition_that_joins_two_points(
     elements, degree = named.closure(generators), len(generators[0])
     invariant = [row for row in partitions(degree) if is_invariant(row, elements)]
     for point in range(1, degree):
-        result = least_blocks(generators, degree, point)
+        result = finest_congruence(generators, [(0, point)])
         joining = [row for row in invariant if row[0] == row[point]]
         assert result in joining
         assert all(

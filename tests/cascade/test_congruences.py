@@ -1,5 +1,6 @@
 """Congruences against the definition: relations on pairs of states, closed by hand until nothing changes."""
 
+from collections.abc import Iterable
 from itertools import combinations
 from random import Random
 
@@ -13,9 +14,15 @@ from krohn.cascade.congruences import (
     meet_is_trivial,
     principal_congruence,
     principal_congruences,
-    renumber,
     subdirect_parts,
 )
+
+
+def renumber(labels: Iterable[int]) -> Partition:
+    """The labels numbered in the order of their first states."""
+    given = list(labels)
+    first = sorted(set(given), key=given.index)
+    return tuple(first.index(label) for label in given)
 
 
 def random_letters(seed: int) -> tuple[Transformation, ...]:

@@ -18,6 +18,7 @@ from krohn.algebra.transformation import (
     inverse,
     orbits,
 )
+from krohn.automata.quotients import finest_congruence
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Groups in which only the identity fixes a point: their order is read off one orbit.
@@ -241,7 +242,7 @@ def block_system(group: PermutationGroup, tries: int | None = None) -> tuple[int
     only the first ``tries`` points.
     """
     for point in range(1, group.degree if tries is None else min(group.degree, tries + 1)):
-        labels = least_blocks(group.generators, group.degree, point)
+        labels = finest_congruence(group.generators, [(0, point)])
         if max(labels) > 0:
             return labels
     return None
@@ -303,7 +304,7 @@ def _side_by_side(group: PermutationGroup, partitions: Sequence[tuple[int, ...]]
 def _blocks_of_blocks(group: PermutationGroup, point: int) -> tuple[int, ...]:
     """The block number of every point after taking blocks of blocks, the first to hold 0 and ``point``."""
     labels = tuple(range(group.degree))
-    finer: tuple[int, ...] | None = least_blocks(group.generators, group.degree, point)
+    finer: tuple[int, ...] | None = finest_congruence(group.generators, [(0, point)])
     while finer is not None and 0 < max(finer) < group.degree - 1:
         labels = tuple(finer[label] for label in labels)
         group = action_on_blocks(group, finer)
@@ -347,29 +348,3 @@ def block_images(generator: Permutation, labels: Sequence[int]) -> Permutation:
     for point, label in enumerate(labels):
         images[label] = labels[generator[point]]
     return tuple(images)
-
-
-def least_blocks(generators: Sequence[Permutation], degree: int, point: int) -> tuple[int, ...]:
-    """The finest invariant partition that puts 0 and ``point`` together (Atkinson's algorithm)."""
-    parent = list(range(degree))
-
-    def find(member: int) -> int:
-        while parent[member] != member:
-            parent[member] = parent[parent[member]]
-            member = parent[member]
-        return member
-
-    # If two points lie in one block, so do their images: joining is closed under the generators.
-    parent[point] = 0
-    queue, blocks = [(0, point)], degree - 1
-    for first, second in queue:
-        for generator in generators:
-            left, right = find(generator[first]), find(generator[second])
-            if left != right:
-                parent[right] = left
-                queue.append((generator[first], generator[second]))
-                blocks -= 1
-        if blocks == 1:
-            return (0,) * degree
-    numbers: dict[int, int] = {}
-    return tuple(numbers.setdefault(find(member), len(numbers)) for member in range(degree))

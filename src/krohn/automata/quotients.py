@@ -200,6 +200,38 @@ def _check_congruence(automaton: Semiautomaton, block: np.ndarray, leaders: np.n
             raise InvalidInput(f"states of one class must look alike; {pair} have different observations")
 
 
+def finest_congruence(
+    letters: Sequence[Sequence[int]], pairs: Iterable[tuple[int, int]], within: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """The finest congruence that joins these pairs, and states of one class of ``within`` too.
+
+    Of permutations it is the least block system (Atkinson's algorithm). Union-find; a union joins the images
+    of the two leaders under every letter. Classes are numbered in the order of their first states.
+    """
+    first: dict[int, int] = {}
+    labels = range(len(letters[0])) if within is None else within
+    leader = [first.setdefault(label, state) for state, label in enumerate(labels)]
+
+    def find(state: int) -> int:
+        while leader[state] != state:
+            leader[state] = state = leader[leader[state]]
+        return state
+
+    queue, classes = list(pairs), len(first)
+    while queue and classes > 1:
+        one, other = queue.pop()
+        left, right = find(one), find(other)
+        if left == right:
+            continue
+        if right < left:
+            left, right = right, left
+        leader[right] = left
+        classes -= 1
+        queue += [(letter[left], letter[right]) for letter in letters]
+    number: dict[int, int] = {}
+    return tuple([number.setdefault(find(state), len(number)) for state in range(len(leader))])
+
+
 def coarsest_congruence(automaton: Semiautomaton, colours: Sequence[int]) -> list[int]:
     """The coarsest congruence in which states of one class have one colour (Hopcroft's algorithm).
 

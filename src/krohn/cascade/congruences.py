@@ -1,10 +1,11 @@
 """Congruences of an automaton as label tuples: ``labels[q]`` is the class of q, numbered by first state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations, islice
 from math import isqrt
 
+from krohn.automata.quotients import finest_congruence
 from krohn.automata.semiautomaton import Transformation
 from krohn.base.budget import Budget
 
@@ -17,47 +18,14 @@ _STARTS = 6  # principal congruences used as starting points for maximal ones
 @lru_cache(maxsize=8_192)  # several searches need the same ones
 def principal_congruence(letters: tuple[Transformation, ...], left: int, right: int) -> Partition:
     """The finest congruence that joins two states."""
-    return _closure(letters, list(range(len(letters[0]))), [(left, right)])
+    return finest_congruence(letters, [(left, right)])
 
 
 def join(letters: Sequence[Transformation], first: Partition, second: Partition) -> Partition:
     """The finest congruence coarser than both."""
     leaders: dict[int, int] = {}
     pairs = [(leaders.setdefault(label, state), state) for state, label in enumerate(second)]
-    return _closure(letters, _leaders(first), pairs)
-
-
-def _leaders(labels: Partition) -> list[int]:
-    first: dict[int, int] = {}
-    return [first.setdefault(label, state) for state, label in enumerate(labels)]
-
-
-def _closure(letters: Sequence[Transformation], leader: list[int], pairs: list[tuple[int, int]]) -> Partition:
-    """Union-find; a union joins the images of the two leaders under every letter."""
-
-    def find(state: int) -> int:
-        while leader[state] != state:
-            leader[state] = state = leader[leader[state]]
-        return state
-
-    queue, classes = list(pairs), len({find(state) for state in leader})
-    while queue and classes > 1:
-        one, other = queue.pop()
-        left, right = find(one), find(other)
-        if left == right:
-            continue
-        if right < left:
-            left, right = right, left
-        leader[right] = left
-        classes -= 1
-        queue += [(letter[left], letter[right]) for letter in letters]
-    return renumber([find(state) for state in range(len(leader))])
-
-
-def renumber(labels: Iterable[int]) -> Partition:
-    """The labels renumbered 0, 1, … in order of appearance."""
-    order: dict[int, int] = {}
-    return tuple([order.setdefault(label, len(order)) for label in labels])
+    return finest_congruence(letters, pairs, first)
 
 
 def meet_is_trivial(first: Partition, second: Partition) -> bool:

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from krohn.algebra.permgroup import PermutationGroup, block_images, least_blocks
+from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.algebra.transformation import Permutation, cycles, is_permutation
-from krohn.automata.quotients import reachable_states
+from krohn.automata.quotients import finest_congruence, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
@@ -76,7 +76,7 @@ def small_action(letters: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
         result: dict[int, tuple[Permutation, ...]] = {}
         for action in front.values():
             for point in range(1, len(action[0])):
-                labels = least_blocks(action, len(action[0]), point)
+                labels = finest_congruence(action, [(0, point)])
                 size = max(labels) + 1
                 if 1 < size < len(action[0]) and size not in result:
                     smaller = tuple(block_images(letter, labels) for letter in action)
