@@ -149,7 +149,7 @@ def test_many_states_count_against_the_limit_on_r_classes(monkeypatch: pytest.Mo
 
 
 def test_groups_whose_idempotent_is_not_found_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krohn.algebra.subgroups.ALL_PAIRS", 0)
+    monkeypatch.setattr("krohn.algebra.image_orbit.ALL_PAIRS", 0)
     report = analyze(zoo("T5"))
     assert report.complexity == "NC1-complete"
     assert [group.order for group in report.groups] == [120, 24, 6, 2]

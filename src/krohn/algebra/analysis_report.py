@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from krohn.algebra.subgroups import Subgroup
+from krohn.algebra.image_orbit import Subgroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import table
 from krohn.errors import LimitExceeded, counted

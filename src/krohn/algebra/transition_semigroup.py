@@ -12,10 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.green import DClass, GreenCounts, d_classes, green_counts
-from krohn.algebra.image_orbit import ImageOrbit
-from krohn.algebra.r_classes import RClasses
-from krohn.algebra.subgroups import Subgroup, maximal_subgroups
+from krohn.algebra.green import DClass, GreenCounts, RClasses, d_classes, green_counts
+from krohn.algebra.image_orbit import ImageOrbit, Subgroup, maximal_subgroups
 from krohn.algebra.transformation import ImageArray, Row, image_array, rows_for
 from krohn.automata.quotients import component_numbers, strong_components
 from krohn.errors import InvalidInput, LimitExceeded

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
-from krohn.algebra.subgroups import idempotent_onto
+from krohn.algebra.image_orbit import ImageComponent, ImageOrbit, idempotent_onto
 from krohn.algebra.transformation import (
     Permutation,
     Row,

@@ -25,6 +25,7 @@ from krohn.automata.families import (
     dihedral,
     dihedral_place,
     dihedral_toggle,
+    direct_product,
     dyck,
     first_element,
     full_monoid,
@@ -39,7 +40,6 @@ from krohn.automata.families import (
 )
 from krohn.automata.files import automaton_from_payload, load_automaton
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
-from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import Rows, table
