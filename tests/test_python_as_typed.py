@@ -123,14 +123,6 @@ def test_an_analysis_has_the_depth_that_the_command_prints(capsys: pytest.Captur
     )
 
 
-def test_a_decomposition_reads_letter_names() -> None:
-    cascade = krohn.decompose("abab")
-    assert cascade.simulate(["abab"]).tolist() == [krohn.zoo("abab").run("abab")]
-    assert cascade.step(cascade.initial, "a") == cascade.step(cascade.initial, 0)
-    with pytest.raises(krohn.KrohnError, match="every letter must be one of a b"):
-        cascade.step(cascade.initial, "c")
-
-
 def test_invalid_words_are_refused(network: krohn.CompiledNetwork) -> None:
     with pytest.raises(krohn.KrohnError, match="every letter must be one of a b"):
         network.run(["abab", "abcd"])

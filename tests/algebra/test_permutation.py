@@ -1,10 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from krohn.algebra import transformation as perm
 from krohn.algebra.transformation import ByteRows, TupleRows
-from krohn.errors import InvalidInput
 
 permutations = st.integers(1, 9).flatmap(lambda n: st.permutations(range(n))).map(tuple)
 pairs = st.integers(1, 9).flatmap(
@@ -56,10 +54,3 @@ def test_parity_counts_inversions(permutation: perm.Permutation) -> None:
 def test_cycle_notation_leaves_out_fixed_points() -> None:
     assert perm.cycle_notation((1, 2, 0, 3, 5, 4)) == "(0 1 2)(4 5)"
     assert perm.cycle_notation((0, 1)) == "()"
-
-
-def test_a_repeated_image_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="must list each of 0, …, 2 once; got \\[0, 0, 1\\]"):
-        perm.as_permutation([0, 0, 1])
-    with pytest.raises(InvalidInput, match="must have 4 images; got 3"):
-        perm.as_permutation([0, 1, 2], 4)

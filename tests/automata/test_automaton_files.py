@@ -19,7 +19,7 @@ from krohn.automata.files import (
     load_automaton,
 )
 from krohn.automata.zoo import parse_spec, true_name, zoo, zoo_names
-from krohn.errors import InvalidAutomaton, InvalidFile, InvalidInput, KrohnError, LimitExceeded
+from krohn.errors import InvalidAutomaton, InvalidFile, KrohnError, LimitExceeded
 
 # The example of the interface, verbatim.
 EXAMPLE = (
@@ -166,20 +166,3 @@ def test_a_table_can_be_typed_in_the_place_of_a_name() -> None:
     assert typed.table.tolist() == [[1, 2], [0, 0], [3, 3], [3, 3]]
     assert parse_spec(typed.name) == typed
     assert true_name(typed) == typed.name
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "table:",
-        "table:01.1",
-        "table:02.10",
-        "table:0x.10",
-        "table:01..10",
-        "table:0²",
-        "table:" + "0." * 10 + "0",
-    ],
-)
-def test_a_table_with_a_hole_or_a_state_that_is_not_there_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="table:ROWS"):
-        parse_spec(text)

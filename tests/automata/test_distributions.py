@@ -11,7 +11,6 @@ from every import every
 from krohn.automata.distributions import LetterSource, default_distribution, source
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.errors import KrohnError
 
 
 def exact(origin: LetterSource, length: int) -> dict[tuple[int, ...], Fraction]:
@@ -107,32 +106,3 @@ def test_defaults_are_the_papers() -> None:
     assert defaults.pop("Dyck4,2") == defaults.pop("Dyck4,8@top") == "feasible"
     assert defaults.pop("abab") == defaults.pop("abab@accept") == "abab:0.5"
     assert set(defaults.values()) == {"uniform"}
-
-
-@every(
-    ("name", "distribution", "complaint"),
-    [
-        ("Parity", "normal", "must be one of uniform"),
-        ("Parity", "uniform:1", "must be one of uniform"),
-        ("Parity", "bernoulli", r"P in \[0, 1\]"),
-        ("Parity", "bernoulli:1.5", r"P in \[0, 1\]"),
-        ("Parity", "bernoulli:-0.1", r"P in \[0, 1\]"),
-        ("Parity", "bernoulli:nan", r"P in \[0, 1\]"),
-        ("Parity", "abab:x", r"P in \[0, 1\]"),
-        ("C3", "bernoulli:0.5", "needs an automaton with two letters; C3 has 3"),
-        ("C3", "abab:0.5", "needs an automaton with two letters; C3 has 3"),
-    ],
-)
-def test_unknown_distributions_are_refused(name: str, distribution: str, complaint: str) -> None:
-    with pytest.raises(KrohnError, match=complaint):
-        source(zoo(name), distribution)
-
-
-def test_a_die_with_too_many_faces_is_refused() -> None:
-    # State i has i + 1 letters that avoid the sink, so the die needs lcm(1, …, 30) faces.
-    size = 30
-    table = np.full((size + 1, size), size)
-    for state in range(size):
-        table[state, : state + 1] = (state + 1) % size
-    with pytest.raises(KrohnError, match="use uniform"):
-        source(Semiautomaton(table), "feasible")

@@ -8,42 +8,13 @@ import pytest
 
 import krohn
 from every import every
-from krohn.automata.datasets import write_dataset
 from krohn.automata.families import dyck
 from krohn.automata.files import dump_automaton, load_automaton
-from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidAutomaton, InvalidInput
 
 NAN = float("nan")
 PARITY = np.array([[0, 1], [1, 0]])
-
-
-@every(
-    ("options", "complaint"),
-    [
-        ({"length": 2.5}, "length must lie in 1–1,000,000; got 2.5"),
-        ({"length": "2"}, "length must lie in 1–1,000,000; got 2"),
-        ({"length": NAN}, "length must lie in 1–1,000,000; got nan"),
-        ({"count": 3.0}, "count must be an integer ≥ 0; got 3.0"),
-        ({"count": NAN}, "count must be an integer ≥ 0; got nan"),
-        ({"count": -1}, "count must be an integer ≥ 0; got -1"),
-        ({"seed": 1.5}, "seed must be an integer ≥ 0; got 1.5"),
-        ({"seed": None}, "seed must be an integer ≥ 0; got None"),
-    ],
-)
-def test_a_sample_is_counted_in_whole_numbers(options: dict[str, Any], complaint: str) -> None:
-    given: dict[str, Any] = {"length": 2, "count": 3, **options}
-    with pytest.raises(InvalidInput, match=complaint):
-        krohn.sample("Parity", **given)
-
-
-@pytest.mark.parametrize("count", [2.5, NAN, 0, "3"])
-def test_a_data_set_of_no_whole_number_of_words_leaves_no_file(count: Any, tmp_path: Path) -> None:
-    for suffix in ("npz", "jsonl"):
-        with pytest.raises(InvalidInput, match="must be at least 1"):
-            write_dataset(Sampler(krohn.zoo("Parity"), 3), count, tmp_path / f"words.{suffix}")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -66,12 +37,6 @@ def test_words_without_letters_are_words_however_they_are_written(words: Any, sh
 def test_an_invalid_list_of_words_is_refused(words: Any) -> None:
     with pytest.raises(InvalidInput):
         krohn.simulate("Parity", words)
-
-
-@pytest.mark.parametrize("value", [2**31, 2**40, -1, 0.5, NAN, "1", None])
-def test_an_observation_is_a_number_that_a_file_and_a_data_set_can_hold(value: Any) -> None:
-    with pytest.raises(InvalidAutomaton, match=r"must be integers in \[0, 2147483647\]; got"):
-        Semiautomaton(PARITY, observe=(0, value))
 
 
 def test_the_largest_observation_is_kept_by_files_and_samples(tmp_path: Path) -> None:

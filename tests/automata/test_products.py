@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_machines import closure
@@ -12,7 +11,6 @@ from naive_machines import closure
 from krohn.automata.families import direct_product
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.errors import KrohnError
 
 
 @st.composite
@@ -48,10 +46,3 @@ def test_names_that_would_coincide_become_numbers() -> None:
     left = Semiautomaton(np.array([[0], [1]]), state_names=("a", "a,b"))
     right = Semiautomaton(np.array([[0], [1]]), state_names=("b,c", "c"))
     assert direct_product(left, right).state_names == ("0", "1", "2", "3")
-
-
-def test_products_beyond_the_limits_are_refused() -> None:
-    with pytest.raises(KrohnError, match="at most"):
-        direct_product(zoo("S5"), zoo("S5"), zoo("S5"))
-    with pytest.raises(KrohnError, match="at least one component"):
-        direct_product()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from krohn.automata.quotients import coarsest_congruence, minimize, quotient, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.errors import InvalidInput
 
 
 @st.composite
@@ -103,15 +102,3 @@ def test_without_observations_only_unreachable_states_go() -> None:
 def test_a_quotient_of_c4_by_its_even_part_is_c2() -> None:
     assert quotient(zoo("C4:01"), [0, 1, 0, 1]).table.tolist() == zoo("C2").table.tolist()
     assert quotient(zoo("C4:01"), [7, 3, 7, 3]).table.tolist() == zoo("C2").table.tolist()
-
-
-def test_a_partition_that_is_not_a_congruence_is_refused_with_its_counterexample() -> None:
-    with pytest.raises(InvalidInput, match="'0' and '1' are together, but letter '1' takes them apart"):
-        quotient(zoo("C4:01"), [0, 0, 1, 1])
-    with pytest.raises(InvalidInput, match="one class per state"):
-        quotient(zoo("C4:01"), [0, 0])
-
-
-def test_states_that_look_different_cannot_be_joined() -> None:
-    with pytest.raises(InvalidInput, match="'0' and '2' have different observations"):
-        quotient(zoo("C4:01@zero"), [0, 1, 0, 1])

@@ -6,7 +6,6 @@ import pytest
 from krohn.automata.semiautomaton import letter_type
 from krohn.automata.simulation import simulate
 from krohn.automata.zoo import zoo
-from krohn.errors import InvalidInput
 
 
 @pytest.mark.parametrize("name", ["Parity", "S5", "Dyck4,8", "abab", "Grid3x4", "PermReset5", "C2xC2xC2"])
@@ -24,24 +23,11 @@ def test_a_batch_longer_than_one_group_is_whole() -> None:
 
 def test_runs_can_start_anywhere() -> None:
     assert simulate(zoo("C5"), [[1, 1]], start=4).tolist() == [[0, 1]]
-    with pytest.raises(InvalidInput, match="start state"):
-        simulate(zoo("C5"), [[1]], start=5)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 def test_empty_batches_have_empty_answers(shape: tuple[int, int]) -> None:
     assert simulate(zoo("C5"), np.zeros(shape, dtype=int)).shape == shape
-
-
-def test_foreign_letters_are_named() -> None:
-    with pytest.raises(InvalidInput, match="word 1, position 2 is 5"):
-        simulate(zoo("C5"), [[0, 0, 0], [0, 0, 5]])
-    with pytest.raises(InvalidInput, match="word 0, position 0 is -1"):
-        simulate(zoo("C5"), [[-1]])
-    with pytest.raises(InvalidInput, match="integer array"):
-        simulate(zoo("C5"), [[0.5]])
-    with pytest.raises(InvalidInput, match="integer array"):
-        simulate(zoo("C5"), np.zeros((1, 1, 1), dtype=np.int64))
 
 
 def test_numbers_are_stored_in_the_smallest_type() -> None:

@@ -15,7 +15,6 @@ from krohn.automata.diagram_layout import circle, circles, cycles_of, lattice, l
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import Table, canonical, sample_automata, small_automata
 from krohn.automata.zoo import as_automaton, parse_spec, true_name, zoo, zoo_names
-from krohn.errors import InvalidInput, LimitExceeded
 
 RADIUS = 20.0
 
@@ -72,8 +71,6 @@ def test_a_sample_is_of_different_kinds_reachable_and_the_same_for_a_seed() -> N
         assert reaches_all(table)
         assert len(set(automaton.letters)) == 2
     assert len(sample_automata(2, 2, 20, 0)) <= len(small_automata(2, 2))
-    with pytest.raises(LimitExceeded, match=r"5 states and 3 letters have 3\.05e\+10: take fewer"):
-        small_automata(5, 3)
 
 
 @every("seed", range(20))
@@ -180,8 +177,6 @@ def test_a_true_name_gives_this_very_automaton(name: str) -> None:
     assert true_name(Semiautomaton(changed, name=name)) == ""
     assert true_name(Semiautomaton(automaton.table, name="no such name")) == ""
     assert as_automaton(automaton) is automaton
-    with pytest.raises(InvalidInput, match="got NoneType"):
-        as_automaton(None)  # type: ignore[arg-type]
 
 
 def test_names_of_files_are_not_read_to_see_whether_they_are_true(tmp_path: object) -> None:

@@ -12,7 +12,7 @@ from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.covering import check_covering
 from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import LimitExceeded
 
 
 def random_word(automaton: Semiautomaton, length: int, seed: int) -> list[int]:
@@ -157,22 +157,6 @@ def test_a_broken_skeleton_makes_no_cascade() -> None:
     tiles[0] = tiles[0][:1]
     with pytest.raises(AssertionError, match="must cover its automaton: the tiles of set 0"):
         Cascade(dataclasses.replace(frame, tiles=tiles))
-
-
-@pytest.mark.parametrize("state", [-1, 3])
-def test_coordinates_of_a_state_outside_are_refused(state: int) -> None:
-    with pytest.raises(InvalidInput, match=r"a state must lie in \[0, 3\)"):
-        holonomy_cascade(golden("T3")).coordinates(state)
-
-
-def test_coordinates_of_the_wrong_length_or_value_are_refused() -> None:
-    cascade = holonomy_cascade(golden("T3"))
-    with pytest.raises(InvalidInput, match="one coordinate per level, 2; got 1"):
-        cascade.state((0,))
-    with pytest.raises(InvalidInput, match=r"level 0 must lie in \[0, 3\) here; got 5"):
-        cascade.state((5, 0))
-    with pytest.raises(InvalidInput, match="a letter must lie in"):
-        cascade.step((0, 0), 9)
 
 
 def test_a_cached_cascade_costs_what_computing_it_did() -> None:

@@ -6,8 +6,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from cascade.faults import fault_of
 from cascade.random_automata import golden, random_automaton
 from every import every
@@ -15,7 +13,6 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
-from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
@@ -38,7 +35,6 @@ from krohn.cascade.plan_search import (
     plain_cascade,
     trivial_meets,
 )
-from krohn.errors import InvalidInput, LimitExceeded
 
 SEEDS = range(40)
 
@@ -300,22 +296,3 @@ def test_congruences_take_at_most_a_fifth_of_the_work_that_is_left() -> None:
     assert 15 * cost <= budget.done <= 21 * cost
     path = principal_congruences(((0, 0, 1, 2),), 800, unlimited())  # 3 → 2 → 1 → 0: only its ends collapse
     assert list(path) == [(0, 0, 0, 1), (0, 0, 1, 2)]
-
-
-def test_coordinates_of_unreachable_states_and_of_no_state_are_refused() -> None:
-    automaton = Semiautomaton.from_letters([(1, 0, 0, 2)], start=0)
-    plan = PlanSearch(frozenset({REACHABLE}), Budget(UNITS), 100).best(automaton)
-    assert isinstance(plan, ReachablePlan)
-    assert "reachable states only: 2 of 4" in plan.title
-    with pytest.raises(InvalidInput, match="reachable from the start to have coordinates; got 3"):
-        plan.coordinates(3)
-    grid = nodes_of("Grid3x4", ParallelPlan)[0]
-    with pytest.raises(InvalidInput, match="a place must lie in"):
-        grid.state((7, 0))
-    with pytest.raises(InvalidInput, match="there must be 2 coordinates; got 3"):
-        grid.state((0, 0, 0))
-
-
-def test_a_cascade_beyond_its_limit_is_refused() -> None:
-    with pytest.raises(LimitExceeded, match="--effort"):
-        holonomy_cascade(golden("T4"), max_sets=6)

@@ -105,11 +105,6 @@ def test_arrays_and_lists_find_the_same_tiles() -> None:
         assert all(len(frame.states(tile)) == size - 1 for tile in part.tiles)
 
 
-def test_a_family_past_the_limit_is_refused_with_the_count_and_the_option() -> None:
-    with pytest.raises(LimitExceeded, match=r"at most 100 members; 101 were reached.*--effort"):
-        skeleton(cerny(10), max_sets=100)
-
-
 @pytest.mark.parametrize("seed", range(15))
 def test_arrays_and_tables_list_the_same_family(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     letters = random_automaton(seed).letters

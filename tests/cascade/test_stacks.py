@@ -9,7 +9,6 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.plan import StackPlan, stack_fault
 from krohn.cascade.plan_search import recognise_stack
-from krohn.errors import InvalidInput
 
 
 def stack(symbols: int, height: int, idle: int = 0, doubled: int = 0) -> Semiautomaton:
@@ -79,14 +78,3 @@ def test_a_stack_with_one_wrong_transition_is_not_recognised(seed: int) -> None:
     assert stack_fault(broken, result)
     with pytest.raises(AssertionError):
         StackPlan(broken, result)
-
-
-def test_coordinates_of_no_stack_are_refused() -> None:
-    automaton = stack(2, 2)
-    result = recognise_stack(automaton)
-    assert result is not None
-    plan = StackPlan(automaton, result)
-    with pytest.raises(InvalidInput, match="coordinates"):
-        plan.state((0, 0))
-    with pytest.raises(InvalidInput, match="a state must lie"):
-        plan.coordinates(automaton.num_states)

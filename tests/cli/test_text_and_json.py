@@ -12,10 +12,8 @@ import pytest
 
 import krohn
 from every import every
-from krohn.algebra.transformation import as_permutation
 from krohn.automata.zoo import parse_spec, zoo_names
 from krohn.cli.app import run
-from krohn.errors import InvalidInput
 
 Capture = pytest.CaptureFixture[str]
 SMALL = ("Parity", "C4", "D6", "FlipFlop", "Grid3", "Dyck2,1", "abab", "T3", "table:012.201.120")
@@ -151,12 +149,6 @@ def test_a_variable_with_two_values_is_refused_but_not_a_repeated_one(capsys: Ca
     assert "error: a variable must have one value; x is given two" in capsys.readouterr().err
     once = text_of(capsys, "barrington", "x & y", "--assign", "x=1,y=1")
     assert text_of(capsys, "barrington", "x & y", "--assign", "x=1,x=1,y=1") == once
-
-
-@pytest.mark.parametrize("images", [[1.7, 0], [1.0, 0.0], ["1", "0"], [None, 0], [0, 0], [1, 2]])
-def test_images_of_a_permutation_must_be_points(images: list[Any]) -> None:
-    with pytest.raises(InvalidInput, match="must list each of"):
-        as_permutation(images)
 
 
 @pytest.mark.parametrize("spec", ["Parity", "C3", "FlipFlop", "A4", "abab"])

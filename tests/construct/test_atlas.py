@@ -10,7 +10,6 @@ from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import canonical, sample_automata, small_automata
 from krohn.construct.depth_bounds import atlas
-from krohn.errors import LimitExceeded
 
 
 def renamed(
@@ -29,11 +28,6 @@ def test_every_kind_is_listed_once() -> None:
         for states in [(0, *rest) for rest in permutations(range(1, 3))]:
             for letters in permutations(range(2)):
                 assert canonical(renamed(table, states, letters)) == tuple(map(tuple, table.tolist()))
-
-
-def test_too_many_tables_are_refused() -> None:
-    with pytest.raises(LimitExceeded, match="sample"):
-        small_automata(6, 3)
 
 
 def naive_definite(automaton: Semiautomaton) -> bool:

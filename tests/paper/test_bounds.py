@@ -6,7 +6,6 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.errors import InvalidInput
 from krohn.paper.bounds import (
     cascade_bounds,
     grid_bounds,
@@ -78,8 +77,3 @@ def test_the_printed_norm_of_the_memory_lemma_is_false_for_small_cases() -> None
 def test_a_group_bound_and_one_of_a_given_semigroup() -> None:
     assert solvable_group_bounds(24, 24, 10).stated.dim == 48
     assert cascade_bounds(2, 2, 7, 10).stated.dim == 4 * (7 + 6) + 1
-
-
-def test_other_automata_are_no_grids() -> None:
-    with pytest.raises(InvalidInput, match="gridworlds only"):
-        grid_bounds(parse_spec("C3"), 10)

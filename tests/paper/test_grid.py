@@ -7,8 +7,7 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.errors import InvalidInput, Unsupported
-from krohn.network.forward import apply_mlp, logits
+from krohn.network.forward import apply_mlp
 from krohn.paper.grid_heads import (
     EMBEDDINGS,
     attainable_features,
@@ -122,21 +121,3 @@ def test_layer_one_holds_prefix_sums_and_layer_two_the_state() -> None:
     assert seen.states == tuple(map(str, states))
     places = [grid.coordinates[q][0] for q in states]
     np.testing.assert_allclose(seen.moments[4]["state.0"][1 + len(run.padding) :], places, atol=1e-6)
-
-
-def test_a_word_longer_than_built_for_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="length ≤ 4; got 5"):
-        logits(build_grid(line(3), 4).transformer, all_words(2, 5))
-
-
-def test_nonsense_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="at least 1; got 0"):
-        build_grid(line(3), 0)
-    with pytest.raises(InvalidInput, match="variant must be one of mod, mod_sum"):
-        build_grid(line(3), 4, "wild")
-    with pytest.raises(InvalidInput, match="activation must be one of relu, clamped, sin"):
-        build_grid(line(3), 4, "mod", "tanh")
-    with pytest.raises(InvalidInput, match="variant must be one of log_depth"):
-        state_mlp(3, 10, "wild")
-    with pytest.raises(Unsupported, match=r"needs a gridworld .* use method cascade or scan"):
-        build_grid(parse_spec("C4"), 4)

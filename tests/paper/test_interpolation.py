@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.errors import InvalidInput
 from krohn.network.forward import apply_mlp
 from krohn.paper.lemmas import interpolate_1d, interpolate_nd, threshold
 from paper.lemmas import (
@@ -63,18 +62,3 @@ def test_a_bound_names_every_promise_a_network_breaks() -> None:
     assert len(broken) == 4
     assert "width 2 > 1" in broken[0]
     assert MlpBound((9, 9), (9, 9, 9), (9, 9, 9)).violations(threshold(1.0)) == ["2 layers, promised 3"]
-
-
-def test_tables_that_cannot_be_interpolated_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="distinct"):
-        interpolate_1d([1, 1], [0, 1])
-    with pytest.raises(InvalidInput, match="one value per point"):
-        interpolate_1d([1, 2], [0])
-    with pytest.raises(InvalidInput, match="distinct"):
-        interpolate_nd([[0, 1], [0, 1]], [0, 1])
-    with pytest.raises(InvalidInput, match="apart"):
-        interpolate_nd([[0.0], [0.5]], [0, 1])
-    with pytest.raises(InvalidInput, match="one value per row"):
-        interpolate_nd([[0.0], [1.0]], [0])
-    with pytest.raises(InvalidInput, match="positive"):
-        threshold(0.0)

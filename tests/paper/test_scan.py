@@ -7,7 +7,6 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.forward import apply_mlp, logits
 from krohn.paper.theorem1 import GADGETS, build_scan, composition_mlp, composition_width, scan_depth
 from paper.lemmas import composition_meaning
@@ -99,17 +98,3 @@ def test_one_state_and_one_letter_are_fine() -> None:
     assert_simulates(build_scan(random_automaton(1, 1, 0), 1), all_words(1, 1))
     assert build_scan(random_automaton(1, 1, 0), 1).transformer.depth == 0
     assert [scan_depth(length) for length in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]
-
-
-def test_nonsense_is_refused() -> None:
-    automaton = random_automaton(2, 2, 0)
-    with pytest.raises(InvalidInput, match="at least 1; got 0"):
-        build_scan(automaton, 0)
-    with pytest.raises(InvalidInput, match="gadget must be one of"):
-        build_scan(automaton, 4, "tiny")
-
-
-@pytest.mark.parametrize(("states", "gadget"), [(4682, "direct"), (100, "plateau")])
-def test_maps_of_too_many_states_are_refused_before_anything_is_allocated(states: int, gadget: str) -> None:
-    with pytest.raises(LimitExceeded, match="at most 40,000,000 entries"):
-        composition_mlp(states, gadget)

@@ -11,7 +11,6 @@ from krohn.algebra.solvable import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.paper.bounds import memory_bounds
 from krohn.paper.group_products import solvable_simulator
 from krohn.paper.permutation_reset import (
@@ -164,19 +163,6 @@ def test_the_recipe_has_the_depths_of_the_recursion() -> None:
         assert recipe is not None
         assert recipe.depth == depth
     assert paper_recipe_size(holonomy_cascade(parse_spec("A5"))) is None
-
-
-def test_what_does_not_fit_is_refused_with_every_reason() -> None:
-    with pytest.raises(Unsupported, match="A5 of order 60"):
-        build_paper(parse_spec("A5"), 10)
-    with pytest.raises(Unsupported, match=r"needs 24 table rows, more than 10; raise --effort"):
-        build_paper(parse_spec("S4"), 10, max_rows=10)
-    with pytest.raises(Unsupported, match=r"component 0 .*; component 1 .*; the wiring into level 1 needs"):
-        build_paper(parse_spec("T3"), 10, max_rows=5)
-    with pytest.raises(InvalidInput, match="at least 1; got 0"):
-        build_paper(parse_spec("C2"), 0)
-    with pytest.raises(LimitExceeded, match="at most 3; there are more"):
-        component_cascade(holonomy_cascade(parse_spec("Grid4")), 3)
 
 
 def test_the_layout_names_heads_and_leaves_unwritten_channels_free() -> None:
