@@ -10,8 +10,8 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.simulation import simulate
 from krohn.construct.compiling import proposals
-from krohn.construct.request import MAX_LENGTH, Request
-from krohn.errors import InvalidInput, Unsupported
+from krohn.construct.request import Request
+from krohn.errors import Unsupported
 
 Maps = list[list[int]]
 
@@ -104,17 +104,6 @@ def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str) -> None
     assert (network.run(words) == simulate(automaton, words)).all()
 
 
-@pytest.mark.parametrize("length", [0, -1, MAX_LENGTH + 1, 99999999999999999999])
-def test_lengths_beyond_the_limit_are_refused_with_it(length: int) -> None:
-    with pytest.raises(InvalidInput, match="length must be an integer from 1 to 16,777,216; got"):
-        krohn.compile(krohn.zoo("C2"), length)
-
-
-def test_a_position_table_that_is_too_large_names_the_longest_length() -> None:
-    with pytest.raises(Unsupported, match=r"position encodings .* choose a --length of at most 13,333,333"):
-        krohn.compile(krohn.zoo("C2"), MAX_LENGTH)
-
-
 def test_a_plan_that_does_not_fit_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows allowed the tables of the cascade are refused, and the scan has none."""
     automaton = krohn.zoo("T3")
@@ -143,15 +132,3 @@ def test_the_letters_last_read_are_the_state_without_a_table() -> None:
     assert (network.transformer.depth, network.transformer.mlp_width) == (1, 0)
     words = hard_words(automaton, 30, 40)
     assert (network.run(words) == simulate(automaton, words)).all()
-
-
-def test_what_no_method_fits_is_one_line() -> None:
-    dice = random.Random(3)
-    automaton = Semiautomaton.from_letters([[dice.randrange(2_000) for _ in range(2_000)] for _ in range(2)])
-    with pytest.raises(
-        Unsupported, match=r"no method fits: .*10,000.*|no method fits: .*--effort"
-    ) as refusal:
-        krohn.compile(automaton, 100, effort=0.01)
-    text = str(refusal.value)  # a reason for each method, with the numbers that decide
-    assert "\n" not in text
-    assert len(text) < 400

@@ -24,7 +24,6 @@ from krohn.construct.features.plans import (
     plan_without_search,
     wrong_letters,
 )
-from krohn.errors import LimitExceeded
 from krohn.network.program import interpret
 
 DEAD_ENDS = {
@@ -160,8 +159,3 @@ def test_a_plan_for_an_observation_shows_the_observation_alone() -> None:
     assert result.tolist() == [
         [automaton.observe[q] for q in automaton.run(word)] for word in tested.tolist()
     ]
-
-
-def test_features_are_not_looked_for_in_automata_that_are_too_large() -> None:
-    with pytest.raises(LimitExceeded, match="up to 600 states; got 720"):
-        one_layer_plan(zoo("S6"), range(720), Budget(1e6))

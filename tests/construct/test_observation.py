@@ -98,13 +98,6 @@ def test_files_keep_what_is_asked(tmp_path: Path, networks: dict[str, CompiledNe
         load(tmp_path / "net")
 
 
-def test_an_automaton_that_shows_nothing_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="shows something"):
-        compile("S4", 8, target="observation")
-    with pytest.raises(InvalidInput, match="method"):
-        compile("regex:(ab)*", 8, target="observation", method="scan")
-
-
 def test_asking_changes_neither_names_nor_digest() -> None:
     automaton = parse_spec("Grid5@boundary")
     shown = with_target(automaton, "observation")

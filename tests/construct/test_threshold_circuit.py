@@ -10,7 +10,7 @@ import pytest
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import LimitExceeded
 from krohn.paper.threshold_circuit import letters_as_bits, threshold_circuit
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates
 from unproved import compile
@@ -67,14 +67,6 @@ def test_a_shorter_circuit_of_the_same_network() -> None:
     circuit = threshold_circuit(network, 4)
     words = every_word(3, 4)
     assert (circuit.evaluate(letters_as_bits(words, 3)).argmax(-1) == network.run(words)).all()
-    with pytest.raises(InvalidInput, match=r"must lie in 1\.\.20.* got 21"):
-        threshold_circuit(network, 21)
-
-
-def test_a_network_without_a_program_is_refused() -> None:
-    network = replace(compile(parse_spec("C2"), 4), program=None)
-    with pytest.raises(InvalidInput, match="method cascade has none"):
-        threshold_circuit(network)
 
 
 @every("weights", [(1, 1, 1), (2, -1, 1), (-1, -1, -1), (3, -2, 0)])

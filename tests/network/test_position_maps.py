@@ -10,7 +10,8 @@ from every import every
 from krohn.errors import InvalidInput
 from krohn.network.attention_operations import EndWrite, PlaceSum
 from krohn.network.position_maps import Clamp, Linear, Modulo, Table
-from krohn.network.program import Places, Register
+from krohn.network.program import Places, Readout, Register, interpret_registers
+from network.hand_written_programs import parity_program
 
 SHAPE = (20, 9)
 RNG = np.random.default_rng(3)
@@ -101,6 +102,8 @@ def test_only_sums_grow_with_the_word(register: Register, after: int, bounds: tu
         (lambda: Register("a", 2, 1), "low ≤ high"),
         (lambda: Register("a", 1, 2, "circle"), "0..n−1"),
         (lambda: Places("p", (), (1,)), "a value at BOS"),
+        (lambda: Readout(("a",), ((1,), (1,))), "same code"),
+        (lambda: interpret_registers(parity_program(), [0, 1]), "must be an array"),
     ],
 )
 def test_what_has_no_meaning_cannot_be_made(make, complaint: str) -> None:  # type: ignore[no-untyped-def]

@@ -13,7 +13,7 @@ from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.errors import LimitExceeded, Unsupported
+from krohn.errors import LimitExceeded
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import (
@@ -226,11 +226,6 @@ def test_series_of_groups_against_all_their_elements(spec: str, two: bool) -> No
 
 REACHED = [one for one in map(reachable, AUTOMATA) if one.num_states > 1]
 """Verdicts count no states but those that words reach."""
-
-
-def test_one_state_is_refused_by_diagonal_layers_in_one_line() -> None:
-    with pytest.raises(Unsupported, match="nothing to hold"):
-        WEIGHTS["diagonal"](Semiautomaton(np.array([[0]]), 0))
 
 
 @every("automaton", REACHED)

@@ -8,7 +8,6 @@ import pytest
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput
 from krohn.recurrent.capability import capability
 
 Map = tuple[int, ...]
@@ -106,9 +105,3 @@ def test_states_that_no_word_reaches_do_not_count() -> None:
     for family in FAMILIES:
         assert capability(more, family, 1, 1) == capability(parity, family, 1, 1)
     assert capability(turning, "diagonal [-1, 1]", 9, 9)[0] is False
-
-
-@pytest.mark.parametrize(("layers", "steps"), [(0, 1), (1, 0), (-1, 1), (1, -2)])
-def test_a_network_without_layers_or_steps_is_refused(layers: int, steps: int) -> None:
-    with pytest.raises(InvalidInput, match=f"got {layers} and {steps}"):
-        capability("C2", "DeltaProduct", layers, steps)
