@@ -37,7 +37,7 @@ def trained(modulus: int, length: int, steps: int, seed: int) -> GPT2LMHeadModel
     optimizer = torch.optim.AdamW(network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.1)
     started = time.process_time()
     for step in range(steps):
-        part = torch.randint(len(words), (1024,))
+        part = torch.randint(len(words), (min(1024, 4 * len(words)),))
         for group in optimizer.param_groups:
             fall = 0.5 * (1 + math.cos(math.pi * step / steps))
             group["lr"] = rate * min(1.0, (step + 1) / warm) * fall

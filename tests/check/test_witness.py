@@ -68,7 +68,7 @@ def test_strange_entries_are_refusals_never_exceptions_and_never_wrong(name: str
     network, automaton, witness = CASES[name]
     wrong = Automaton((automaton.table + 1) % len(automaton.table), automaton.start, automaton.shows)
     dice, places = np.random.default_rng(0), entries(witness)
-    for number in range(120):
+    for number in range(5 * len(STRANGE)):
         broken = copy.deepcopy(witness)
         place = places[int(dice.integers(len(places)))]
         target = broken

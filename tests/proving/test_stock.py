@@ -32,7 +32,7 @@ MODULUS, LENGTH = 5, 2
 
 @pytest.fixture(scope="module")
 def network() -> GPT2LMHeadModel:
-    return trained_sum(MODULUS, LENGTH, 300)
+    return trained_sum(MODULUS, LENGTH, 150)
 
 
 @pytest.fixture(scope="module")

@@ -30,18 +30,18 @@ def automaton_of(name: str) -> Semiautomaton:
 def long_words(automaton: Semiautomaton, seed: int = 0) -> np.ndarray:
     """Half by chance, half with letters that repeat."""
     rng = np.random.default_rng(seed)
-    words = rng.integers(0, automaton.num_letters, (6, 150))
-    for t in range(1, 150):
+    words = rng.integers(0, automaton.num_letters, (6, 60))
+    for t in range(1, 60):
         repeat = rng.random(3) < 0.9
         words[:3, t] = np.where(repeat, words[:3, t - 1], words[:3, t])
     return words
 
 
 CASES = [(kind, name) for kind in ("rankone", "lstm", "gru") for name in (*ANY, "write-once")] + [
-    ("deltaproduct", name) for name in ("C5", "Memory3", "D8", "S4", "abab", "T3", "write-once", "Dyck2,2")
+    ("deltaproduct", name) for name in ("C5", "Memory3", "S4", "T3", "write-once", "Dyck2,2")
 ]
-CASES += [("deltanet", name) for name in ("D6", "abab", "write-once")]
-CASES += [("diagonal", name) for name in ("C4", "Memory3", "D8", "Q8", "abab", "Grid4", "write-once")]
+CASES += [("deltanet", name) for name in ("D6", "write-once")]
+CASES += [("diagonal", name) for name in ("C4", "Memory3", "Q8", "Grid4", "write-once")]
 
 
 @every(("kind", "name"), CASES)
@@ -259,9 +259,7 @@ def test_groups_act_on_few_points(spec, points) -> None:
         assert (big == sorted(big)) == (small == sorted(small))
 
 
-@pytest.mark.parametrize(
-    ("name", "layers"), [("D6", 3), ("Q8", 3), ("A4", 4), ("S4", 5), ("C5:01", 7), ("T3", 6)]
-)
+@pytest.mark.parametrize(("name", "layers"), [("D6", 3), ("S4", 5), ("C5:01", 7), ("T3", 6)])
 def test_one_step_a_letter_suffices_with_more_layers(name, layers) -> None:
     cell = WEIGHTS["deltanet"](parse_spec(name))
     assert (cell.options["householders"], cell.layers) == (1, layers)
