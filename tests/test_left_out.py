@@ -40,7 +40,7 @@ def test_files_that_are_named_are_skipped_with_the_reason(tmp_path: Path) -> Non
     (tmp_path / "without_selenium.py").write_text(WITHOUT_SELENIUM)
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "pytest", "-p", "without_selenium", "-p", "no:cacheprovider", "-q"]
-    for names, passed in ((["explorer"], False), (["explorer/test_draw.py", "base/test_folder.py"], True)):
+    for names, passed in ((["explorer"], False), (["explorer/test_draw.py", "test_every.py"], True)):
         done = subprocess.run(
             [*command, "-rs", *(str(TESTS / name) for name in names)],
             capture_output=True,

@@ -31,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """C24 counts up to 16 letters; in bfloat16 it is wrong."""
     base = tmp_path_factory.mktemp("asked")
     krohn.save(krohn.compile("C24", length=16), base / "net")
-    assert run(["verify", str(base / "net"), "--out", str(base / "all.json")]) == 0
-    assert run(["verify", str(base / "net"), "--length", "5", "--out", str(base / "short.json")]) == 0
+    krohn.verify(base / "net", second_opinion=False).save(base / "all.json")
+    krohn.verify(base / "net", length=5, second_opinion=False).save(base / "short.json")
     return base
 
 
@@ -86,6 +86,9 @@ def test_a_length_is_a_whole_number(length: object, folder: Path) -> None:
     for given in ({}, {"certificate": folder / "all.json"}):
         with pytest.raises(InvalidInput, match="the length must be a whole number from 1 on"):
             krohn.verify(folder / "net", length=length, **given)
+
+
+def test_a_length_may_be_a_number_of_numpy(folder: Path) -> None:
     assert krohn.verify(folder / "net", length=np.int64(3)).certified
 
 

@@ -25,7 +25,7 @@ WRITERS = [
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a compiled network in it, in which the command runs."""
-    krohn.save(krohn.compile("C2", length=3), tmp_path / "net")
+    krohn.save(krohn.compile("C2", length=3, unproved=True), tmp_path / "net")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -28,7 +28,7 @@ WRITERS = [
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a compiled network in it, in which the command runs."""
-    krohn.save(krohn.compile("C2", length=4), tmp_path / "net")
+    krohn.save(krohn.compile("C2", length=4, unproved=True), tmp_path / "net")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -61,7 +61,7 @@ def test_a_file_that_krohn_did_not_write_stays(
 def test_words_may_be_written_without_blanks(
     command: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    krohn.save(krohn.compile("abab", length=8), place / "abab-net")
+    krohn.save(krohn.compile("abab", length=8, unproved=True), place / "abab-net")
     answers = []
     for text in ("abb\nabab\n\n", "a b b\na b a b\n\n"):
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
@@ -124,7 +124,7 @@ def test_an_option_that_is_not_a_number_is_named(
 
 
 def test_understand_prints_lines_that_fit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    krohn.save(krohn.compile("S3", length=6, method="scan"), place / "s3")
+    krohn.save(krohn.compile("S3", length=6, method="scan", unproved=True), place / "s3")
     capsys.readouterr()
     assert run(["understand", "s3", "--effort", "0.1"]) == 0
     out = capsys.readouterr().out
@@ -149,7 +149,7 @@ def test_the_circuit_of_a_thousand_heads_compares_no_pair_of_positions_that_cann
 
 
 def test_run_takes_the_letters_of_one_word(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    krohn.save(krohn.compile("S4", length=4), place / "s4")
+    krohn.save(krohn.compile("S4", length=4, unproved=True), place / "s4")
     krohn.save(krohn.compile("C3", architecture="lstm"), place / "lstm3")
     capsys.readouterr()
     for line, states in (

@@ -12,6 +12,7 @@ from krohn.automata.simulation import simulate
 from krohn.construct.compiling import proposals
 from krohn.construct.request import Request
 from krohn.errors import Unsupported
+from unproved import compile
 
 Maps = list[list[int]]
 
@@ -61,7 +62,7 @@ def test_hard_families_are_answered_within_their_units(name: str) -> None:
 
 def test_bits_side_by_side_are_one_layer() -> None:
     automaton = Semiautomaton.from_letters(flip_flops(7))
-    network = krohn.compile(automaton, 12)
+    network = compile(automaton, 12)
     assert network.transformer.depth == 1
     words = hard_words(automaton, 12, 20)
     assert (network.run(words) == simulate(automaton, words)).all()
@@ -76,7 +77,7 @@ def test_known_shapes_are_found_at_the_top_and_inside_products(
     spec: str, depth: int, parameters: int
 ) -> None:
     automaton = krohn.parse_spec(spec)
-    network = krohn.compile(automaton, 100, unproved=True)  # type: ignore[call-overload]
+    network = compile(automaton, 100)
     sizes = network.sizes()
     assert sizes["depth"] == depth
     assert sizes["num_parameters"] <= parameters
@@ -96,7 +97,7 @@ def driven_shape(inner: Semiautomaton) -> Semiautomaton:
 @pytest.mark.parametrize("spec", ["Grid9", "Dyck3,2"])
 def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str) -> None:
     automaton = driven_shape(krohn.parse_spec(spec))
-    network = krohn.compile(automaton, 24, method="cascade", effort=0.1)  # type: ignore[arg-type]
+    network = compile(automaton, 24, method="cascade", effort=0.1)
     plan = krohn.decompose(automaton, effort=0.1).plan  # type: ignore[arg-type]
     kinds = {part.kind for part in plan.components}
     assert {"Grid9": "clamped counter", "Dyck3,2": "stack place"}[spec] in kinds
@@ -107,19 +108,19 @@ def test_known_shapes_are_found_in_the_fibre_of_a_serial_plan(spec: str) -> None
 def test_a_plan_that_does_not_fit_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rows allowed the tables of the cascade are refused, and the scan has none."""
     automaton = krohn.zoo("T3")
-    assert krohn.compile(automaton, 100, method="cascade").transformer.depth == 5
+    assert compile(automaton, 100, method="cascade").transformer.depth == 5
     monkeypatch.setattr("krohn.construct.request.MAX_ROWS", 8)
-    network = krohn.compile(automaton, 100)
+    network = compile(automaton, 100)
     assert network.method == "scan"
     with pytest.raises(Unsupported, match="raise --effort"):
-        krohn.compile(automaton, 100, method="cascade")
+        compile(automaton, 100, method="cascade")
 
 
 @every("spec", ["Dyck4,2", "T3", "S4", "Grid3x4", "Add", "C2xDyck4,2", "regex:(a|b)*abb", "abab"])
 def test_decompose_shows_the_plan_that_compile_builds(spec: str) -> None:
     automaton = krohn.parse_spec(spec)
     shown = krohn.decompose(automaton)  # type: ignore[arg-type]
-    built = krohn.compile(automaton, 20, method="cascade", unproved=True)  # type: ignore[arg-type]
+    built = compile(automaton, 20, method="cascade")
     assert shown.layers == built.transformer.depth
     request = Request(automaton, 20, method="cascade")  # type: ignore[arg-type]
     (proposal,) = proposals(request, request.budget())
@@ -128,7 +129,7 @@ def test_decompose_shows_the_plan_that_compile_builds(spec: str) -> None:
 
 def test_the_letters_last_read_are_the_state_without_a_table() -> None:
     automaton = krohn.parse_spec("regex:(a|b)*a(a|b){9}")
-    network = krohn.compile(automaton, 30)  # type: ignore[arg-type]
+    network = compile(automaton, 30)
     assert (network.transformer.depth, network.transformer.mlp_width) == (1, 0)
     words = hard_words(automaton, 30, 40)
     assert (network.run(words) == simulate(automaton, words)).all()

@@ -52,7 +52,7 @@ def test_classes_agree_with_their_definitions() -> None:
 @pytest.mark.parametrize("automaton", small_automata(3, 2)[5::23], ids=lambda a: str(a.table.tolist()))
 def test_built_depth_is_the_atlas_depth_and_certified(automaton: Semiautomaton) -> None:
     (entry,) = atlas([automaton], 0.2)
-    network = compile(automaton, 33, effort=0.2)
+    network = compile(automaton, 17, effort=0.2)
     assert network.transformer.depth == entry.depth.upper
     assert entry.depth.lower <= network.transformer.depth
     assert verify(network, second_opinion=False).certified

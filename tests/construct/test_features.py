@@ -140,7 +140,7 @@ ONE_LAYER = {
 
 @every("make", ONE_LAYER.values())
 def test_one_layer_is_built_and_certified(make: Callable[[], Semiautomaton]) -> None:
-    network = compile(make(), 12, method="features")
+    network = compile(make(), 8, method="features")
     assert network.transformer.depth == 1
     assert verify(network, second_opinion=False).certified
 

@@ -17,6 +17,7 @@ from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Network
 from krohn.cli.app import run
 from krohn.exporting.from_compiled import decoder_of_compiled
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import logits
 from krohn.proving.export import checkable_decoder, prove
 
@@ -141,11 +142,15 @@ def test_nan_weights_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @every("normalized", [True, False])
-@every("change", ["letters", "units", "head", "special"])
-def test_a_decoder_that_is_wrong_is_not_proved(change: str, normalized: bool) -> None:
+def test_a_decoder_that_is_wrong_is_not_proved(normalized: bool) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=8)
     decoder = decoder_of_compiled(network, normalized=normalized)
     assert prove(decoder, network).certified
+    for change in ("letters", "units", "head", "special"):
+        assert not prove(broken(decoder, change), network).certified, change
+
+
+def broken(decoder: Decoder, change: str) -> Decoder:
     tensors = {name: tensor.copy() for name, tensor in decoder.tensors.items()}
     names = decoder.vocabulary
     if change == "letters":
@@ -157,7 +162,7 @@ def test_a_decoder_that_is_wrong_is_not_proved(change: str, normalized: bool) ->
         tensors["transformer.h.0.attn.c_attn.weight"] *= 0
     else:  # a token that is not a state gets the greatest logit
         tensors["lm_head.weight"][names.pad] = tensors["lm_head.weight"][list(names.states)].max(axis=0) + 100
-    assert not prove(replace(decoder, tensors=tensors), network).certified
+    return replace(decoder, tensors=tensors)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ LENGTH = 12
 
 
 def decoder(name: str, *, normalized: bool) -> Decoder:
-    return decoder_of_compiled(krohn.compile(krohn.zoo(name), length=LENGTH), normalized=normalized)
+    return decoder_of_compiled(
+        krohn.compile(krohn.zoo(name), length=LENGTH, unproved=True), normalized=normalized
+    )
 
 
 def words_of(name: str, count: int = 6) -> np.ndarray:
@@ -111,7 +113,7 @@ def test_meaning_is_what_the_exported_stream_holds(
 ) -> None:
     """Every register it names has, in the exported stream, the value the network itself gives it."""
     without_proof(monkeypatch)
-    network = krohn.compile(krohn.zoo(name), length=LENGTH, **options)
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, **options, unproved=True)
     exported = export_compiled(network, ["transformer-lens"])[0]
     write_files(tmp_path, exported.files)
     meaning = json.loads((tmp_path / "meaning.json").read_text())
@@ -184,7 +186,7 @@ def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:
 
 @pytest.mark.parametrize("to", sorted(FORMATS))
 def test_every_format_brings_the_automaton_and_a_page(to: str) -> None:
-    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5), [to])[0]
+    exported = export_compiled(krohn.compile(krohn.zoo("C4"), length=5, unproved=True), [to])[0]
     payload = json.loads(exported.files["automaton.json"])
     assert (payload["krohn"], len(payload["states"])) == (1, 4)
     assert "simulate C4" in exported.files["README.md"].decode()
@@ -214,7 +216,7 @@ def test_the_page_loads_the_model_whatever_the_letters_are_called(
 
 
 def test_meaning_gives_the_scale_of_a_channel() -> None:
-    network = krohn.compile(krohn.zoo("C3"), length=5)
+    network = krohn.compile(krohn.zoo("C3"), length=5, unproved=True)
     moments = list(network.layout.moments)
     last = list(moments[-1])
     last[0] = replace(last[0], scale=0.25)
@@ -227,7 +229,7 @@ def test_meaning_gives_the_scale_of_a_channel() -> None:
 @pytest.mark.parametrize("name", ["S4", "Dyck2,2"])
 @pytest.mark.parametrize("normalized", [True, False])
 def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bool) -> None:
-    network = krohn.compile(krohn.zoo(name), length=LENGTH)
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, unproved=True)
     model = decoder_of_compiled(network, normalized=normalized)
     meaning = meaning_of(network, model)
     runs = [run for layer in meaning["layers"] for run in layer["units"]]

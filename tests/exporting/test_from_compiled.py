@@ -29,7 +29,7 @@ def stock(decoder: Decoder, folder: Path) -> transformers.GPT2LMHeadModel:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_stock_model_is_right_on_random_words(name: str, tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo(name), length=LENGTH)
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     model = stock(decoder, tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
@@ -46,7 +46,7 @@ def test_the_stock_model_is_right_on_random_words(name: str, tmp_path: Path) -> 
 
 def test_the_reference_is_what_the_stock_code_computes(tmp_path: Path) -> None:
     """In float32 both round; in float64 the difference is gone, so it was noise."""
-    network = krohn.compile(krohn.zoo("Grid9"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("Grid9"), length=LENGTH, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     model = stock(decoder, tmp_path)
     words = np.random.default_rng(2).integers(2, size=(8, LENGTH))
@@ -60,7 +60,7 @@ def test_the_reference_is_what_the_stock_code_computes(tmp_path: Path) -> None:
 
 
 def test_a_batch_of_words_of_several_lengths_is_filled_up_and_right(tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo("D6"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("D6"), length=LENGTH, unproved=True)
     model = stock(decoder_of_compiled(network, normalized=True), tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     words = [[0, 1, 1, 0, 1], [1], [0, 0, 1]]
@@ -94,7 +94,7 @@ def test_the_type_that_it_is_right_in_stands_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["C2", "S4", "regex:a*b"])
 def test_words_of_one_letter_need_no_layer_but_a_model(name: str, tmp_path: Path) -> None:
-    network = krohn.compile(krohn.parse_spec(name), length=1)
+    network = krohn.compile(krohn.parse_spec(name), length=1, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     assert (decoder.layers, check(decoder, network).wrong) == (1, 0)
     words = np.arange(network.automaton.num_letters)[:, None]
@@ -106,7 +106,7 @@ def test_words_of_one_letter_need_no_layer_but_a_model(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("normalized", [True, False])
 def test_the_right_state_leads_by_twenty(normalized: bool) -> None:
-    network = krohn.compile(krohn.zoo("D8"), length=40)
+    network = krohn.compile(krohn.zoo("D8"), length=40, unproved=True)
     checked = check(decoder_of_compiled(network, normalized=normalized), network)
     assert (checked.wrong, checked.counterexample) == (0, None)
     assert checked.words > 2**10 + 300  # all words of 10 letters, and long ones
@@ -114,7 +114,7 @@ def test_the_right_state_leads_by_twenty(normalized: bool) -> None:
 
 
 def test_cached_generation_and_padding_on_the_right_change_nothing(tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("S4"), length=LENGTH, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     model = stock(decoder, tmp_path)
     words = np.random.default_rng(3).integers(8, size=(3, LENGTH))
@@ -134,7 +134,7 @@ def test_cached_generation_and_padding_on_the_right_change_nothing(tmp_path: Pat
 
 
 def test_generating_one_token_gives_the_state_of_every_word_of_a_batch(tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo("S4"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("S4"), length=LENGTH, unproved=True)
     model = stock(decoder_of_compiled(network, normalized=True), tmp_path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     names, words = network.automaton.letter_names, [[0, 1, 0, 1, 1], [1, 0]]
@@ -146,7 +146,7 @@ def test_generating_one_token_gives_the_state_of_every_word_of_a_batch(tmp_path:
 
 
 def test_sampling_at_temperature_one_returns_the_state() -> None:
-    network = krohn.compile(krohn.zoo("A4"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("A4"), length=LENGTH, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     words = np.random.default_rng(4).integers(2, size=(50, LENGTH))
     scores = torch.tensor(logits(decoder, words))
@@ -159,7 +159,7 @@ def test_sampling_at_temperature_one_returns_the_state() -> None:
     "name", ["transformer.wpe.weight", "transformer.h.0.mlp.c_fc.bias", "lm_head.weight"]
 )
 def test_a_broken_decoder_is_found_with_the_word_that_shows_it(name: str) -> None:
-    network = krohn.compile(krohn.zoo("C3"), length=12)
+    network = krohn.compile(krohn.zoo("C3"), length=12, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     broken = decoder.tensors | {name: np.roll(decoder.tensors[name], 1, axis=0)}
     checked = check(replace(decoder, tensors=broken), network)
@@ -174,7 +174,7 @@ def test_a_broken_decoder_is_found_with_the_word_that_shows_it(name: str) -> Non
 
 @pytest.mark.parametrize("change", ["missing", "shape", "infinite"])
 def test_a_decoder_that_does_not_fit_together_is_refused(change: str) -> None:
-    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("C2"), length=4), normalized=True)
+    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("C2"), length=4, unproved=True), normalized=True)
     tensors, name = dict(decoder.tensors), "transformer.h.0.attn.c_proj.bias"
     if change == "missing":
         del tensors[name]
@@ -187,7 +187,7 @@ def test_a_decoder_that_does_not_fit_together_is_refused(change: str) -> None:
 
 
 def test_heads_must_divide_the_width() -> None:
-    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("D6"), length=4), normalized=False)
+    decoder = decoder_of_compiled(krohn.compile(krohn.zoo("D6"), length=4, unproved=True), normalized=False)
     norms = [f"transformer.h.{block}.{norm}" for block in range(decoder.layers) for norm in ("ln_1", "ln_2")]
     ones = {
         f"{norm}.{part}": np.ones(decoder.dim, dtype=np.float32)

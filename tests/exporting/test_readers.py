@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     from transformer_lens.model_bridge import TransformerBridge
 
 LENGTH = 14
-NAMES = ["S4", "Grid4", "Dyck2,2", "abab"]
+NAMES = ["S4", "Dyck2,2"]
 FORMATS = ("hf", "transformer-lens", "onnx")
 
 

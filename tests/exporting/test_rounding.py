@@ -66,7 +66,7 @@ def test_an_error_is_multiplied_and_what_is_exact_stays_exact() -> None:
 
 @pytest.mark.parametrize("normalized", [True, False])
 def test_the_error_grows_with_the_factor_from_that_of_float64(normalized: bool) -> None:
-    network = krohn.compile(krohn.zoo("D6"), length=30)
+    network = krohn.compile(krohn.zoo("D6"), length=30, unproved=True)
     decoder = decoder_of_compiled(network, normalized=normalized)
     words = np.random.default_rng(1).integers(2, size=(4, 30))
     exact = logits(decoder, words, np.float64)
@@ -93,7 +93,7 @@ def test_an_export_that_is_right_only_in_our_order_of_summation_is_found() -> No
 
 
 def test_a_network_for_short_words_bears_it_and_hardly_loses_its_lead() -> None:
-    network = krohn.compile(krohn.zoo("Grid9"), length=40)
+    network = krohn.compile(krohn.zoo("Grid9"), length=40, unproved=True)
     checked = check_rounding(decoder_of_compiled(network, normalized=True), network)
     assert (checked.wrong, checked.counterexample) == (0, None)
     assert checked.words > 100
@@ -151,7 +151,7 @@ def test_exponentials_are_off_by_twenty_units() -> None:
 def test_short_words_and_words_of_one_letter_are_among_those_that_are_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    network = krohn.compile(krohn.zoo("C3"), length=9)
+    network = krohn.compile(krohn.zoo("C3"), length=9, unproved=True)
     decoder = decoder_of_compiled(network, normalized=True)
     for check, name in ((from_compiled.check, "logits"), (check_rounding, "rounded_logits")):
         seen: list[Words] = []

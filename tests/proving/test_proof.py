@@ -23,7 +23,7 @@ def refusal(
     return attempt(network.transformer, automaton or network.automaton, length, arithmetic(dtype))[1]
 
 
-@every("length", [1, 2, 7, 64])
+@every("length", [1, 2, 7, 24])
 @every("name", PROGRAMS)
 @every("dtype", ["float64", "float32"])
 def test_every_gadget_is_certified(name: str, length: int, dtype: str) -> None:
@@ -41,13 +41,13 @@ def test_the_programs_mean_their_automata(name: str) -> None:
 @every("spec", ["C3", "D6", "S4", "abab", "Grid4", "Dyck2,2", "T3", "FlipFlop", "Add"])
 @every("dtype", ["float64", "float32"])
 def test_cascades_are_certified_in_the_dtype_they_were_built_for(spec: str, dtype: str) -> None:
-    assert refusal(compiled(spec, 64, "cascade", dtype), 64, dtype) is None
+    assert refusal(compiled(spec, 33, "cascade", dtype), 33, dtype) is None
 
 
-@every(("spec", "method"), [("D6", "scan"), ("Grid9", "scan"), ("A5", "auto"), ("S5", "auto")])
+@every(("spec", "method"), [("D6", "scan"), ("Grid9", "scan"), ("A5", "auto")])
 @every("dtype", ["float64", "float32"])
 def test_scans_are_certified(spec: str, method: str, dtype: str) -> None:
-    assert refusal(compiled(spec, 33, method, dtype), 33, dtype) is None
+    assert refusal(compiled(spec, 17, method, dtype), 17, dtype) is None
 
 
 @pytest.mark.parametrize("spec", ["C2", "C6", "D8", "abab", "Grid4", "T3", "Add"])
@@ -82,9 +82,9 @@ def test_a_changed_transition_is_refused_with_a_shortest_word(spec: str, method:
 
 def test_a_changed_transition_of_a_scan_is_refused_and_the_run_finds_a_shortest_word() -> None:
     """The proof of a scan follows maps, not words; the independent run of short words has the word."""
-    network = compiled("Grid4", 16, "scan")
+    network = compiled("Grid4", 6, "scan")
     other, letter = changed_at_the_last_letter(network.automaton)
-    message = refusal(network, 16, automaton=other)
+    message = refusal(network, 6, automaton=other)
     assert message is not None
     assert message.name == "read-out"
     certificate = verify(replace(network, automaton=other))

@@ -68,7 +68,7 @@ def test_layer_by_layer_decides_as_whole_vectors_do(kind, name) -> None:
     automaton, rng = parse_spec(name), np.random.default_rng(3)
     original = WEIGHTS[kind](automaton)
     outcomes = set()
-    for cell in [original, *(mutant(original, rng) for _ in range(8))]:
+    for cell in [original, *(mutant(original, rng) for _ in range(4))]:
         proof, (outcome, word) = close(cell, automaton, limit=300), naive(cell, automaton, 300)
         outcomes.add(outcome)
         if proof.every_length:
@@ -93,7 +93,7 @@ def test_layers_reach_what_whole_vectors_do() -> None:
     assert naive(cell, automaton, 600) == ("closed", 72)
 
 
-@pytest.mark.parametrize(("name", "layers"), [("S4", 3), ("A4", 2), ("C12", 1), ("T3", 3)])
+@pytest.mark.parametrize(("name", "layers"), [("S4", 3), ("C12", 1), ("T3", 3)])
 def test_rounded_rotations_close_because_nothing_is_written_while_they_turn(name, layers) -> None:
     automaton = parse_spec(name)
     proof = close(diagonal(automaton), automaton, limit=2_000)

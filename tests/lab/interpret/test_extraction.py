@@ -72,7 +72,7 @@ def test_a_network_that_accepts_or_rejects_gives_the_least_automaton(
 def test_the_wrong_automaton_of_a_broken_network_comes_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    network = krohn.compile("Grid4", length=14)
+    network = krohn.compile("Grid4", length=14, unproved=True)
     readout, bias = network.transformer.readout.copy(), network.transformer.readout_bias.copy()
     readout[:, [0, 3]], bias[[0, 3]] = readout[:, [3, 0]], bias[[3, 0]]  # it confuses the two ends
     broken = replace(network, transformer=replace(network.transformer, readout=readout, readout_bias=bias))
@@ -113,7 +113,7 @@ def test_a_machine_that_would_be_too_large_is_reported(
 def test_bad_requests_are_one_line(
     tmp_path: Path, runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    krohn.save(krohn.compile("C2", length=4), tmp_path / "net")
+    krohn.save(krohn.compile("C2", length=4, unproved=True), tmp_path / "net")
     for arguments, says in (
         ([str(tmp_path / "none"), "--length", "3"], "must be the directory of a network"),
         ([str(tmp_path / "net"), "--length", "5"], "--length must be at most 4"),

@@ -25,13 +25,13 @@ def words(letters: int, length: int, count: int = 40) -> np.ndarray:
     [("Grid4", {}), ("C3", {"method": "paper", "activation": "sin"}), ("D6", {}), ("S3", {"method": "scan"})],
 )
 def test_a_compiled_network_gives_its_states(spec: str, options: dict[str, str]) -> None:
-    network = krohn.compile(spec, length=6, **options)
+    network = krohn.compile(spec, length=6, **options, unproved=True)
     sample = words(network.automaton.num_letters, 6)
     assert (stages_of_transformer(network.transformer).run(sample).answers == network.run(sample)).all()
 
 
 def test_a_network_with_a_block_without_heads_is_run_on_from_the_middle() -> None:
-    network = krohn.compile("D6", length=6, method="paper")
+    network = krohn.compile("D6", length=6, method="paper", unproved=True)
     stages = stages_of_transformer(network.transformer)
     assert any(not len(block.heads) for block in stages.blocks)
     sample, at = words(2, 6, 6), torch.arange(6) + len(stages.prompt)
@@ -53,7 +53,7 @@ def test_a_trained_run_gives_its_own_logits() -> None:
 
 @pytest.fixture(scope="module")
 def hidden() -> tuple[krohn.CompiledNetwork, Stages]:
-    network = krohn.compile("D6", length=6)
+    network = krohn.compile("D6", length=6, unproved=True)
     return network, stages_of_decoder(disguise(network, ROTATED, 0).decoder, torch.float64)
 
 
