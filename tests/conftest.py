@@ -138,6 +138,15 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     return LeftOut.from_parent(parent, path=module_path) if _name_of(module_path) in missing() else None
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where slow tests are left out, files that hold no others are not even imported."""
+    return True if _is_slow(collection_path) and config.option.markexpr.startswith("not slow") else None
+
+
+def _is_slow(path: Path) -> bool:
+    return path.stem in SLOW or path.parent.name in SLOW
+
+
 def left_out(name: str) -> str | None:
     """Why the test of this name cannot run here."""
     for what, (package, parts) in NEEDED_BY_TESTS.items():
@@ -177,7 +186,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = left_out(item.nodeid)
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-        if item.path.stem in SLOW or item.path.parent.name in SLOW or _in_parts(item, SLOW_TESTS):
+        if _is_slow(item.path) or _in_parts(item, SLOW_TESTS):
             item.add_marker(pytest.mark.slow)
         if _in_parts(item, ATTACKS):
             item.add_marker(pytest.mark.attack)
