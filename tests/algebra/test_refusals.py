@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from krohn.algebra.subgroups import idempotent_onto
 
 from algebra import named_groups as named
 from algebra.golden_cases import CASES, letters_of
 from algebra.test_solvable import GROUPS
 from krohn.algebra.analysis import analyze
-from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.image_orbit import ImageOrbit, idempotent_onto
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import counter_tower, prime_tower
 from krohn.algebra.transformation import as_permutation

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from krohn.automata.products import direct_product
 
 import krohn
 from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.automata.distributions import source
+from krohn.automata.families import direct_product
 from krohn.automata.quotients import quotient
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton, check_size, with_target
