@@ -190,9 +190,9 @@ class StoredRun:
 def stored_run(folder: Path) -> StoredRun:
     """The run in a directory; it must be a proved LSTM of one replicate."""
     path, config = folder / CERTIFICATE, read_net(folder).configuration
-    if config["model"].get("kind") != "lstm" or not path.exists():
+    if config["model"].get("kind") != "lstm" or config["target"] != "state" or not path.exists():
         raise Unsupported(
-            "the kernel's proofs cover trained LSTMs with a certificate of their own; write it first: "
+            "the kernel's proofs cover trained LSTMs that output states, with a certificate; write it first: "
             f"krohn verify {folder} --out {path}"
         )
     whole = (folder / StoredRun.file).read_bytes()

@@ -231,7 +231,7 @@ def _examine(
         findings["certificate"] = _describe_proof(proof)
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_name_of(network.automaton)} (method {network.method})"
-    return ModelCard(title, network.automaton, network.automaton.target, origin, findings), proof
+    return ModelCard(title, network.automaton, origin, findings), proof
 
 
 def _describe_proof(proof: Verdict) -> dict[str, Any]:
@@ -280,9 +280,7 @@ def export_run(
         "compared": {"words": trained.words, "difference": trained.difference, "largest": trained.scale},
     }
     title = f"A Transformer trained on {_name_of(trained.automaton)} (replicate {trained.replicate})"
-    card = ModelCard(
-        title, trained.automaton, trained.target, {"replicate": str(trained.replicate)}, findings
-    )
+    card = ModelCard(title, trained.automaton, {"replicate": str(trained.replicate)}, findings)
     return _export(to, trained.decoder, card, {})
 
 

@@ -34,14 +34,12 @@ class ModelCard:
     Attributes:
         title: one line.
         automaton: what the network reads and outputs.
-        target: ``state`` or ``observation``, whichever it outputs.
         origin: how it was made: ``method`` or ``replicate``.
         findings: the tests that were run, and their outcomes.
     """
 
     title: str
     automaton: Semiautomaton
-    target: str
     origin: Mapping[str, str]
     findings: Mapping[str, Any]
 
@@ -95,7 +93,7 @@ class ModelCard:
             "format": to,
             **self.about(to),
             "right_in": self.right_in,
-            "target": self.target,
+            "target": self.automaton.target,
             "length": decoder.length,
             "tokens": None if to == "onnx" else tokens,
             **self.findings,
@@ -116,7 +114,8 @@ class ModelCard:
             f"{_head(library)}# {_plain(self.title)} ({self._dtype})\n",
             *self._warning(),
             f"{blocks}, width {decoder.dim}, words of at most {decoder.length} letters. It",
-            f"reads letters and outputs the {self.target} after each; `automaton.json` is the automaton.\n",
+            f"reads letters and outputs the {self.automaton.target} after each; `automaton.json` is the "
+            "automaton.\n",
             shown,
             f"{CHECKED}\n",
             *self._checks(library),

@@ -58,7 +58,7 @@ def search(cell: BoxCell, automaton: Automaton, found: Contexts, rounds: int = 3
     low[0] = high[0] = 0.0
     try:
         with np.errstate(all="ignore"):
-            _close(cell, found, low, high, dirty, rounds)
+            _close(cell, found, automaton.shows[found.state], low, high, dirty, rounds)
             boxes = Boxes(found.state, found.follower, low, high)
             return boxes, check(cell, boxes, automaton)
     except Refused as refusal:
@@ -66,7 +66,13 @@ def search(cell: BoxCell, automaton: Automaton, found: Contexts, rounds: int = 3
 
 
 def _close(
-    cell: BoxCell, found: Contexts, low: Array, high: Array, dirty: npt.NDArray[np.bool_], rounds: int
+    cell: BoxCell,
+    found: Contexts,
+    outputs: Integers,
+    low: Array,
+    high: Array,
+    dirty: npt.NDArray[np.bool_],
+    rounds: int,
 ) -> None:
     """Grows boxes until closed under all letters, or until a read-out margin is not positive."""
     numbers = np.arange(len(low))
@@ -76,7 +82,7 @@ def _close(
         if not dirty.any():
             break
         seen = np.isfinite(low[:, 0]) & (numbers > 0)
-        if turn % 5 == 4 and not (cell.margins(low[seen], high[seen], found.state[seen]) > 0).all():
+        if turn % 5 == 4 and not (cell.margins(low[seen], high[seen], outputs[seen]) > 0).all():
             break
 
 

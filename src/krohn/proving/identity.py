@@ -158,9 +158,12 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
     """The automaton to certify against: the user's, in the file's order, or the file's own."""
     if meant is None:
         return Identity(claimed)
-    if claimed.target == "observation":
-        meant = with_target(minimize(with_target(meant, "observation")), "observation")
     ordered = reorder_as(meant, claimed)
+    if claimed.target == "observation":
+        meant = with_target(meant, "observation")
+        if ordered is None:  # compiled networks have the least automaton that shows the same
+            meant = with_target(minimize(meant), "observation")
+            ordered = reorder_as(meant, claimed)
     if ordered is not None:
         return Identity(with_target(ordered, claimed.target), by_user=True)
     own, other = describe_automaton(claimed), describe_automaton(meant)

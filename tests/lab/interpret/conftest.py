@@ -14,6 +14,7 @@ KINDS = {
     "scratchpad": ["Grid4", *GPT, "--scratchpad"],
     "lstm": ["C3", "--model", "lstm", "--embedding", "4", "--hidden", "8"],
     "feasible": ["Dyck2,1", "--model", "lstm", "--embedding", "4", "--hidden", "8"],
+    "observing": ["regex:(ab)*", "--target", "observation", *GPT],
 }
 
 

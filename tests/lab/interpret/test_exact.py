@@ -11,7 +11,7 @@ from krohn.lab.provable.exact import count, longest, words_of_training
 from krohn.lab.training.trained_network import read_run
 from krohn.proving import word_search
 
-KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible"]
+KINDS = ["gpt", "bos", "scratchpad", "lstm", "feasible", "observing"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -29,7 +29,8 @@ def test_the_count_is_that_of_plain_passes(
         states = np.asarray(simulate(automaton, words))
         before = np.concatenate([np.full((len(words), 1), automaton.start), states[:, :-1]], 1)
         mask = np.ones(len(words), bool) if allowed is None else allowed[before, words].all(1)
-        mistakes = (trained.forward(words) != states)[mask]
+        shown = np.array(automaton.observe)[states] if kind == "observing" else states
+        mistakes = (trained.forward(words) != shown)[mask]
         counts = count(trained, automaton, length, allowed)
         assert (counts.words, counts.wrong) == (mask.sum(), mistakes.any(1).sum())
         assert counts.wrong > 0  # these networks are hardly trained: the test must see errors

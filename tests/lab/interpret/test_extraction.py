@@ -90,7 +90,7 @@ def test_the_wrong_automaton_of_a_broken_network_comes_out(
     assert load(tmp_path / "net").length == 14
 
 
-@pytest.mark.parametrize("kind", ["gpt", "scratchpad", "lstm"])
+@pytest.mark.parametrize("kind", ["gpt", "scratchpad", "lstm", "observing"])
 def test_a_trained_network_is_followed_on_every_word(kind: str, runs: dict[str, Path]) -> None:
     answers, length = answers_of(krohn.load(runs[kind])), 4
     machine = extract(answers, length, max_states=200)

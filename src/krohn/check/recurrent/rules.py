@@ -23,7 +23,7 @@ DTYPES = ("float32", "bfloat16")
 
 def cell_of(net: Net, claim: Claim) -> Cell:
     """The network as the rules read it; an unknown field of its configuration is refused."""
-    letters, states = claim.automaton.table.shape[::-1]
+    letters, outputs = claim.automaton.table.shape[1], int(claim.automaton.shows.max()) + 1
     if net.kind == RECURRENT:
         kind, options = net.configuration["architecture"], net.configuration["options"]
         require(kind in CELLS, f"the architecture must be one of {', '.join(CELLS)}; got {str(kind)[:40]}")
@@ -33,7 +33,7 @@ def cell_of(net: Net, claim: Claim) -> Cell:
     model = net.configuration["model"]
     known = isinstance(model, dict) and set(model) == {"kind", "embedding", "hidden"}
     require(known, "a run is proved if its model has kind, embedding and hidden, and nothing else")
-    own = build_gated(model["kind"], net.tensors, letters, states)
+    own = build_gated(model["kind"], net.tensors, letters, outputs)
     require(
         own.options == {name: model[name] for name in own.options}, "the sizes must be those of the tensors"
     )

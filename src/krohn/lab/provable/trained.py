@@ -44,7 +44,7 @@ NAME = "certificate.json"
 
 def claim_boxes(net: Net, automaton: Semiautomaton, boxes: Boxes, sides: str) -> Certificate:
     """The boxes and the claim they prove about a run; ``sides``: their float type in the file."""
-    claim = claim_about(net, automaton, None, "float32", "boxes", target="state")
+    claim = claim_about(net, automaton, None, "float32", "boxes")
     return certificate_about(claim, "boxes", witness_of(boxes, sides))
 
 
@@ -97,8 +97,8 @@ def tensors_of(trained: TrainedNetwork) -> dict[str, npt.NDArray[np.float32]]:
 
 def cell_of(trained: TrainedNetwork) -> BoxCell:
     """The network as the checker reads it."""
-    states, letters = trained.automaton.table.shape
-    return BoxCell(build_gated(kind_of(trained), tensors_of(trained), letters, states), "float32")
+    letters, outputs = trained.automaton.num_letters, len(trained.automaton.output_names)
+    return BoxCell(build_gated(kind_of(trained), tensors_of(trained), letters, outputs), "float32")
 
 
 def prove(trained: TrainedNetwork, automaton: Semiautomaton, near: Path | None = None) -> BoxProof:
@@ -184,9 +184,9 @@ def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -
     net = read_net(directory, trained.replicate)
     up_to = None if provable(trained) else trained.length
     try:
-        return claim_about(net, automaton, up_to, DTYPE, "boxes", target="state")
+        return claim_about(net, automaton, up_to, DTYPE, "boxes")
     except (KrohnError, Refused):
-        return claim_about(net, automaton, up_to, DTYPE, None, target="state")
+        return claim_about(net, automaton, up_to, DTYPE, None)
 
 
 def _outcome(

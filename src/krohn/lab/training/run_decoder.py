@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import Unsupported
 from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.gpt import GptConfig
@@ -45,7 +45,6 @@ class TrainedDecoder:
 
     decoder: Decoder
     automaton: Semiautomaton
-    target: str
     replicate: int
     words: int
     difference: float
@@ -74,16 +73,14 @@ def decoder_of_run(
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(decoder.vocabulary.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
-    target, number = config.task.target, trained.replicate
-    return TrainedDecoder(decoder, trained.automaton, target, number, compared, difference, scale)
+    return TrainedDecoder(decoder, trained.automaton, trained.replicate, compared, difference, scale)
 
 
 def decoder_of_weights(model: ModelConfig, task: Task, weights: Single, length: int) -> Decoder:
     """One replicate's weights as a decoder for words up to ``length``."""
     config = exportable(model, task.config, length)
-    observed = task.config.target == "observation"
-    outputs = [str(k) for k in range(task.classes)] if observed else task.automaton.state_names
-    names = vocabulary_of(task.automaton.letter_names, outputs, 0)
+    automaton = with_target(task.automaton, task.config.target)
+    names = vocabulary_of(automaton.letter_names, automaton.output_names, 0)
     return Decoder(
         layers=config.layers,
         heads=config.heads,

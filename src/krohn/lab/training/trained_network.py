@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
@@ -49,8 +49,8 @@ class TrainedNetwork(Reader):
 
     @property
     def automaton(self) -> Semiautomaton:
-        """The automaton that the network was trained to simulate."""
-        return self.task.automaton
+        """The automaton that the network was trained to simulate, with what it outputs."""
+        return with_target(self.task.automaton, self.task.config.target)
 
     @property
     def length(self) -> int:
@@ -63,7 +63,7 @@ class TrainedNetwork(Reader):
 
     def task_with(self, **changes: object) -> Task:
         """The same task on words of another length or distribution."""
-        return Task(replace(self.task.config, **changes), self.automaton, self.task.device)  # type: ignore[arg-type]
+        return Task(replace(self.task.config, **changes), self.task.automaton, self.task.device)  # type: ignore[arg-type]
 
     def forward(self, words: Words, /, dtype: object = "float64") -> Words:
         """The states [batch, length] predicted for words of that shape."""
@@ -100,10 +100,7 @@ def read_run(directory: Path, device: str = "cpu") -> TrainedNetwork:
     """The best replicate of a run directory, in float32."""
     if reasons := device_reasons("fp32", device):
         raise Unsupported("; ".join(reasons))
-    config = read_config(directory)
-    if config.task.target != "state":
-        raise InvalidFile(f"{directory} must hold networks that output states; they output observations")
-    return read_replicate(directory, config, device=device)
+    return read_replicate(directory, read_config(directory), device=device)
 
 
 def read_replicate(
