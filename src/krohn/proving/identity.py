@@ -84,6 +84,7 @@ def _match(
     left: Semiautomaton, right: Semiautomaton, letters: Letters, spent: Callable[[int], None]
 ) -> dict[int, int] | None:
     """Pairs the states that the letters chosen so far reach in step; ``None`` if this is no bijection."""
+    # Start goes to start; from there the letters chosen so far decide everything, so no pair is a choice.
     match = {left.start: right.start}
     taken = {right.start}
     queue = [left.start]

@@ -55,6 +55,7 @@ def sight(moment: Moment, head: Head) -> Sight:
     """Scores at the middles of boxes."""
     tau, vectors = len(moment.pads), middle(moment.box)
     query_of, key_of = _alike(vectors, head.query), _alike(vectors, head.key)
+    # A guess needs no more: codes of positions show their habits at either end, and the checker sees all.
     times = np.unique(np.r_[: min(LATE, moment.length), max(0, moment.length - LATE) : moment.length])
 
     def projected(labels: Integers, weight: Array, at: Integers) -> Array:
@@ -101,6 +102,8 @@ def rule_of(moment: Moment, head: Head) -> Rule:
         high = np.where(inside, view.letters.max(axis=0)[some], -np.inf).max(axis=(1, 2), initial=-np.inf)
         low = np.where(inside, view.letters.min(axis=0)[some], np.inf).min(axis=(1, 2), initial=np.inf)
         spread = high - low
+    # Equal scores make a sum, whatever else holds. Of the others, one distance that always wins is a
+    # look-back, which needs a queue of letters and no classes of keys; what is left is a memory.
     if not some.any() and np.diff(np.sort(view.pads, axis=2)[..., -2:]).max(initial=0.0) < 2:  # padding alone
         steps, wide = np.zeros((moment.classes, 0), dtype=np.int64), np.zeros((moment.box.lo.shape[1], 0))
         return Sum(view.query_of, view.key_of, steps, wide)
@@ -158,10 +161,11 @@ def _sum_rule(
     pads = np.exp(np.clip(view.pads[0][some] - level[:, None], -700, 700)) * view.seen[some, :tau]
     letters = (view.seen[some, tau:] & counts.any(axis=0)).sum(axis=1)
     total = float(np.median(letters + pads.sum(axis=1)))
-    if not 1.6 < total < LEAST:
+    if not 1.6 < total < LEAST:  # one position has all the weight, or letters have next to none
         return None
     counted: Flags = np.asarray(counts.any(axis=1))
     added = vectors @ head.value @ head.output / total * counted[view.key_of][:, None]
+    # What the width of the boxes explains is no step: a counter of it would never be read.
     noise = (moment.box.hi - moment.box.lo) @ np.abs(head.value) @ np.abs(head.output) / total
     added = np.where(np.abs(added) > np.maximum(noise, 1e-300), added, 0.0)
     columns, steps = [], []
@@ -184,7 +188,7 @@ def measure(numbers: Array) -> tuple[float, Integers] | None:
     """A unit of which all numbers are whole multiples, and the multiples."""
     sizes = np.abs(numbers)
     least = sizes[sizes > 1e-9 * sizes.max()].min()
-    for parts in range(1, 65):
+    for parts in range(1, 65):  # the least number need not be the unit: 2 and 3 are counted in ones
         multiples = np.rint(numbers / (least / parts))
         if np.abs(numbers / (least / parts) - multiples).max() < 1e-3:
             return few_bits(float(least / parts), 32), multiples.astype(np.int64)
@@ -228,7 +232,7 @@ def _cells(view: Sight, tau: int) -> tuple[Flags, tuple[tuple[int, ...], ...]]:
                 members.append(row)
             order.append(members.index(row))
             if any(b >= count for b in tier):
-                break
+                break  # padding is always there, so nothing worse is ever looked at
         orders.append(tuple(order))
     return np.array(members, dtype=bool), tuple(orders)
 
@@ -264,6 +268,7 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
     rules = [rule_of(moment, head) for head in layer.heads]
     memories, start = _memories(moment, layer, rules)
+    # Columns of a row: the old state, the cells of each head with the counts since, then the races.
     pairs, at = _pairs(moment, layer, rules), len(start)
     start += [AT_FIRST] * len(pairs)
     old, letters = moment.machine, moment.machine.follow.shape[1]
@@ -353,7 +358,7 @@ def _remember(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[In
     far = np.repeat(rows[:, None, memory.at + n : memory.end], letters, axis=1)
     far = far.reshape(*shape, n, len(memory.counters)) + steps[:, :, None]
     value = rule.value_of[own]
-    if isinstance(rule, Back):
+    if isinstance(rule, Back):  # a queue: each letter pushes the others one further back
         now = np.concatenate([value[..., None], held], axis=2)
         since = np.concatenate([np.zeros((*shape, 1, far.shape[3]), dtype=np.int64), far], axis=2)
         cells, offsets = now[..., :n], since[:, :, :n]

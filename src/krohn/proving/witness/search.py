@@ -182,6 +182,7 @@ def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]
                 int(copy): (window, p) for p, c in enumerate(channels) for copy in np.flatnonzero(through[c])
             }
     windows, reach = len(distances.keys() | {0}), np.eye(len(layer.weights[0]))
+    # A round halves the windows: units that hold points of two neighbours lead to units of both together.
     for stage, weight in enumerate(layer.weights[:-1], 1):
         reach = (reach @ (weight != 0) > 0).astype(np.float64)
         if windows <= 2:
@@ -229,6 +230,7 @@ def _follow_points(layer: Layer, channels: Integers) -> Integers:
 
 def live_channels(network: Network) -> list[Flags]:
     """Which channels something later reads: after the embedding, after each attention, after each MLP."""
+    # Backwards: a channel is live if a matrix after it reads it, or if it is kept and live later.
     live: Flags = (network.readout != 0).any(axis=1)
     moments = [live]
     for layer in reversed(network.layers):
