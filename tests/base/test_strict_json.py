@@ -66,17 +66,16 @@ def test_a_file_is_read_up_to_its_limit_and_named_in_every_refusal(tmp_path: Pat
     path = tmp_path / "some.json"
     path.write_text("[123]")
     assert read_json(path, max_bytes=5) == [123]
-    with pytest.raises(LimitExceeded, match=r"some\.json must have at most 4 bytes; it has more"):
-        read_json(path, max_bytes=4)
-    path.write_text("[1,]")
-    with pytest.raises(InvalidFile, match=r"some\.json: it must be JSON; "):
-        read_json(path)
-    with pytest.raises(InvalidFile, match=r"other\.json must exist; it does not"):
-        read_json(tmp_path / "other.json")
-    with pytest.raises(InvalidFile, match="must be readable: Is a directory"):
-        read_json(tmp_path)
-    with pytest.raises(InvalidFile, match="must be readable: embedded null byte"):
-        read_json("a\0b")
+    (tmp_path / "broken.json").write_text("[1,]")
+    for error, says, where in (
+        (LimitExceeded, r"some\.json must have at most 4 bytes; it has more", path),
+        (InvalidFile, r"broken\.json: it must be JSON; ", tmp_path / "broken.json"),
+        (InvalidFile, r"other\.json must exist; it does not", tmp_path / "other.json"),
+        (InvalidFile, "must be readable: Is a directory", tmp_path),
+        (InvalidFile, "must be readable: embedded null byte", "a\0b"),
+    ):
+        with pytest.raises(error, match=says):
+            read_json(where, max_bytes=4)
 
 
 def test_keys_are_all_there_and_no_others() -> None:

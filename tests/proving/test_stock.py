@@ -128,30 +128,30 @@ def test_states_are_read_from_the_stream(network: GPT2LMHeadModel, folder: Path,
     tokens = {part: list(getattr(decoder.vocabulary, part)) for part in ("prompt", "letters", "states")}
     read = krohn.extract(tmp_path / "net", 6, automaton=shown.automaton, tokens=tokens, by="states")
     assert (read.automaton.num_states, read.mistake) == (4, None)
-    with pytest.raises(InvalidInput, match="at least 5, one for each answer; got 3"):
-        krohn.extract(network, 2, automaton="C5", by="states", max_states=3)
-    with pytest.raises(InvalidInput, match="stream of a GPT-2"):
-        krohn.extract(lambda tokens: tokens, 2, automaton="C5", by="states")
-    with pytest.raises(InvalidInput, match="by words or by states; got 'luck'"):
-        krohn.extract(network, 2, automaton="C5", by="luck")
+    for given, options, says in (
+        (network, {"by": "states", "max_states": 3}, "at least 5, one for each answer; got 3"),
+        (lambda tokens: tokens, {"by": "states"}, "stream of a GPT-2"),
+        (network, {"by": "luck"}, "by words or by states; got 'luck'"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            krohn.extract(given, 2, automaton="C5", **options)
 
 
 def test_what_is_missing_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="--automaton"):
-        krohn.verify(folder)
-    with pytest.raises(InvalidFile, match="5 numbers below 5"):
-        krohn.verify(folder, automaton="C5", tokens={"letters": [0, 1], "states": [0, 1, 2, 3, 4]})
-    with pytest.raises(InvalidInput, match=r"1\.\.2"):
-        krohn.verify(folder, automaton="C5", length=3)
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "scale_attn_by_inverse_layer_idx": True}))
-    with pytest.raises(InvalidFile, match="scale_attn_by_inverse_layer_idx"):
-        krohn.verify(tmp_path, automaton="C5")
-    (tmp_path / "config.json").write_text(json.dumps({**config, "activation_function": "silu"}))
-    with pytest.raises(InvalidFile, match="activation_function"):
-        krohn.verify(tmp_path, automaton="C5")
+    few = {"letters": [0, 1], "states": [0, 1, 2, 3, 4]}
+    for error, says, change, options in (
+        (InvalidInput, "--automaton", {}, {}),
+        (InvalidFile, "5 numbers below 5", {}, {"automaton": "C5", "tokens": few}),
+        (InvalidInput, r"1\.\.2", {}, {"automaton": "C5", "length": 3}),
+        (InvalidFile, "scale_attn_by", {"scale_attn_by_inverse_layer_idx": True}, {"automaton": "C5"}),
+        (InvalidFile, "activation_function", {"activation_function": "silu"}, {"automaton": "C5"}),
+    ):
+        (tmp_path / "config.json").write_text(json.dumps({**config, **change}))
+        with pytest.raises(error, match=says):
+            krohn.verify(tmp_path, **options)
 
 
 def test_no_mutant_is_certified_that_is_wrong(network: GPT2LMHeadModel) -> None:

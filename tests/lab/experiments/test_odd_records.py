@@ -10,7 +10,7 @@ import pytest
 
 from every import every
 from krohn.cli.app import run as krohn
-from krohn.errors import InvalidFile, InvalidInput, UnknownName
+from krohn.errors import InvalidFile, UnknownName
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import PlannedRun, ResultCell, Selection, cells_of
 from krohn.lab.experiments.names import Scale
@@ -247,12 +247,6 @@ def test_means_along_a_change_are_over_replicates_and_the_held_out_words_choose(
     assert mean_series(cell, "another") == ([], [], [])
     assert best_of(cell.records).replicate == 2  # although it is the worst on the test set
     assert mean_and_error([0.25]) == (0.25, 0.0)
-
-
-@pytest.mark.parametrize("sequences", [0, -1])
-def test_no_sequences_are_no_run(sequences: int) -> None:
-    with pytest.raises(InvalidInput, match="at least 1"):
-        Selection(sequences=sequences)
 
 
 def test_the_order_of_keys_does_not_show_in_the_text(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ import pytest
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.errors import UnknownName
 from krohn.lab.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.lab.experiments.experiment import PlannedRun
-from krohn.lab.experiments.names import Scale, parse_scale
+from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth, generalization, incomplete, indirect
 from krohn.lab.experiments.recipes.depth import solved_letters
 from krohn.lab.experiments.settings import TASKS
@@ -320,10 +319,3 @@ def test_the_paper_scale_has_no_curriculum() -> None:
     assert all(
         run.config.curriculum is None and run.config.halving is None for run in depth.plan(Scale.PAPER)
     )
-
-
-def test_unknown_names_list_the_known() -> None:
-    with pytest.raises(UnknownName, match=r"one of depth, .*, taught; got 'heat'"):
-        experiment("heat")
-    with pytest.raises(UnknownName, match="one of smoke, small, paper; got 'huge'"):
-        parse_scale("huge")

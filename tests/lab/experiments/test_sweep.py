@@ -10,11 +10,11 @@ from typing import IO
 
 import pytest
 
-from krohn.errors import InvalidInput, UnknownName
-from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.errors import InvalidInput, KrohnError, UnknownName
+from krohn.lab.experiments.all_experiments import EXPERIMENTS, experiment
 from krohn.lab.experiments.engines import Job, claim
 from krohn.lab.experiments.experiment import PlannedRun, Selection, cells_of
-from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.record import Conflict, Member, Record
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store, StoreUnwritable
@@ -128,8 +128,8 @@ def test_a_run_that_experiments_share_is_measured_alike_in_all(scale: Scale) -> 
     """Whichever of them comes first, nothing is trained twice."""
     measured: dict[str, tuple[str, ...]] = {}
     shared = 0
-    for experiment in EXPERIMENTS.values():
-        for run in experiment.plan(scale):
+    for each in EXPERIMENTS.values():
+        for run in each.plan(scale):
             names = tuple(evaluation.name for evaluation in run.evaluations)
             shared += run.config.run_id in measured
             assert measured.setdefault(run.config.run_id, names) == names
@@ -161,19 +161,29 @@ def test_a_selection_may_change_the_number_of_sequences() -> None:
     assert run.config.task == before.task
 
 
-def test_selections_that_select_nothing_are_refused() -> None:
-    planned = QUICK.plan(Scale.SMOKE)
-    with pytest.raises(UnknownName, match="task must be one of C2; Grid4; got 'S5'"):
-        Selection(where={"task": ("S5",)}).of(planned)
-    with pytest.raises(UnknownName, match="differ in task, depth; got 'colour'"):
-        Selection(where={"colour": ("red",)}).of(planned)
-    with pytest.raises(InvalidInput, match="at least 1; got 0"):
-        Selection(sequences=0)
-    with pytest.raises(UnknownName, match="one of local, ray; got 'slurm'"):
-        SweepOptions(engine="slurm")
-    for seconds in (-1.0, float("nan")):
-        with pytest.raises(InvalidInput, match="0 seconds or more; got"):
-            SweepOptions(time_limit=seconds)
+def chosen(**where: tuple[str, ...]) -> Callable[[], object]:
+    return lambda: Selection(where=where).of(QUICK.plan(Scale.SMOKE))
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "call"),
+    [
+        (UnknownName, "task must be one of C2; Grid4; got 'S5'", chosen(task=("S5",))),
+        (UnknownName, "differ in task, depth; got 'colour'", chosen(colour=("red",))),
+        (InvalidInput, "at least 1; got 0", lambda: Selection(sequences=0)),
+        (InvalidInput, "at least 1; got -1", lambda: Selection(sequences=-1)),
+        (UnknownName, "one of local, ray; got 'slurm'", lambda: SweepOptions(engine="slurm")),
+        (InvalidInput, "0 seconds or more; got", lambda: SweepOptions(time_limit=-1.0)),
+        (InvalidInput, "0 seconds or more; got", lambda: SweepOptions(time_limit=float("nan"))),
+        (UnknownName, "one of depth, .*, taught; got 'heat'", lambda: experiment("heat")),
+        (UnknownName, "one of smoke, small, paper; got 'huge'", lambda: parse_scale("huge")),
+    ],
+)
+def test_selections_that_select_nothing_are_refused(
+    error: type[KrohnError], says: str, call: Callable[[], object]
+) -> None:
+    with pytest.raises(error, match=says):
+        call()
 
 
 def test_each_run_is_announced_as_it_comes_in(tmp_path: Path) -> None:

@@ -1,23 +1,20 @@
 """The attention of a replicate, and the scores and maps that are kept of it."""
 
 import numpy as np
-import pytest
 import torch
 from stock_networks import gpt_to_stock
 
 from every import every
-from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.interpret.attention import (
     AttentionHeads,
     attention_of,
-    pack_shares,
     score_from_row,
     telling_words,
     unpack_shares,
 )
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.tasks.task_config import TaskConfig
-from lab.interpret.made_networks import LSTM, untrained
+from lab.interpret.made_networks import untrained
 
 GRID = TaskConfig(spec="Grid4", length=12)
 
@@ -48,15 +45,6 @@ def test_attention_is_causal_and_sums_to_one() -> None:
     assert result.std() > 0
 
 
-def test_networks_without_attention_or_with_a_recency_bias_are_refused() -> None:
-    words = torch.zeros(1, 12, dtype=torch.long)
-    with pytest.raises(Unsupported, match="only a gpt has attention heads; got Lstm"):
-        attention_of(untrained(GRID, LSTM), 0, words)
-    biased = GptConfig(layers=1, dim=16, heads=2, mlp=16, recency=True)
-    with pytest.raises(Unsupported, match="no recency bias"):
-        attention_of(untrained(GRID, biased), 0, words)
-
-
 def test_every_head_is_scored_and_the_maps_of_one_replicate_are_kept() -> None:
     trained = untrained(GRID, replicates=3)
     results = AttentionHeads(length=16, words=6, drawn=2).measure(trained)
@@ -73,8 +61,3 @@ def test_every_head_is_scored_and_the_maps_of_one_replicate_are_kept() -> None:
     assert results[with_maps]["last_state"] == 3
     assert results[with_maps]["states"] == states[chosen].tolist()
     assert results[with_maps]["words"] == 6
-
-
-def test_packing_refuses_values_outside_0_to_1() -> None:
-    with pytest.raises(InvalidInput, match=r"must lie in \[0, 1\]; got 0.0 to 2.0"):
-        pack_shares(np.array([0.0, 2.0]))

@@ -9,7 +9,6 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.errors import InvalidInput
 from krohn.lab.cards import control as module
 from krohn.lab.cards.control import KERNELS, StockWeights, both_signs, control, first_wrong, guaranteed
 
@@ -74,8 +73,3 @@ def test_the_command_prints_the_three_lengths_and_writes_a_figure(
     assert "guaranteed" in (tmp_path / "control.svg").read_text()
     assert run(["card", "lstm", "--control"]) == 2
     assert "exact weights are there for fla:GatedDeltaProduct" in capsys.readouterr().err
-
-
-def test_what_is_no_group_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="FlipFlop is none"):
-        StockWeights(parse_spec("FlipFlop"), "float32")

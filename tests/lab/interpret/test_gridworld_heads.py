@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from krohn.errors import InvalidInput
 from krohn.lab.figures.charts import AttentionMap, picture
 from krohn.lab.interpret.attention import (
     HeadScore,
@@ -109,14 +108,6 @@ def test_walks_that_never_meet_a_wall_score_nothing() -> None:
     states = np.ones((2, 6), dtype=np.int64)
     (score,) = score_heads(pointing(np.zeros((2, 6), dtype=np.int64))[None, None], states, LAST)
     assert (score.left, score.right, score.before) == (0, 0, 0)
-
-
-def test_states_that_do_not_fit_the_attention_are_refused() -> None:
-    attention = np.zeros((1, 1, 2, 6, 6))
-    with pytest.raises(InvalidInput, match="one for each word and position"):
-        score_heads(attention, np.zeros((2, 5), dtype=np.int64), LAST)
-    with pytest.raises(InvalidInput, match="at least two words"):
-        score_heads(attention[:, :, :1], np.zeros((1, 6), dtype=np.int64), LAST)
 
 
 def long_walks(words: int = 64, length: int = 128, last: int = 8) -> np.ndarray:

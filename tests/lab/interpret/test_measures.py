@@ -103,9 +103,6 @@ def test_scores_of_a_head_word_by_word() -> None:
     assert result.before == pytest.approx(np.mean(before))
     for side, wall in (("left", 0), ("right", 3)):
         assert getattr(result, side) == pytest.approx(np.mean(own[wall]) - np.mean(chance[wall]))
-    for wrong in (attention[..., :7], attention[:, :, :1]):
-        with pytest.raises(InvalidInput, match="must be"):
-            score_heads(wrong, states[: wrong.shape[2]], 3)
 
 
 def test_words_from_wall_to_wall_come_first() -> None:
@@ -124,8 +121,6 @@ def test_shares_are_packed_to_a_byte() -> None:
     assert np.abs(unpack_shares(packed) - values).max() <= 1 / 510
     assert unpack_shares(pack_shares(np.array([0.0, 1.0]))).tolist() == [0.0, 1.0]
     assert unpack_shares(pack_shares(np.zeros((0, 2)))).shape == (0, 2)
-    with pytest.raises(InvalidInput, match="shares must lie"):
-        pack_shares(np.array([-0.01]))
 
 
 def test_other_tasks_keep_what_is_not_changed() -> None:
