@@ -313,7 +313,8 @@ def one_layer_catalogue(annotated: AnnotatedLetters) -> list[Feature]:
         for sets, name in alternating(automaton)
         for m in rhythms
     ]
-    return result + [letter_at(automaton, place, x) for place in (1, 2) for x in range(automaton.num_letters)]
+    letters = range(automaton.num_letters)
+    return result + [letters_at(automaton, place, frozenset([x])) for place in (1, 2) for x in letters]
 
 
 def compared_positions(annotated: AnnotatedLetters) -> list[Feature]:
@@ -364,11 +365,11 @@ def later_places(automaton: Semiautomaton, rhythms: Sequence[int]) -> Iterator[F
         yield from (LaterPlace(odd, even, 2 * m) for m in rhythms if 2 * m <= MAX_MODULUS)
 
 
-def letter_at(automaton: Semiautomaton, place: int, letter: int) -> PlaceCount:
-    """Whether a letter occurs at one of the first places."""
-    sets = (frozenset[int](),) * place + (frozenset([letter]), frozenset[int]())
+def letters_at(automaton: Semiautomaton, place: int, members: frozenset[int]) -> PlaceCount:
+    """Whether one of the members occurs at that place."""
+    sets = (frozenset[int](),) * place + (members, frozenset[int]())
     names = automaton.letter_names
-    here = Meaning("at place", letters=(names[letter],), number=place)
+    here = Meaning("at place", letters=tuple(names[x] for x in sorted(members)), number=place)
     return PlaceCount(sets, place + 1, 1, 2, True, here, names)
 
 

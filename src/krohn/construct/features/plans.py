@@ -28,6 +28,7 @@ from krohn.base.budget import Budget, BudgetSpent
 from krohn.construct.features.catalogue import (
     compared_positions,
     letter_classes,
+    letters_at,
     listed,
     moduli,
     one_layer_catalogue,
@@ -95,10 +96,7 @@ def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
             kind = frozenset(x for x, other in enumerate(columns) if other == column)
             if result < MOST_SETS and len(kind) < len(columns):
                 result += 1
-                sets = (frozenset[int](),) * place + (kind, frozenset[int]())
-                letters = tuple(automaton.letter_names[x] for x in sorted(kind))
-                here = Meaning("at place", letters=letters, number=place)
-                yield PlaceCount(sets, place + 1, 1, 2, True, here, automaton.letter_names)
+                yield letters_at(automaton, place, kind)
 
 
 def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
