@@ -17,7 +17,6 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.budget import Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.base.plugins import Plugins, instance_of
-from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.features.plans import (
@@ -127,7 +126,7 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
 
 def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """Programs of different plans, only those of the best if only depth matters; raises if there is none."""
-    built = list(built_plans(request, budget))
+    built = list(built_plans(request, cascade_plans(request.automaton, budget, request.max_sets)))
     for plan, program in [shallowest(built)] if request.objective == "depth" else built:
         lines = tuple("  " * indent + node.title for indent, node in plan.walk())
         yield Proposal("cascade", program.depth, partial(_same, program), lines)
@@ -141,14 +140,12 @@ def _same(program: Program) -> Program:
     return program
 
 
-def built_plans(
-    request: Request, budget: Budget, plain: Cascade | None = None
-) -> Iterator[tuple[Plan, Program]]:
+def built_plans(request: Request, plans: Iterable[Plan]) -> Iterator[tuple[Plan, Program]]:
     """Plans with their programs; a plan with more than twice the layers of a scan is skipped."""
     reasons: dict[str, None] = {}
     result = False
     in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
-    for plan in cascade_plans(request.automaton, budget, request.max_sets, plain):
+    for plan in plans:
         faults = [] if plan.is_solvable else [*_unsolvable(plan)]
         if not faults and in_scan is not None and plan.layers > 2 * in_scan:
             faults = [f"{plan.layers} layers are needed"]
@@ -163,7 +160,7 @@ def built_plans(
         result = True
         yield from ((plan, program) for program in programs)
     if not result:
-        limits = f"{request.max_sets:,} image sets and {budget.units:,.0f} units of work (--effort)"
+        limits = f"{request.max_sets:,} image sets and {request.budget().units:,.0f} units of work (--effort)"
         listed = "; ".join(reasons) or f"no plan within {limits}"
         raise Unsupported(f"no cascade: {listed}; use method scan")
 

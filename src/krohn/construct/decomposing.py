@@ -268,14 +268,13 @@ def decompose(
 
 def _chosen(request: Request, budget: Budget, base: Cascade | None) -> tuple[Plan, int | None]:
     """The plan whose network has the fewest layers; the fewest levels if a group is not solvable."""
+    plans = list(cascade_plans(request.automaton, budget, request.max_sets, base))
     try:
-        built = list(built_plans(request, budget, base))
+        plan, program = shallowest(list(built_plans(request, plans)))
     except Unsupported:
-        plans = list(cascade_plans(request.automaton, request.budget(), request.max_sets, base))
         if not plans:
             raise
         return min(plans, key=lambda plan: plan.measure), None
-    plan, program = shallowest(built)
     return plan, program.depth
 
 
