@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from math import factorial
 from operator import index
 from typing import Any, Literal, Self, cast
 
@@ -388,25 +389,14 @@ def check_size(name: str, num_states: int, num_letters: int) -> None:
 
 
 def capped_factorial(n: int) -> int:
-    """``n!``, or some number beyond every limit once it is that large."""
-    product = 1
-    for factor in range(2, n + 1):
-        product *= factor
-        if product > 10**12:
-            break
-    return product
+    """``n!``, or some number beyond every limit once it is that large: 15! is more than a trillion."""
+    return factorial(min(n, 15))
 
 
 def capped_power(base: int, exponent: int) -> int:
-    """``base ** exponent``, or some number beyond every limit once it is that large."""
-    product = 1
-    if base < 2:
-        return base if exponent else 1
-    for _ in range(exponent):
-        product *= base
-        if product > 10**12:
-            break
-    return product
+    """``base ** exponent``, or some number beyond every limit once it is that large, as 2⁴⁰ is."""
+    power: int = base ** min(exponent, 40)
+    return power
 
 
 # An automaton whose output is its observation: acceptance of a regex, the walls of a grid.
