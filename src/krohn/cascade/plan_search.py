@@ -1,7 +1,7 @@
 """The search for a plan of few levels: every pass proposes candidates, the smallest measure wins.
 
 The search is deterministic: passes and candidates come in a fixed order, and everything that takes time is
-charged to a budget. If it runs out, the best plan so far is kept, and ``is_complete`` says so.
+charged to a budget. If it runs out, the best plan so far is kept, and the budget says so.
 """
 
 from collections import Counter
@@ -21,6 +21,7 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
+from krohn.cascade.covering import PAIR_COST
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.cascade.plan import (
     POP,
@@ -89,11 +90,8 @@ def cascade_plans(
         plain = plain_cascade(automaton, budget, max_sets)
     cascades: dict[_Key, Cascade | None] = {_key(automaton): plain}
     for number, passes in enumerate(SEARCHES):
-        share = budget.part(budget.left / (2 if number == 0 else len(SEARCHES) - number))
-        search = PlanSearch(passes, share, max_sets, cascades=cascades)
-        plan = search.best(automaton)
-        if not search.is_complete:
-            budget.give_up("the search for plans of fewer layers")
+        share = budget.part(budget.left * 2 / 3 if number == 0 else budget.left / (len(SEARCHES) - number))
+        plan = PlanSearch(passes, share, max_sets, cascades).best(automaton)
         if plan is not None:
             lines = tuple(f"{indent} {node.title} {node.measure}" for indent, node in plan.walk())
             if lines not in seen:
@@ -110,7 +108,6 @@ class PlanSearch:
     passes: frozenset[str]
     budget: Budget
     max_sets: int
-    is_complete: bool = True
     cascades: dict[_Key, Cascade | None] = field(default_factory=dict)
     _depth: int = field(init=False, default=0)
     _known: dict[_Key, Plan | None] = field(init=False, default_factory=dict)
@@ -135,22 +132,34 @@ class PlanSearch:
             reachable = self._reachable(automaton)
             if reachable is not None:
                 return reachable if plain is None or reachable.measure < plain.measure else plain
-            for propose in (self.known_shapes, self._holonomy, self._error_bit, self._splits, self._merges):
-                for candidate in self._affordable(propose(automaton)):
+            # Each pass may take an equal share of what those before it have left.
+            passes = (self.known_shapes, self._holonomy, self._error_bit, self._splits, self._merges)
+            for left, propose in zip(range(len(passes), 0, -1), passes, strict=True):
+                for candidate in self._affordable(propose(automaton), self.budget.left / left):
                     if best is None or candidate.measure < best.measure:
                         best = candidate
                 if best is not None and _is_enough(best):
                     break
         except BudgetSpent:
-            self.is_complete = False
+            self._give_up()
         return best
 
-    def _affordable(self, candidates: Iterator[Plan]) -> Iterator[Plan]:
-        """The candidates of one pass, until its budget runs out; the next pass then takes over."""
+    def _affordable(self, candidates: Iterator[Plan], units: float) -> Iterator[Plan]:
+        """The candidates of one pass for so many units; then the next pass takes over.
+
+        Most passes search smaller automata with all passes. Without a share of its own the first of them
+        would spend everything far down, and the others, cheap ones among them, would never be tried here.
+        """
+        whole, self.budget = self.budget, self.budget.part(units)
         try:
             yield from candidates
         except BudgetSpent:
-            self.is_complete = False
+            self._give_up()
+        finally:
+            self.budget = whole
+
+    def _give_up(self) -> None:
+        self.budget.give_up("the search for plans of fewer layers")
 
     def known_shapes(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The automaton as a clamped counter or a stack, if it is one."""
@@ -187,16 +196,15 @@ class PlanSearch:
         return None if inner is None else ReachablePlan(automaton, tuple(reachable_states(automaton)), inner)
 
     def _cascade(self, automaton: Semiautomaton) -> Cascade | None:
-        """Plain holonomy, within half of the remaining budget; None if that is not enough."""
+        """Plain holonomy, within the budget of the pass; None if that is not enough."""
         key = _key(automaton)
         if key not in self.cascades:
             try:
-                self.cascades[key] = holonomy_cascade(
-                    automaton, max_sets=self.max_sets, budget=self.budget.part(self.budget.left / 2)
-                )
+                self.cascades[key] = holonomy_cascade(automaton, max_sets=self.max_sets, budget=self.budget)
             except LimitExceeded as limit:
                 self.cascades[key] = None
-                self.is_complete &= not isinstance(limit, BudgetSpent)
+                if isinstance(limit, BudgetSpent):
+                    self._give_up()
         return self.cascades[key]
 
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
@@ -215,16 +223,16 @@ class PlanSearch:
 
     def _merge(self, cascade: Cascade) -> Cascade:
         """Merges one crossing after another; a solvable cascade stays solvable."""
-
         current, cost = cascade.skeleton, cascade.skeleton.num_sets * (4 + cascade.automaton.num_letters)
         groups = [[part.number] for part in cascade.components]
+        kept = 2 * PAIR_COST * cascade.covering.num_pairs  # what the proof of the result may take
         for upper, lower in mergeable(cascade.skeleton):
             one = next(group for group in groups if upper in group)
             other = next(group for group in groups if lower in group)
             if one is other:
                 continue
-            if cost > self.budget.left:
-                self.is_complete = False
+            if cost > self.budget.left - kept:
+                self._give_up()
                 break
             self.budget.spend(cost)
             proposal = [group for group in groups if group is not one and group is not other]
