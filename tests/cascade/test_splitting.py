@@ -4,7 +4,7 @@ from random import Random
 
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.automata.quotients import sink_states
+from krohn.automata.quotients import quotient, sink_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
 from krohn.cascade.plan_search import clamped_line
@@ -13,7 +13,6 @@ from krohn.cascade.splitting import (
     block_labels,
     complete,
     driven_maps,
-    quotient_automaton,
     without_sink,
 )
 
@@ -29,9 +28,9 @@ def words(automaton: Semiautomaton, seed: int, count: int = 20) -> list[list[int
 def test_a_quotient_runs_as_the_classes_of_the_states_do(seed: int) -> None:
     automaton = random_automaton(seed)
     labels = principal_congruence(automaton.letters, 0, automaton.num_states - 1)
-    quotient = quotient_automaton(automaton, labels)
+    smaller = quotient(automaton, labels)
     for word in words(automaton, seed):
-        assert quotient.run(word) == [labels[q] for q in automaton.run(word)]
+        assert smaller.run(word) == [labels[q] for q in automaton.run(word)]
 
 
 @every("seed", SEEDS)

@@ -181,6 +181,11 @@ def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:
     )
 
 
+def unobserved(automaton: Semiautomaton) -> Semiautomaton:
+    """The automaton without its observation map, so that any congruence has a quotient."""
+    return Semiautomaton(automaton.table, automaton.start, automaton.state_names, automaton.letter_names)
+
+
 def _check_congruence(automaton: Semiautomaton, block: np.ndarray, leaders: np.ndarray) -> None:
     images = block[automaton.table]
     wrong = np.argwhere(images != images[leaders[block]])

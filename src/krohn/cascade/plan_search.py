@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from krohn.automata.quotients import reachable, reachable_states, sink_states
+from krohn.automata.quotients import quotient, reachable, reachable_states, sink_states, unobserved
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -173,16 +173,16 @@ class PlanSearch:
     def _splits(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes:
             return
-        letters = automaton.letters
+        letters, bare = automaton.letters, unobserved(automaton)
         principal = principal_congruences(letters, _MAX_PAIRS, self.budget)
         subdirect = subdirect_parts(letters, principal, self.budget)
         if PARALLEL in self.passes and len(subdirect) > 1:
-            yield from self._parallel(automaton, [subdirect])
+            yield from self._parallel(automaton, bare, [subdirect])
         result = congruences(letters, principal, subdirect, _MAX_CONGRUENCES, self.budget)
         if SERIAL in self.passes:
-            yield from self._serial(automaton, result)
+            yield from self._serial(automaton, bare, result)
         if PARALLEL in self.passes:
-            yield from self._parallel(automaton, trivial_meets(result))
+            yield from self._parallel(automaton, bare, trivial_meets(result))
 
     @property
     def _max_splits(self) -> int:
@@ -258,26 +258,30 @@ class PlanSearch:
             if plan is not None:
                 yield ErrorBitPlan(automaton, sink, states, plan)
 
-    def _parallel(self, automaton: Semiautomaton, splits: list[tuple[Partition, ...]]) -> Iterator[Plan]:
+    def _parallel(
+        self, automaton: Semiautomaton, bare: Semiautomaton, splits: list[tuple[Partition, ...]]
+    ) -> Iterator[Plan]:
         for maps in splits[: self._max_splits]:
             self.budget.spend(_OVERHEAD + 2 * automaton.table.size * len(maps))
-            quotients = [splitting.quotient_automaton(automaton, labels) for labels in maps]
+            quotients = [quotient(bare, labels) for labels in maps]
             parts = [part for part in map(self.best, quotients) if part is not None]
             if len(parts) == len(maps):
                 yield ParallelPlan(automaton, maps, tuple(parts))
 
-    def _serial(self, automaton: Semiautomaton, partitions: list[Partition]) -> Iterator[Plan]:
+    def _serial(
+        self, automaton: Semiautomaton, bare: Semiautomaton, partitions: list[Partition]
+    ) -> Iterator[Plan]:
         # Sort key: clamped counters first, for they cost one level; then two parts of about equal size.
         def rank(blocks: Partition) -> tuple[bool, int, Partition]:
-            line = clamped_line(splitting.quotient_automaton(automaton, blocks))
+            line = clamped_line(quotient(bare, blocks))
             balance = max(max(blocks) + 1, max(Counter(blocks).values()))
             return line is None or CLAMPED not in self.passes or max(blocks) < 2, balance, blocks
 
         self.budget.spend(len(partitions) * automaton.table.size)
         for blocks in sorted(partitions, key=rank)[: self._max_splits]:
             self.budget.spend(_OVERHEAD + 2 * automaton.table.size)
-            quotient = self.best(splitting.quotient_automaton(automaton, blocks))
-            if quotient is None:
+            above = self.best(quotient(bare, blocks))
+            if above is None:
                 continue
             labels = splitting.block_labels(automaton, blocks)
             partial, drive = splitting.driven_maps(automaton, blocks, labels)
@@ -285,7 +289,7 @@ class PlanSearch:
             letters = [splitting.complete(letter) for letter in partial]
             fiber = self.best(Semiautomaton.from_letters(letters, start=labels[automaton.start]))
             if fiber is not None:
-                yield SerialPlan(automaton, blocks, labels, drive, quotient, fiber)
+                yield SerialPlan(automaton, blocks, labels, drive, above, fiber)
 
 
 def _key(automaton: Semiautomaton) -> _Key:

@@ -1,4 +1,4 @@
-"""Smaller automata inside an automaton (quotients, fibres, completions), and merged classes.
+"""Smaller automata inside an automaton (fibres, completions), and merged classes.
 
 This module only proposes; the plan nodes check.
 """
@@ -6,24 +6,12 @@ This module only proposes; the plan nodes check.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from krohn.automata.quotients import strong_components
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
 
 FREE = -1  # an undefined entry of a partial map
-
-
-def quotient_automaton(automaton: Semiautomaton, labels: Partition) -> Semiautomaton:
-    """The automaton of the classes of a congruence."""
-    leaders: dict[int, int] = {}
-    for state, label in enumerate(labels):
-        leaders.setdefault(label, state)
-    letters = [
-        [labels[letter[leaders[label]]] for label in range(len(leaders))] for letter in automaton.letters
-    ]
-    return Semiautomaton.from_letters(
-        letters, start=labels[automaton.start], letter_names=automaton.letter_names
-    )
 
 
 def block_labels(automaton: Semiautomaton, blocks: Partition) -> tuple[int, ...]:
@@ -270,16 +258,11 @@ def _levels(frame: Skeleton, label: Mapping[int, int], count: int) -> list[int] 
         targets.update(frame.class_of[row[member]] for row in frame.images for member in part.members)
         below[source].update(label[target] for target in targets if target >= 0)
         below[source].discard(source)
-    waiting = [0] * count
-    for targets in below:
-        for target in targets:
-            waiting[target] += 1
+    components = strong_components([list(targets) for targets in below])
+    if len(components) < count:
+        return None
     levels = [0] * count
-    ready = [index for index in range(count) if not waiting[index]]
-    for index in ready:
+    for (index,) in reversed(components):  # every edge leads to a later one
         for target in below[index]:
             levels[target] = max(levels[target], levels[index] + 1)
-            waiting[target] -= 1
-            if not waiting[target]:
-                ready.append(target)
-    return levels if len(ready) == count else None
+    return levels

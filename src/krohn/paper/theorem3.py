@@ -15,11 +15,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from krohn.automata.quotients import quotient, unobserved
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.congruences import congruences, principal_congruences
 from krohn.cascade.plan_search import clamped_line
-from krohn.cascade.splitting import quotient_automaton
 from krohn.errors import InvalidInput, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
@@ -151,10 +151,10 @@ def _grid_from_congruences(automaton: Semiautomaton) -> Grid | None:
 
 def _line_quotients(automaton: Semiautomaton) -> Iterable[list[int]]:
     """Coordinate functions of the quotients that are lines."""
-    letters, budget = automaton.letters, Budget(UNITS)
+    letters, bare, budget = automaton.letters, unobserved(automaton), Budget(UNITS)
     principal = principal_congruences(letters, MAX_STATES_FOR_CONGRUENCES**2, budget)
     for labels in congruences(letters, principal, (), MAX_CONGRUENCES, budget):
-        line = clamped_line(quotient_automaton(automaton, labels))
+        line = clamped_line(quotient(bare, labels))
         if line is not None:
             yield [line[0][label] for label in labels]
 
