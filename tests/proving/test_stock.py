@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,21 @@ def test_the_commands_read_tokens(
     assert run(["understand", *arguments, *known, "--effort", "0.2"]) == 0
     last = [entry for entry in json.loads(capsys.readouterr().out)["variables"] if entry["layer"] == 1]
     assert max(last, key=lambda entry: entry["causal"] or 0)["name"] == "state"
+
+
+def test_tokens_may_stand_for_observations(folder: Path, tmp_path: Path) -> None:
+    """State q shows q + 2 modulo 5, and the network says q by token q."""
+    shifted = replace(krohn.zoo("C5"), observe=tuple((q + 2) % MODULUS for q in range(MODULUS)))
+    letters = list(range(MODULUS))
+    right = {"letters": letters, "observations": [(k - 2) % MODULUS for k in range(MODULUS)]}
+    result = krohn.verify(folder, automaton=shifted, length=1, tokens=right)
+    assert (result.certified, result.claim.target) == (True, "observation")
+    result.save(tmp_path / "certificate.json")
+    assert krohn.verify(folder, certificate=tmp_path / "certificate.json", length=1).certified
+    assert krohn.extract(folder, 2, automaton=shifted, tokens=right).mistake is None
+    wrong = krohn.verify(folder, automaton=shifted, length=1, tokens={**right, "observations": letters})
+    assert not wrong.certified
+    assert wrong.counterexample is not None
 
 
 def test_a_module_and_a_callable(network: GPT2LMHeadModel) -> None:

@@ -21,7 +21,7 @@ from krohn.check.transformer.words import WORK, cost, stock_network
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.reference import BATCH, run_in_batches, states_of
-from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
+from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
@@ -47,7 +47,7 @@ def enumerable(network: Network, longest: int, work: float) -> int:
 
 def verify_stock(network: Any, question: Question) -> Verification:
     """Proves a GPT-2 that krohn did not write, a folder or a module."""
-    automaton = require_automaton(question.automaton)
+    automaton = require_automaton(question.automaton, question.tokens)
     return verify_words(
         stock_of(network, automaton, question.tokens), Identity(automaton, by_user=True), question
     )
@@ -109,7 +109,7 @@ def run_words(
 
 def verify_callable(network: Callable[..., Any], question: Question) -> Verification:
     """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
-    automaton = require_automaton(question.automaton)
+    automaton = require_automaton(question.automaton, question.tokens)
     wanted = question.length or longest_of(automaton.num_letters, BATCH, 12)
     marks = tokens_for(automaton, question.tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
@@ -154,13 +154,13 @@ def _call(network: Callable[..., Any], tokens: npt.NDArray[np.int64]) -> Any:
     return answer.detach().cpu().float().numpy() if hasattr(answer, "detach") else answer
 
 
-def require_automaton(meant: Semiautomaton | None) -> Semiautomaton:
-    """The automaton, which no file of such a network names."""
+def require_automaton(meant: Semiautomaton | None, tokens: Any = None) -> Semiautomaton:
+    """The automaton, which no file of such a network names, with what the tokens say that it outputs."""
     if meant is None:
         raise InvalidInput(
             "a network that krohn did not write needs the automaton it should compute: --automaton SPEC"
         )
-    return meant
+    return with_outputs(meant, tokens)
 
 
 def is_gpt2(network: Any) -> bool:

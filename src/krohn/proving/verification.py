@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
 from krohn.check.certificate import Certificate, read_certificate
@@ -193,7 +193,10 @@ def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Sem
         table = claim.automaton.table.astype(np.int32)
         observe = None if claim.target == "state" else tuple(claim.automaton.shows.tolist())
         start, names = int(claim.automaton.start), (claim.states, claim.letters)
-        return net, Semiautomaton(table, start, *names, observe=observe)
+        return net, with_target(
+            Semiautomaton(table, start, *names, observe=observe),
+            "state" if observe is None else "observation",
+        )
     if isinstance(network, CompiledNetwork):
         from krohn.proving.compiled import claim_of
 

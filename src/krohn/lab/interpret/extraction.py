@@ -82,7 +82,7 @@ def answers_of(
         if automaton is not None or tokens is not None:
             raise InvalidInput("--automaton and --tokens are for networks of others; this one names its own")
         automaton = network.automaton
-    meant = require_automaton(automaton)
+    meant = require_automaton(automaton, tokens)
     reach, stages, most = None, None, COMPILED_WORDS * effort
     run: Runner
     if isinstance(network, CompiledNetwork):

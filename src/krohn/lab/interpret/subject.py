@@ -84,7 +84,7 @@ def subject_of_export(directory: Path) -> Subject:
 
 def subject_of_stock(network: Any, automaton: Semiautomaton | None, tokens: Any) -> Subject:
     """A GPT-2 of ``transformers``, saved or in memory, with the automaton it should compute."""
-    meant = require_automaton(automaton)
+    meant = require_automaton(automaton, tokens)
     if meant.target != "state":
         raise Unsupported(NO_STATES)
     return subject_of_decoder(decoder_of_stock(stock_of(network, meant, tokens)), meant, "GPT-2")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.strict_json import parse_json, read_json
 from krohn.check.files.net import Net
 from krohn.check.files.network_folders import read_net
@@ -19,33 +19,44 @@ NAMED = {"gelu_pytorch_tanh": "gelu_new"}
 """Activations that are the same function under another name."""
 
 Tokens = Mapping[str, Any]
+OBSERVED = "observations"
 
 
 def tokens_for(automaton: Semiautomaton, given: str | Path | Tokens | None) -> dict[str, list[int]]:
     """The tokens of prompt, letters and states, from a JSON file or an object.
 
-    ``letters`` and ``states`` are lists in the order of the automaton, or objects by name; ``prompt`` is a
-    list, empty if it is missing. Without any of these, letter number i is token i, and so is state number i.
+    ``letters`` and ``states`` are lists in the order of the automaton, or objects by name; ``observations``
+    stand in place of states if the network outputs these; ``prompt`` is a list, empty if it is missing.
+    Without any of these, letter number i is token i, and so is state number i.
     """
-    outputs = automaton.output_names
-    if given is None:
+    outputs, found = automaton.output_names, _read_tokens(given)
+    if not found:
         return {"prompt": [], "letters": [*range(automaton.num_letters)], "states": [*range(len(outputs))]}
-    found = given if isinstance(given, Mapping) else read_json(Path(given))
-    if not isinstance(found, Mapping) or not {"letters", "states"} <= set(found) <= {
-        "prompt",
-        "letters",
-        "states",
-    }:
-        raise InvalidInput('tokens must be {"letters": …, "states": …}, perhaps with a "prompt"')
     marks = {"prompt": list(found.get("prompt", []))}
     for part, names in (("letters", automaton.letter_names), ("states", outputs)):
-        numbers = found[part]
+        numbers = found[OBSERVED if part == "states" and OBSERVED in found else part]
         if isinstance(numbers, Mapping):
             if set(numbers) != set(names):
                 raise InvalidInput(f"tokens: {part} must name {', '.join(names[:8])}, each once")
             numbers = [numbers[name] for name in names]
         marks[part] = list(numbers)
     return marks
+
+
+def with_outputs(automaton: Semiautomaton, given: str | Path | Tokens | None) -> Semiautomaton:
+    """The automaton that shows what the network outputs: observations, if its tokens name them."""
+    return with_target(automaton, "observation") if OBSERVED in _read_tokens(given) else automaton
+
+
+def _read_tokens(given: str | Path | Tokens | None) -> Tokens:
+    found = {} if given is None else given if isinstance(given, Mapping) else read_json(Path(given))
+    keys = set(found) - {"prompt"} if isinstance(found, Mapping) else set()
+    if given is not None and keys not in ({"letters", "states"}, {"letters", OBSERVED}):
+        raise InvalidInput(
+            'tokens must be {"letters": …, "states": …} or {"letters": …, "observations": …}, perhaps with a '
+            '"prompt"'
+        )
+    return found
 
 
 def net_of_module(module: Any, tokens: Tokens) -> Net:
