@@ -6,7 +6,7 @@ import click
 
 from krohn.cli.options import NetworkFolder
 from krohn.cli.output import emit_lines, json_option
-from krohn.cli.words_on_stdin import read_words
+from krohn.cli.words_on_stdin import given_words
 from krohn.functions import forward_of, named_states, runnable
 
 
@@ -43,7 +43,5 @@ def command(
     """
     network = runnable(directory, device)
     forward = forward_of(network, dtype, device, chunks=chunks)
-    numbers = network.automaton.numbers
-    given = [[numbers(" ".join(word))]] if word else read_words(numbers)
-    lines = named_states(network, forward, given)
+    lines = named_states(network, forward, given_words(network.automaton.numbers, word))
     emit_lines({"directory": str(directory)}, "states", lines, as_json=as_json)

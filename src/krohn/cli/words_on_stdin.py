@@ -1,7 +1,7 @@
-"""Words on standard input, one per line: letters with spaces between, or without if each is one character."""
+"""A word as arguments, or words on standard input, one per line; letters as ``krohn run`` says."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from krohn.errors import InvalidInput
@@ -10,8 +10,14 @@ _LINES = 4_096
 _MAX_LETTERS = 1 << 22
 
 
-def read_words(numbers: Callable[[str], list[int]]) -> Iterator[list[list[int]]]:
-    """Batches of words as letter ``numbers``; an unknown letter is an error with its line and place."""
+def given_words(numbers: Callable[[str], list[int]], word: Sequence[str]) -> Iterator[list[list[int]]]:
+    """Batches of words as letter ``numbers``: the ``word`` of the arguments, or those on standard input.
+
+    An unknown letter is an error with its line and place.
+    """
+    if word:
+        yield [numbers(" ".join(word))]
+        return
     if sys.stdin is None:
         raise InvalidInput("words must come on standard input, one on each line; it is closed")
     line_number = 0

@@ -16,7 +16,7 @@ from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
-from krohn.network.gpt2.reading import read_export
+from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
 from krohn.network.storage import load
 from krohn.proving.stock import is_gpt2, require_automaton
@@ -37,6 +37,10 @@ class Subject:
     stages: Stages
     draw: Draw
 
+    def __post_init__(self) -> None:
+        if self.automaton.outputs != tuple(range(self.automaton.num_states)):
+            raise Unsupported(NO_STATES)
+
     @property
     def length(self) -> int:
         """The longest word it is meant for."""
@@ -44,9 +48,11 @@ class Subject:
 
 
 def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
-    """A compiled network, a GPT-2 of ``transformers``, or the folder of either, of an export or of a run."""
+    """A compiled network, an export, a GPT-2 of ``transformers``, or the folder of one or of a run."""
     if isinstance(network, CompiledNetwork):
         return subject_of_compiled(network)
+    if isinstance(network, ExportedNetwork):
+        return subject_of_decoder(network.decoder, network.automaton, "GPT-2 export")
     if is_gpt2(network):
         return subject_of_stock(network, automaton, tokens)
     if not isinstance(network, str | Path):
@@ -62,31 +68,19 @@ def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any
         raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
     if kind == TRAINED:
         return subject_of_run(directory)
-    return subject_of_export(directory) if kind == EXPORT else subject_of_compiled(load(directory))
+    return subject_of(read_export(directory) if kind == EXPORT else load(directory))
 
 
 def subject_of_compiled(network: CompiledNetwork) -> Subject:
     """A compiled network as the paper writes it."""
-    if network.automaton.outputs != tuple(range(network.automaton.num_states)):
-        raise Unsupported(NO_STATES)
     name = f"{network.automaton.name or 'an automaton'}, compiled by method {network.method}"
     stages = stages_of_transformer(network.transformer)
     return Subject(name, "compiled", network.automaton, stages, drawing(network.automaton))
 
 
-def subject_of_export(directory: Path) -> Subject:
-    """A directory that ``krohn export --to hf`` wrote."""
-    result = read_export(directory)
-    if result.automaton.target != "state":
-        raise Unsupported(NO_STATES)
-    return subject_of_decoder(result.decoder, result.automaton, "GPT-2 export")
-
-
 def subject_of_stock(network: Any, automaton: Semiautomaton | None, tokens: Any) -> Subject:
     """A GPT-2 of ``transformers``, saved or in memory, with the automaton it should compute."""
     meant = require_automaton(automaton, tokens)
-    if meant.target != "state":
-        raise Unsupported(NO_STATES)
     return subject_of_decoder(decoder_of_stock(stock_of(network, meant, tokens)), meant, "GPT-2")
 
 
@@ -104,8 +98,6 @@ def subject_of_run(directory: Path, length: int | None = None) -> Subject:
     from krohn.lab.training.run_decoder import decoder_of_run
 
     config = read_config(directory)
-    if config.task.target != "state":
-        raise Unsupported(NO_STATES)
     if config.model.kind != "gpt":
         raise Unsupported(
             f"understand needs blocks with a residual stream, as a gpt has; {directory} holds a run of "
