@@ -45,7 +45,7 @@ MUTANTS = [
         "automata/simulation.py",
         "letters.max() >= automaton.num_letters",
         "letters.max() > automaton.num_letters",
-        "tests/automata/test_simulation.py",
+        "tests/automata/test_refused_automata.py",
     ),
     (
         "cascade/covering.py",

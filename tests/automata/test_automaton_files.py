@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from every import every
@@ -144,6 +144,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
+@settings(max_examples=40)
 def test_a_file_with_any_one_value_replaced_is_read_or_refused_by_our_error(data: st.DataObject) -> None:
     payload = json.loads(EXAMPLE)
     spot = payload

@@ -79,7 +79,7 @@ def test_a_slow_machine_builds_the_same_bytes(
 def test_an_abandoned_search_is_reported_with_the_option_that_continues_it(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["compile", "Add", "--length", "64"]
+    command = ["compile", "Add", "--length", "16"]
     assert run([*command, "--effort", "0.001"]) == 0
     streams = capfd.readouterr()
     assert (

@@ -71,7 +71,7 @@ def test_coordinates_step_as_the_automaton_does_for_plain_and_shortened_results(
     assert states == result.automaton.run(word)
 
 
-@every("seed", range(40))
+@every("seed", range(20))
 def test_random_automata_get_plans_that_simulate_them_and_are_never_deeper(seed: int) -> None:
     automaton = random_automaton(seed)
     result = decompose(automaton, effort=0.1)

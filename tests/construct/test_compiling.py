@@ -71,7 +71,7 @@ OTHERS = ["FlipFlop", "Memory3", "abab", "Add", "T3", "Grid3x4", "Grid9:noop", "
 
 
 @every("objective", ["depth", "parameters", "width"])
-@every("name", ["D8", "abab", "Grid4"])
+@every("name", ["abab", "Grid4"])
 def test_every_option_gives_a_right_network(name: str, objective: str) -> None:
     network = compile(krohn.zoo(name), 40, objective=objective, effort=0.2)  # type: ignore[arg-type]
     assert_simulates(network, count=6)

@@ -16,7 +16,7 @@ from krohn.network.gpt2.decoder import Decoder, write_files
 from krohn.network.gpt2.reference import logits
 
 LENGTH = 20
-KINDS = ["C5", "C2xC2xC2", "S4", "A5", "Grid9", "Grid3x4", "Dyck4,2", "FlipFlop", "abab", "Add", "T3"]
+KINDS = ["C5", "S4", "A5", "Grid3x4", "Dyck4,2", "FlipFlop", "Add", "T3"]
 """One automaton for each kind of plan: counters, groups with and without a scan, walls, stacks, memory."""
 
 

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from krohn.automata.zoo import parse_spec
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, run
 from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer
@@ -23,9 +22,9 @@ from krohn.paper.blocks import (
     zero_mlp,
 )
 from krohn.paper.grid_heads import circular_mlp
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd, threshold
+from krohn.paper.lemmas import interpolate_1d, interpolate_nd
 from paper.lemma_networks import build_memory
-from paper.paper_oracles import all_words, assert_simulates, line, naive_states
+from paper.paper_oracles import all_words, assert_simulates, naive_states
 
 RNG = np.random.default_rng(0)
 
@@ -124,5 +123,3 @@ def test_a_broken_network_is_caught_by_the_oracle() -> None:
     layout = Layout(net.layout.moments, ((),))
     with pytest.raises(AssertionError, match="is wrong at letter"):
         assert_simulates(CompiledNetwork(broken, net.automaton, "paper", None, layout), all_words(3, 4))
-    assert line(3).num_states == parse_spec("Grid3").num_states
-    assert threshold(1.0).hidden_widths == (2,)

@@ -23,7 +23,7 @@ from krohn.errors import InvalidInput
 from krohn.recurrent.recurrent_network import CELLS, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal
 from recurrent.judge import gated_logits
-from recurrent.naive_stacks import DIM, HEADS, STATES, naive_logits, random_stack
+from recurrent.naive_stacks import DIM, STATES, naive_logits, random_stack
 
 KINDS = ["deltaproduct", "rankone", "unit", "signed", "complex"]
 WORD = [0, 1, 1, 0, 1, 0, 0]
@@ -160,7 +160,6 @@ def test_tensors_that_do_not_fit_are_named(kind: str) -> None:
         other = value[0] if value.ndim == 2 else value[None]
         with pytest.raises(InvalidInput, match=r"must fit together|must have two axes"):
             replace(cell, tensors={**cell.tensors, name: other})
-    assert HEADS == 2
 
 
 def orders(terms: list[np.float32]) -> set[float]:

@@ -178,7 +178,7 @@ def test_compile_verify_and_run_a_witness(architecture, name, capsys, tmp_path, 
     assert payload["certified"]
     assert payload["every_length"]
     automaton = parse_spec(name)
-    word = np.random.default_rng(0).integers(0, 2, 300)
+    word = np.random.default_rng(0).integers(0, 2, 60)
     monkeypatch.setattr("sys.stdin", io.StringIO(" ".join(automaton.letter_names[a] for a in word)))
     assert run(["run", folder]) == 0
     states = capsys.readouterr().out.split()

@@ -40,9 +40,9 @@ def test_a_plan_is_complete_and_can_be_built(name: str, scale: Scale) -> None:
     planned = experiment(name).plan(scale)
     assert planned
     assert len({(run.config.run_id, str(run.label)) for run in planned}) == len(planned)
-    for run in planned:
-        assert "task" in run.label
-        assert task_reasons(run.config.task, parse_spec(run.config.task.spec)) == []
+    assert all("task" in run.label for run in planned)
+    for task in {run.config.task for run in planned}:
+        assert task_reasons(task, parse_spec(task.spec)) == []
     again = experiment(name).plan(scale)
     assert [run.config.run_id for run in again] == [run.config.run_id for run in planned]
 

@@ -1,6 +1,7 @@
 """The results of a replicate do not depend on the other replicates."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ SOLVED_EARLY = small_run(
 )
 
 
+@cache
 def run(config: RunConfig, replicates: int) -> TrainResult:
     rates = replace(config.optimizer, lr=config.optimizer.lr[:replicates])
     chosen = replace(config, replicates=replicates, optimizer=rates)

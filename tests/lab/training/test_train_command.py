@@ -128,8 +128,8 @@ def test_the_first_example_of_the_documentation_learns(capsys: pytest.CaptureFix
     assert max(entry["accuracy"] for entry in json.loads(capsys.readouterr().out)["replicates"]) > 0.97
 
 
-@every("name", zoo_names())
-def test_every_automaton_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@every("name", list(zoo_names())[::3])
+def test_automata_of_the_zoo_can_be_trained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", name, *SMALL, *QUICK, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert {"replicates", "seconds", "sequences_per_second"} <= set(report)
