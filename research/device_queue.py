@@ -35,7 +35,7 @@ from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
-from krohn.lab.experiments.single_run import work
+from krohn.lab.experiments.single_run import code_version, work
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done
@@ -244,6 +244,7 @@ def main() -> None:
         help="start runs that may not finish in time; their results are marked partial",
     )
     options = parser.parse_args()
+    code_version()  # of the sources that run; those on disk may be newer when the first record is written
     deadline = time.time() + options.seconds
     lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
     waiting = [result for line in lines for result in chosen(line, options.scale)]

@@ -206,18 +206,21 @@ def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -
 
 
 def depths_of(records: Records, tasks: Iterable[str]) -> str:
-    """For example ``A5 8 (AdamW, 1 of 6, not 4)``: the replicates that pass there, and where none does."""
+    """For example ``D6 6 (Muon, 3 of 6, not 4, nor 16)``: the replicates that pass, and where none does."""
     words = []
     for task in tasks:
         for sheet in SHEETS:
             rows = [row for row in records.maps if (row["task"], row.get("sheet")) == (task, sheet)]
             place = least(rows, task)
             if rows:
-                failed = max((row["depth"] for row in rows if not row["solved"]), default=None)
+                below = place.shallowest - 1
+                failed = f", not {below}" if below else ""
+                above = [str(row["depth"]) for row in rows if row["depth"] > below and not row["solved"]]
+                failed += f", nor {among(above)}" if above else ""
                 passed = "no depth" if place.deepest is None else str(place.deepest)
                 least_row = next((row for row in rows if row["depth"] == place.deepest), {})
                 few = (
                     f", {least_row['reached']} of {least_row['replicates']}" if "reached" in least_row else ""
                 )
-                words.append(f"{task} {passed} ({COLUMN[sheet]}{few}{f', not {failed}' if failed else ''})")
+                words.append(f"{task} {passed} ({COLUMN[sheet]}{few}{failed})")
     return "; ".join(words) or "not tried"

@@ -255,7 +255,7 @@ def blank(rows: list[Row], sheet: str, depth: int, why: str) -> list[str]:
         depths = {row["depth"]: row["solved"] for row in own if row["task"] == task}
         fails = any(not solved and other > depth for other, solved in depths.items())
         passes = any(solved and other < depth for other, solved in depths.items())
-        if depth not in depths and why == BLANK[0 if fails else 2 if passes else 1]:
+        if depth not in depths and why == BLANK[2 if passes else 0 if fails else 1]:
             tasks.append(task)
     return tasks
 

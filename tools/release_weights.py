@@ -4,7 +4,7 @@ Run: python tools/release_weights.py FOLDER DIST      (`make release WEIGHTS=FOL
 
 FOLDER holds run directories, as `krohn train --out` and `research/device_queue.py` write them. Of each the
 replicate with the highest validation accuracy goes to DIST/weights/NAME, in a form that `krohn understand`,
-`export`, `verify` and `krohn.load` open. DIST/NOTES.md gets a table with the accuracies in results/.
+`export`, `verify` and `krohn.load` open. DIST/NOTES.md gets a table with the accuracies of their runs.
 """
 
 import argparse
@@ -17,23 +17,14 @@ import torch
 from krohn.base import atomic
 from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, KrohnError
-from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.store import parse_text
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.lab.training.trained_network import read_replicate
 
-RESULTS = Path(__file__).parents[1] / "results"
 MOST_BYTES = 16_000_000
 
 
-def published() -> dict[tuple[str, int], Record]:
-    """Every published record, by run and replicate."""
-    files = sorted(RESULTS.glob("*.jsonl"))
-    return {record.key: record for file in files for record in parse_text(file)[0]}
-
-
-def pack(folder: Path, out: Path) -> tuple[str, int]:
-    """Writes one network; returns its run and replicate."""
+def pack(folder: Path, out: Path) -> list[str]:
+    """Writes one network; returns its run, its replicate and what it has right of the test words."""
     config = read_config(folder)
     trained = read_replicate(folder, config)
     number = trained.replicate
@@ -50,32 +41,34 @@ def pack(folder: Path, out: Path) -> tuple[str, int]:
     for file in write_weights(out, weights):
         if file.stat().st_size >= MOST_BYTES:
             raise InvalidFile(f"{file} must have less than {MOST_BYTES:,} bytes; one tensor has more")
-    return config.run_id, chosen
+    test = entry.get("test")
+    shares = [test["accuracy"], test["sequence_accuracy"]] if test else []
+    return [
+        f"{config.run_id}, {chosen}",
+        *([f"{100 * share:.2f}%" for share in shares] or ["not tested", ""]),
+    ]
 
 
 def digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def notes(names: dict[str, tuple[str, int]], dist: Path) -> str:
+def notes(rows: dict[str, list[str]], dist: Path) -> str:
     """A table of the networks, and the digests of their files."""
-    records = published()
     lines = ["| network | run, replicate | letters of the test words | whole words | bytes |"]
     lines.append("| --- | --- | --- | --- | --- |")
     sums = []
-    for name, key in names.items():
-        test = records[key].metrics["test"] if key in records else None
-        shares = [test["accuracy"], test["sequence_accuracy"]] if test else []
-        accuracies = [f"{100 * share:.2f}%" for share in shares] or ["not published", ""]
+    for name, row in rows.items():
         files = sorted((dist / "weights" / name).iterdir())
         size = sum(file.stat().st_size for file in files)
-        lines.append(f"| `{name}` | {key[0]}, {key[1]} | {' | '.join(accuracies)} | {size:,} |")
+        lines.append(f"| `{name}` | {' | '.join(row)} | {size:,} |")
         sums += [f"{digest(file)}  {file.relative_to(dist).as_posix()}" for file in files]
-    return (
-        "\n### Trained networks\n\nIn bfloat16, one folder each under `weights/`, which `krohn understand`, "
-        "`export`, `verify` and `krohn.load` take. Accuracies, from `results/`, are those before the weights "
-        "were rounded to bfloat16.\n\n" + "\n".join(lines) + "\n\n```\n" + "\n".join(sums) + "\n```\n"
+    said = (
+        "In bfloat16, one folder each under `weights/`, which `krohn understand`, `export`, `verify` and "
+        "`krohn.load` take. Accuracies, of each run's own test words, are those before the weights were "
+        "rounded to bfloat16."
     )
+    return "\n".join(["", "### Trained networks", "", said, "", *lines, "", "```", *sums, "```", ""])
 
 
 def main() -> int:
@@ -89,14 +82,14 @@ def main() -> int:
     try:
         if not folders:
             raise InvalidFile(f"{options.folder} must hold run directories; none of its folders has {CONFIG}")
-        names = {folder.name: pack(folder, options.dist / "weights" / folder.name) for folder in folders}
+        rows = {folder.name: pack(folder, options.dist / "weights" / folder.name) for folder in folders}
     except (KrohnError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    text = notes(names, options.dist)
+    text = notes(rows, options.dist)
     with (options.dist / "NOTES.md").open("a") as file:
         file.write(text)
-    print(f"{len(names)} networks in {options.dist / 'weights'}")
+    print(f"{len(rows)} networks in {options.dist / 'weights'}")
     return 0
 
 

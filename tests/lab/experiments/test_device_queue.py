@@ -32,6 +32,16 @@ def test_lines_name_cells_in_the_order_they_are_written(queue: dict[str, Any]) -
         queue["chosen"]("depth task=S6", Scale.SMOKE)
 
 
+def test_with_fewer_replicates_a_run_is_no_cell_of_the_plan(queue: dict[str, Any]) -> None:
+    cell = "taught task=S5; layers=7; length=100; hints=doubling"
+    (_, few), (_, planned) = (
+        queue["chosen"](line, Scale.SMALL)[0] for line in (f"{cell}; replicates=1", cell)
+    )
+    assert (few.config.replicates, few.config.optimizer.lr) == (1, planned.config.optimizer.lr[:1])
+    assert few.config.run_id not in {run.config.run_id for run in EXPERIMENTS["taught"].plan(Scale.SMALL)}
+    assert queue["folder"]("taught", few) == queue["folder"]("taught", planned)
+
+
 def test_a_row_is_finished_when_two_depths_next_to_each_other_are_solved(
     queue: dict[str, Any], tmp_path: Path
 ) -> None:
