@@ -161,7 +161,10 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
 @plainly
 def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
-    return explain_word(_load(network), word)
+    if not isinstance(network, CompiledNetwork):
+        Folder(Path(network)).require("explain needs", COMPILED)
+        network = storage.load(network)
+    return explain_word(network, word)
 
 
 @plainly
@@ -376,10 +379,6 @@ def reproduce(
         return reproduction.reproduce(
             name, scale, opened, figures=drawn, options=chosen, say=say, must_draw=must_draw
         )
-
-
-def _load(network: Network) -> CompiledNetwork:
-    return network if isinstance(network, CompiledNetwork) else storage.load(network)
 
 
 # What commands call beside the public functions, loaded on use: some of it needs torch.

@@ -88,7 +88,7 @@ def test_bad_input_gets_one_line(
 
 def test_a_directory_without_a_network_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", str(tmp_path), "--to", "hf", "--out", str(tmp_path / "out")]) == 2
-    assert "written by krohn compile" in capsys.readouterr().err
+    assert "must be a directory with a compiled network or a training run" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
