@@ -7,13 +7,13 @@ Schützenberger group of every R-class with an image in that component (East, Eg
 Péresse, Computing finite semigroups, 2019). Nothing here lists elements of S.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.transformation import Row, Rows, Table, order, product_of_word, rows_for
+from krohn.algebra.transformation import Permutation, Row, Rows, Table, order, product_of_word, rows_for
 from krohn.automata.quotients import component_numbers, strong_components, word_along
 from krohn.errors import LimitExceeded
 
@@ -145,36 +145,30 @@ class ImageComponent:
         """For each member set the length of its word in the tree."""
         return self._tree[1]
 
-    @cached_property
-    def _schreier(self) -> list[Row]:
-        """Schreier generators as rows over P."""
-        result: dict[Row, None] = {}
-        base = self.base
-        if len(base) == 1:
-            return []
-        orbit, sequence = self.orbit, self.sequence
+    def loops(self) -> Iterator[tuple[Row, int]]:
+        """For every edge, closed by the tree: the images of P's points, and its length.
+
+        They generate all loops at P; those of the tree's own edges are the identity (Schreier's lemma).
+        """
+        orbit, sequence, distance, base = self.orbit, self.sequence, self.distance, self.base
         send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
-        component_of, successors = orbit.component_of, orbit.successors
-        own = component_of[self.members[0]]
         for index, start in sequence.items():
-            for letter, target in enumerate(successors[index]):
-                if component_of[target] != own:
-                    continue
-                # Edges of the tree give the identity; the others' loops generate all (Schreier's lemma).
-                end = send(start, tables[letter])
-                if end != sequence[target]:
-                    result.setdefault(send(end, matching(sequence[target], base)))
-        return list(result)
+            for letter, target in enumerate(orbit.successors[index]):
+                if target in sequence:
+                    end, goal = send(start, tables[letter]), sequence[target]
+                    loop = base if end == goal else send(end, matching(goal, base))
+                    yield loop, distance[index] + 1 - distance[target]
+
+    def permutation(self, images: Iterable[int]) -> Permutation:
+        """What these images of P's points do to the positions 0 … |P|−1 in P."""
+        position = {point: place for place, point in enumerate(self.base)}
+        return tuple([position[image] for image in images])
 
     @cached_property
     def group(self) -> PermutationGroup:
-        """The Schreier group as permutations of the positions 0 … |P|−1 in P."""
-        base = self.base
-        if not self._schreier:
-            return PermutationGroup((), len(base))
-        position = {point: place for place, point in enumerate(base)}
-        generators = [[position[image] for image in loop] for loop in self._schreier]
-        return PermutationGroup(generators, len(base))
+        """The Schreier group as permutations of positions in P."""
+        loops = dict.fromkeys(loop for loop, _ in self.loops()) if self.rank > 1 else ()
+        return PermutationGroup(map(self.permutation, loops), self.rank)
 
     def path_to_base(self, index: int) -> list[int]:
         """A shortest word that maps the member set to P."""

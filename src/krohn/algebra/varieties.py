@@ -14,7 +14,7 @@ made arbitrarily long in steps of one length. So no length has a group at P exac
 a function of the length there, that is if all pairs are powers of one of the least positive length.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ def group_of_one_length(orbit: ImageOrbit) -> OneLength | None:
 
 def _follows_length(component: ImageComponent) -> bool:
     """Whether the permutations of P are a function of the length of the words that induce them."""
-    loops = set(_loops(component))
+    loops = {(component.permutation(loop), length) for loop, length in set(component.loops())}
     least, shortest = 0, tuple(range(component.rank))
     for action, length in loops:  # Euclid's algorithm, on lengths and permutations at once
         while length:
@@ -92,19 +92,6 @@ def _follows_length(component: ImageComponent) -> bool:
             least, length = length, least - times * length
             shortest, action = action, compose(shortest, power(action, -times))
     return all(action == power(shortest, length // least if least else 0) for action, length in loops)
-
-
-def _loops(component: ImageComponent) -> Iterable[tuple[Permutation, int]]:
-    """(permutation of P's places, length) for every edge, closed by the tree: they generate all loops."""
-    orbit, sequence, distance = component.orbit, component.sequence, component.distance
-    send, tables, matching = orbit.rows.send, orbit.tables, orbit.rows.matching
-    place = {point: number for number, point in enumerate(component.base)}
-    for index, start in sequence.items():
-        for letter, target in enumerate(orbit.successors[index]):
-            if target in sequence:
-                end = send(start, tables[letter])
-                loop = send(end, matching(sequence[target], component.base))
-                yield tuple(place[point] for point in loop), distance[index] + 1 - distance[target]
 
 
 def _witness(component: ImageComponent) -> OneLength | None:
@@ -143,8 +130,7 @@ def _witness(component: ImageComponent) -> OneLength | None:
 
 def _action(component: ImageComponent, word: Sequence[int]) -> Permutation:
     images = product_of_word(component.orbit.letters, word)
-    place = {point: number for number, point in enumerate(component.base)}
-    return tuple(place[images[point]] for point in place)
+    return component.permutation(images[point] for point in component.base)
 
 
 def _two_words(component: ImageComponent) -> tuple[tuple[int, ...], ...]:
