@@ -10,7 +10,7 @@ non-equivalent images of equal size too. Singletons are finished: their depth is
 All sets are named by their number in the family (``masks[i]`` is the bit mask of set i, number 0 is Q).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
@@ -408,30 +408,38 @@ class _Draft:
         The search stops once those found generate the full symmetric group of the tiles.
         """
         result: dict[Permutation, tuple[int, int]] = {}
-        if len(members) == 1 and members[0] not in [row[members[0]] for row in self.images]:
-            return result
-        places: dict[int, dict[int, int]] = {}
-        tiles, class_of, parent = self.tiles, self.class_of, self.parent
-        degree = len(tiles[members[0]])
-        for letter, row in enumerate(self.images):
-            image = row.__getitem__
-            for source in members:
-                target = image(source)
-                if class_of[target] != index or parent[target] == (source, letter):
-                    continue
-                moved = tuple(map(image, tiles[source]))
-                goal = tiles[target]
-                if moved == goal:
-                    continue
-                place = places.get(target)
-                if place is None:
-                    place = places[target] = dict(zip(goal, range(degree), strict=True))
-                move = tuple(map(place.__getitem__, moved))
-                if move in result:
-                    continue
-                result[move] = (source, letter)
-                # All permutations of the tiles: no further generator adds any.
-                tested = degree < len(members) and len(result) == _TESTED
-                if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
-                    return result
+        degree = len(self.tiles[members[0]])
+        for move, origin in tile_moves(self.images, self.tiles, self.class_of, index, members):
+            if move in result:
+                continue
+            result[move] = origin
+            # All permutations of the tiles: no further generator adds any.
+            tested = degree < len(members) and len(result) == _TESTED
+            if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
+                return result
         return result
+
+
+def tile_moves(
+    images: Sequence[Sequence[int]],
+    tiles: Sequence[tuple[int, ...]],
+    class_of: Sequence[int],
+    number: int,
+    members: Sequence[int],
+) -> Iterator[tuple[Permutation, tuple[int, int]]]:
+    """The permutations of tile numbers by letters inside a class, each with the set and the letter; the
+    identity is left out.
+    """
+    places: dict[int, dict[int, int]] = {}
+    for letter, row in enumerate(images):
+        image = row.__getitem__
+        for source in members:
+            target = image(source)
+            if class_of[target] != number:
+                continue
+            moved, goal = tuple(map(image, tiles[source])), tiles[target]
+            if moved == goal:
+                continue
+            if target not in places:
+                places[target] = dict(zip(goal, range(len(goal)), strict=True))
+            yield tuple(map(places[target].__getitem__, moved)), (source, letter)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from krohn.automata.quotients import strong_components
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition
-from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
+from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, tile_moves
 
 FREE = -1  # an undefined entry of a partial map
 
@@ -199,23 +199,10 @@ def _merge_class(draft: Skeleton, frame: Skeleton, number: int, level: int, grou
     if len(parts) == 1:
         return replace(parts[0], number=number, level=level)
     members = tuple(member for part in parts for member in part.members)
-    generators = _schreier(draft, number, members)
+    generators: dict[Permutation, Crossing] = {}
+    for move, origin in tile_moves(draft.images, draft.tiles, draft.class_of, number, members):
+        generators.setdefault(move, origin)
     return SetClass(number, level, members, draft.tiles[members[0]], generators, True)
-
-
-def _schreier(frame: Skeleton, number: int, members: Sequence[int]) -> dict[Permutation, Crossing]:
-    """The permutations of tile numbers by letters inside a class; the identity is left out."""
-    result: dict[Permutation, Crossing] = {}
-    for letter, row in enumerate(frame.images):
-        for source in members:
-            target = row[source]
-            if frame.class_of[target] != number:
-                continue
-            place = {tile: index for index, tile in enumerate(frame.tiles[target])}
-            move = tuple([place[row[tile]] for tile in frame.tiles[source]])
-            if move != tuple(range(len(move))):
-                result.setdefault(move, (source, letter))
-    return result
 
 
 def _renumber_tiles(frame: Skeleton, group: Sequence[int], tiles: list[tuple[int, ...]]) -> bool:
