@@ -39,24 +39,23 @@ STEP_ERROR = {"sin": 1 / 12}
 MOST_STEPS = 2 / 9
 
 
-def circle_fault(states: int, length: int, dtype: str) -> str | None:
+def circle_faults(states: int, length: int, dtype: str) -> Iterator[str]:
     """Why the points of one circle (Theorem 1) cannot be distinguished in the format, if they cannot."""
     gamma = scan_gamma(states, length)
     if gamma > FLOATS[dtype].largest / 4:
-        return f"scores of size {gamma:.3g} overflow {dtype}"
+        yield f"scores of size {gamma:.3g} overflow {dtype}"
+        return
     # The remaining gap must still make softmax one-hot up to 0.1/(|Q|T).
     left = gamma * (1.0 - cos(pi / max(length, 2)) - ROUNDINGS * FLOATS[dtype].unit)
     if left < log(10 * states * length):
-        return f"{dtype} cannot tell neighbours on a circle of {2 * length} positions apart"
-    return None
+        yield f"{dtype} cannot tell neighbours on a circle of {2 * length} positions apart"
 
 
-def composition_fault(states: int, dtype: str) -> str | None:
+def composition_faults(states: int, dtype: str) -> Iterator[str]:
     """Why maps of this many states cannot be composed in the format, if they cannot."""
     reach = 2 * states * (states + 1)
     if reach * FLOATS[dtype].unit > 1:
-        return f"composing maps of {states} states takes integers up to {reach:,}, beyond {dtype}"
-    return None
+        yield f"composing maps of {states} states takes integers up to {reach:,}, beyond {dtype}"
 
 
 def sum_error(total: int) -> float:
@@ -64,24 +63,22 @@ def sum_error(total: int) -> float:
     return 1.1 * total + 80
 
 
-def counter_fault(modulus: int, length: int, dtype: str, counting: str = "relu") -> str | None:
+def counter_faults(modulus: int, length: int, dtype: str, counting: str = "relu") -> Iterator[str]:
     """Why a prefix sum of residues cannot be recovered from its mean, if it cannot."""
     reach, room = (modulus - 1) * length, STEP_ERROR.get(counting, MOST_STEPS)
     if reach * sum_error(length) * FLOATS[dtype].unit > room:
-        return f"a sum up to {reach:,} would be off by more than {room:.2g} in {dtype}, in some order"
-    return None
+        yield f"a sum up to {reach:,} would be off by more than {room:.2g} in {dtype}, in some order"
 
 
-def memory_fault(states: int, length: int, dtype: str) -> str | None:
+def memory_faults(states: int, length: int, dtype: str) -> Iterator[str]:
     """Why recency j/T cannot be resolved by scores of size 2T·log(16|Q|T), if it cannot."""
     scale = length * log(16 * states * length)
     if 2 * scale > FLOATS[dtype].largest or 8 * FLOATS[dtype].unit * length > 1:
-        return f"{dtype} cannot tell {length} neighbouring positions apart"
-    return None
+        yield f"{dtype} cannot tell {length} neighbouring positions apart"
 
 
-def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) -> str | None:
-    """Why a head cannot distinguish the latest visit from the one before it; ``None`` if it can."""
+def grid_faults(walls: int, total: int, dtype: str, variant: str, circle: str) -> Iterator[str]:
+    """Why a head cannot distinguish the latest visit from the one before it, if it cannot."""
     gap, needed = key_gap(walls), 8.0
     recency = gap / total
     if not variant.startswith("mod"):
@@ -92,8 +89,7 @@ def grid_fault(walls: int, total: int, dtype: str, variant: str, circle: str) ->
         left = max(1.0 - log(8.0 * total) / MOD_LOGIT_GAP, 1e-9)
         needed = 8.0 * angle / left
     if needed * FLOATS[dtype].unit > recency:
-        return f"{dtype} cannot tell visits apart that differ by {recency:.1e} of a score"
-    return None
+        yield f"{dtype} cannot tell visits apart that differ by {recency:.1e} of a score"
 
 
 FINE_CIRCLE = 48
@@ -105,8 +101,8 @@ def scan_as_printed(request: Request) -> CompiledNetwork:
     states, dtype = request.automaton.num_states, _format(request)
 
     def faults(length: int) -> Iterator[str]:
-        yield from _given(circle_fault(states, length, dtype))
-        yield from _given(composition_fault(states, dtype))
+        yield from circle_faults(states, length, dtype)
+        yield from composition_faults(states, dtype)
 
     _refuse(request, faults)
     return build_scan(request.automaton, request.length, request.gadget or "direct")
@@ -142,11 +138,11 @@ def paper_as_printed(request: Request) -> CompiledNetwork:
 def _cascade_faults(
     whole: ComponentCascade, states: int, length: int, dtype: str, counting: str
 ) -> Iterator[str]:
-    yield from _given(counter_fault(_largest_counter(whole), length, dtype, counting))
+    yield from counter_faults(_largest_counter(whole), length, dtype, counting)
     if any(part.has_resets for part in whole.components):
-        yield from _given(memory_fault(states, length, dtype))
+        yield from memory_faults(states, length, dtype)
     if whole.num_levels > 1:
-        yield from _given(circle_fault(states, length, dtype))
+        yield from circle_faults(states, length, dtype)
 
 
 def grid_as_printed(request: Request) -> CompiledNetwork:
@@ -158,9 +154,9 @@ def grid_as_printed(request: Request) -> CompiledNetwork:
         if grid is not None:
             total = grid_run(request.automaton, grid, length).total
             added = max(grid.shape) if variant == "mod_sum" else 2  # heads that share a channel add up
-            yield from _given(counter_fault(added, total, dtype))
+            yield from counter_faults(added, total, dtype)
             for walls in {size - 1 for size in grid.shape}:
-                yield from _given(grid_fault(walls, total, dtype, variant, circle))
+                yield from grid_faults(walls, total, dtype, variant, circle)
 
     circle: str = request.activation
     _refuse(request, faults)
@@ -181,11 +177,6 @@ def _format(request: Request) -> str:
 def _largest_counter(whole: ComponentCascade) -> int:
     """The largest prime that divides the order of a group: composition series count modulo primes."""
     return max((prime for part in whole.components for prime in prime_factors(part.group.order)), default=1)
-
-
-def _given(fault: str | None) -> Iterator[str]:
-    if fault is not None:
-        yield fault
 
 
 def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> None:
