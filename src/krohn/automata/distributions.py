@@ -89,13 +89,17 @@ def uniform(automaton: Semiautomaton) -> LetterSource:
     return LetterSource(letters.astype(np.int64), automaton.table.astype(np.int64), None, (automaton.start,))
 
 
+def _require_two_letters(automaton: Semiautomaton, what: str) -> None:
+    if automaton.num_letters != 2:
+        name = automaton.name or "the automaton"
+        raise InvalidInput(
+            f"{what} needs an automaton with two letters; {name} has {automaton.num_letters}: use uniform"
+        )
+
+
 def bernoulli(automaton: Semiautomaton, probability: float) -> LetterSource:
     """Independent letters 0 and 1, the latter with the given probability."""
-    if automaton.num_letters != 2:
-        raise InvalidInput(
-            f"a Bernoulli distribution needs an automaton with two letters; "
-            f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
-        )
+    _require_two_letters(automaton, "a Bernoulli distribution")
     fair = uniform(automaton)
     return LetterSource(fair.letter, fair.next, None, fair.starts, second=probability)
 
@@ -135,11 +139,7 @@ def alternating_mixture(automaton: Semiautomaton, probability: float) -> LetterS
 
     Probability 1 is its case (1), 0.5 its case (2). Works for every automaton with two letters.
     """
-    if automaton.num_letters != 2:
-        raise InvalidInput(
-            f"the abab mixture needs an automaton with two letters; "
-            f"{automaton.name or 'the automaton'} has {automaton.num_letters}: use uniform"
-        )
+    _require_two_letters(automaton, "the abab mixture")
     # Hidden states: (state, next letter is a), (state, next letter is b), (state, both are possible).
     size = automaton.num_states
     table = automaton.table.astype(np.int64)

@@ -1,4 +1,4 @@
-"""The programs of plans.
+"""Programs of plans: what the layers of a network do, node by node.
 
 Each kind of node of a plan is a few operations around the programs of its parts. A holonomy cascade has per
 level counters for its groups and one memory for its resets. A memory head gives the coordinate after the
