@@ -43,17 +43,3 @@ def test_a_replicate_takes_off_at_the_first_evaluation_with_seven_letters_in_ten
     assert (late.step, late.passes, late.rate, late.is_early) == (5500, False, 1.2e-3, False)
     never = replicate(script, 2, {500: 0.4, 1000: 0.69}, 0.69)
     assert (never.step, never.passes, never.is_early) == (None, False, False)
-
-
-def test_those_that_never_take_off_are_counted_with_the_late_ones(script: dict[str, Any]) -> None:
-    curves = [({1000: 0.9}, 0.999), ({5000: 0.8}, 0.98), ({9000: 0.8}, 0.991), ({1000: 0.4}, 0.4)]
-    replicates = [replicate(script, number, *pair) for number, pair in enumerate(curves)]
-    line = script["row"]("D6", 8, replicates)
-    assert line == "| D6 | 8 | 3 of 4 | 1,000 | 5,000 | 9,000 | 9.0 | 2 | 2 of 4 (15–85%) |"
-    assert script["row"]("D6", 8, replicates[3:]) == "| D6 | 8 | 0 of 1 |  |  |  |  | 0 | 0 of 1 (0–79%) |"
-    text = script["summary"](replicates)
-    assert (
-        "1 of 2 (9–91%) of those that take off within 5,000 steps pass, and 1 of 2 (9–91%) of the others"
-        in text
-    )
-    assert "2 of 2 (34–100%) pass with 0.0008, 0 of 2 (0–66%) with 0.0012" in text

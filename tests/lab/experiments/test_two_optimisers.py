@@ -41,13 +41,6 @@ def test_a_replicate_that_was_done_early_keeps_its_last_accuracy(script: dict[st
     assert script["way"](cell({4000: 0.6}, {4000: 0.7}, {4000: 0.5}), 2).at_common == (0.6, 0.7)
 
 
-def test_a_median_stands_only_where_most_replicates_pass(script: dict[str, Any]) -> None:
-    way, reached = script["Way"], script["reached"]
-    assert reached(way((0.5,) * 4, (None,) * 4)) == "0 of 4"
-    assert reached(way((0.5,) * 4, (None, 64, None, 128))) == "2 of 4, from 64"
-    assert reached(way((0.5,) * 3, (None, 64, 128))) == "2 of 3, from 64, median 128"
-
-
 def test_the_quantiles_are_those_of_students_distribution(script: dict[str, Any]) -> None:
     """Its density, summed between the bounds, is 95%."""
     for count, bound in script["T_95"].items():

@@ -93,22 +93,6 @@ def test_what_would_not_end_in_time_is_not_begun(tmp_path) -> None:
     assert {cell.layer for cell, _ in card_table.affordable(known, 200.0, ["l"])} == {"lstm"}
 
 
-@pytest.mark.parametrize(
-    ("shares", "plan"),
-    [
-        ([(1, 1)] * 3, "met"),
-        ([(1, 1)] * 2, "three seeds not finished: C2"),
-        ([(1, 0.5)] * 3, "Muon not finished: C2"),
-        ([(1, 1), (1, 1), (0.5, 0.5)], "ten seeds not finished: C2"),
-        ([(1, 1), (1, 1), (0.5, 0.5), *[(1, 1)] * 7], "met"),
-    ],
-)
-def test_a_row_says_what_of_the_plan_was_not_finished(shares, plan, tmp_path) -> None:
-    others = [row_of(*[(1, 1)] * 3, task=task) for task in card_plan.TASKS if task != "C2"]
-    rows = card_plan.merged([written(tmp_path / "rows", row_of(*shares), *others)])
-    assert card_page.plan_of(rows, "lstm") == plan
-
-
 def published(tmp_path, shares: list[float], pairs) -> card_plan.Rows:
     """Cells that published numbers are compared with, all seeds of one with the same share."""
     rows = [
@@ -213,16 +197,3 @@ def test_mamba3_is_the_recurrence_of_its_authors() -> None:
         gate = functional.silu(layer.gate(x[:, t])).unflatten(-1, (2, 16))
         wanted = layer.back((read * gate).flatten(1))
         assert torch.allclose(layer(x)[:, t], wanted, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("shares", "names"),
-    [
-        ([(1, 1), (1, 1), (1, 0.5)], ["LSTM", "none"]),
-        ([(1, 1), (1, 0.5), (0.5, 1)], ["none", "LSTM"]),  # a network must pass at both lengths
-        ([(1, 0.5)] * 3, ["none", "none"]),
-    ],
-)
-def test_the_short_table_names_the_layers_that_pass(shares, names, tmp_path) -> None:
-    rows = card_plan.merged([written(tmp_path / "rows", row_of(*shares))])
-    assert card_page.passing(rows, "C2") == names
