@@ -43,6 +43,7 @@ ELSEWHERE: dict[str, str] = {
     "understand.out": "krohn:Report.save",
     "run.device": "krohn:CompiledNetwork.to_torch",
     "run.word": "krohn:run",  # words=
+    "simulate.word": "krohn:simulate",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.functions:write_sample",
     "card.control": "krohn.functions:control",
