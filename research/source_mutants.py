@@ -367,6 +367,30 @@ MUTANTS = [
         "tests/proving/test_identity.py",
     ),
     (
+        "proving/identity.py",
+        'observed = left.target == "observation"',
+        "observed = False",
+        "tests/proving/test_identity.py -k keeps_what_is_shown",
+    ),
+    (
+        "check/transformer/words.py",
+        '{"model_type": GPT2, **USUAL}.items()',
+        "USUAL.items()",
+        "tests/exporting/test_one_hypothesis_less.py -k trained",
+    ),
+    (
+        "proving/stock.py",
+        "return with_outputs(meant, tokens)",
+        "return meant",
+        "tests/proving/test_stock.py -k stand_for_observations",
+    ),
+    (
+        "lab/interpret/extraction.py",
+        "return [answers.automaton.outputs[answers.automaton.start]]",
+        "return [answers.automaton.start]",
+        "tests/lab/interpret/test_extraction.py -k accepts_or_rejects",
+    ),
+    (
         "check/claim.py",
         'some = "every word" if self.words == ALL else "some words"',
         'some = "every word"',
