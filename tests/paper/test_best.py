@@ -3,6 +3,8 @@
 import pytest
 
 from krohn.automata.zoo import parse_spec
+from krohn.errors import LimitExceeded
+from krohn.paper import theorem3
 from krohn.paper.bounds import paper_best
 
 BEST = {
@@ -34,3 +36,13 @@ def test_on_short_words_a_scan_is_shallower_and_on_long_ones_a_cascade() -> None
         "Theorem 1",
         "Theorem 2",
     ]
+
+
+def test_with_too_many_quotients_for_a_grid_the_other_theorems_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    automaton = parse_spec("abab")
+    monkeypatch.setattr(theorem3, "UNITS", 10)
+    with pytest.raises(LimitExceeded, match="is a grid was not decided within 10 units"):
+        theorem3.recognise_grid(automaton)
+    assert paper_best(automaton, 100).source == "Theorem 2"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -202,8 +203,9 @@ def paper_best(automaton: Semiautomaton, length: int) -> PaperSize:
 
 def _constructions(automaton: Semiautomaton, length: int) -> Iterator[PaperSize]:
     yield _by_theorem("Theorem 1", scan_bounds(automaton.num_states, length).corrected, 2)
-    if recognise_grid(automaton) is not None:
-        yield _by_theorem("Theorem 3", grid_bounds(automaton, length).corrected, 2)
+    with suppress(LimitExceeded):  # too many quotients to tell whether it is a grid
+        if recognise_grid(automaton) is not None:
+            yield _by_theorem("Theorem 3", grid_bounds(automaton, length).corrected, 2)
     try:
         cascade = holonomy_cascade(automaton, max_sets=20_000, budget=Budget(UNITS / 4))
     except LimitExceeded:

@@ -17,10 +17,10 @@ import numpy as np
 
 from krohn.automata.quotients import quotient, unobserved
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.base.budget import UNITS, Budget
+from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
 from krohn.cascade.plan_search import clamped_line
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
@@ -61,7 +61,7 @@ class Grid:
 
 
 def recognise_grid(automaton: Semiautomaton) -> Grid | None:
-    """The automaton as a grid, or ``None``."""
+    """The automaton as a grid, or ``None``; with too many quotients to tell it raises ``LimitExceeded``."""
     if automaton.num_states < 2:
         return None
     axes = _axes_from_lines(automaton.letters)
@@ -138,7 +138,12 @@ def _lines(letter: Transformation) -> list[list[int]] | None:
 
 
 def _grid_from_congruences(automaton: Semiautomaton) -> Grid | None:
-    axes = list({tuple(axis): axis for axis in _line_quotients(automaton)}.values())
+    try:
+        axes = list({tuple(axis): axis for axis in _line_quotients(automaton)}.values())
+    except BudgetSpent as error:  # no option gives this search more
+        raise LimitExceeded(
+            f"whether this automaton is a grid was not decided within {UNITS:,} units of work"
+        ) from error
     states = automaton.num_states
     for count in range(1, states.bit_length()):
         for chosen in itertools.combinations(axes, count):
