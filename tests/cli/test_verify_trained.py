@@ -1,16 +1,21 @@
 """``krohn verify`` on a trained run: examined, with no wording that suggests a proof."""
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 
+import krohn
 from krohn.automata.zoo import zoo
 from krohn.cli.app import run
 from krohn.errors import Unsupported
 from krohn.lab.training.trained_network import read_run
 
+KEPT = Path(__file__).parents[2] / "results" / "networks"
 SMALL = ["--length", "6", "--steps", "2", "--batch", "4", "--warmup", "1"]
 GPT = ["--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16"]
 KINDS = {
@@ -60,3 +65,25 @@ def test_a_run_without_its_result_is_bad_input(tmp_path: Path, capsys: pytest.Ca
 def test_a_gpu_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="cuda needs a GPU that torch can see"):
         read_run(tmp_path, "cuda")
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_a_cell_that_accepts_or_rejects_is_proved_by_what_it_shows(swapped: bool, tmp_path: Path) -> None:
+    """The start of this pattern is accepted and shows 1: the right cell answers 1 where that of C2 has 0."""
+    folder = Path(shutil.copytree(KEPT / "c2-lstm-proved", tmp_path / "run"))
+    config = json.loads((folder / "config.json").read_text())
+    config["task"] |= {"spec": "regex:(0|10*1)*", "target": "observation"}
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = dict(load_file(folder / "weights.safetensors"))
+    if swapped:
+        for name in ("head.weight", "head.bias"):
+            tensors[name] = np.concatenate([tensors[name][..., [1, 0]], tensors[name][..., 2:]], axis=-1)
+        save_file(tensors, folder / "weights.safetensors")
+    verdict = krohn.verify(folder, effort=0.01)
+    assert verdict.certified == swapped
+    assert (verdict.counterexample is None) == swapped
+    if swapped:
+        verdict.save(tmp_path / "proof.json")
+        assert krohn.verify(folder, certificate=tmp_path / "proof.json").certified
+        assert "its first 2 logits (for 0, 1; letters are numbered 0, 1)" in verdict.claim.sentence()
+        assert "observation of the automaton with 2 states" in verdict.claim.sentence()

@@ -94,13 +94,15 @@ class Claim:
         network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
         if self.kind == TRAINED:  # several networks in a file, whose heads are padded
             network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
-            logit = f"the largest of its first {states} logits"
+            outputs = int(self.automaton.shows.max()) + 1
+            logit = f"the largest of its first {outputs} logits"
             if states + letters <= SHOWN:  # no file of a run holds the names
-                logit += f" (for {', '.join(named)}; letters are numbered {', '.join(read)})"
+                answers = named if self.target == "state" else map(str, range(outputs))
+                logit += f" (for {', '.join(answers)}; letters are numbered {', '.join(read)})"
         if self.kind == STOCK:
             tokens = self.configuration.get("tokens", {})
             logit += (
-                f" (tokens: letters {shown(tokens.get('letters'))}, states {shown(tokens.get('states'))})"
+                f" (tokens: letters {shown(tokens.get('letters'))}, {output}s {shown(tokens.get('states'))})"
             )
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
