@@ -120,7 +120,7 @@ def _class(text: str) -> Atom:
     place = 0
     while place < len(members):
         first = members[place]
-        if place + 2 < len(members) and members[place + 1] == "-" and not (place == 0 and first == "-"):
+        if place + 2 < len(members) and members[place + 1] == "-":
             letters |= _range(first, members[place + 2])
             place += 3
         else:
@@ -134,6 +134,8 @@ def _range(first: str | frozenset[str], last: str | frozenset[str]) -> set[str]:
     if len(ends) < 2:
         raise InvalidInput("a range must go from a letter to a letter, as in [a-c]")
     codes = range(ord(ends[0]), ord(ends[1]) + 1)
+    if not codes:
+        raise InvalidInput(f"a range must not run backwards, as {ends[0]}-{ends[1]} does")
     if len(codes) > MAX_ALPHABET:
         raise LimitExceeded(
             f"a pattern may have at most {MAX_ALPHABET:,} letters; a range has {len(codes):,}"
