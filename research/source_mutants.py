@@ -398,7 +398,7 @@ MUTANTS = [
     ),
     (
         "check/claim.py",
-        'logit = f"the largest of its first {states} logits"',
+        'logit = f"the largest of its first {outputs} logits"',
         'logit = "its largest logit"',
         "tests/check/test_named_in_the_claim.py",
     ),
