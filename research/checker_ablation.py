@@ -27,7 +27,7 @@ import krohn
 from krohn.check.arithmetic import affine
 from krohn.check.arithmetic import format as formats
 from krohn.check.recurrent import chunks
-from krohn.check.transformer import checker, head_rules, layer_norm, mlp, race, scan, strands
+from krohn.check.transformer import checker, head_rules, layer_norm, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
@@ -148,7 +148,7 @@ READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
     "affine forms": ((affine.Affine, "shared", plain),),
-    "pairs of opposite units": ((strands, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
+    "pairs of opposite units": ((mlp, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
     "grain of forms": ((affine, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
     "strands run as one": ((mlp.Block, "gathered", lambda self, blocks, found: found),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),

@@ -133,11 +133,10 @@ PARTS = {
     "the proof of a cascade": (
         "verdict arithmetic/real arithmetic/format arithmetic/affine transformer/checker "
         "transformer/forward transformer/enclosures transformer/layer_norm transformer/machine "
-        "transformer/head_rules transformer/strands transformer/mlp transformer/readout"
+        "transformer/head_rules transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
-        "__main__ claim certificate rules files/bounded files/net files/network_folders files/reader "
-        "transformer/witness"
+        "__main__ claim certificate rules files/bounded files/net files/network_folders files/reader transformer/witness"
     ),
     "scans, races and exports": (
         "transformer/scan transformer/race transformer/gpt2 "

@@ -9,7 +9,7 @@ from krohn.check.transformer.enclosures import Anywhere
 from krohn.check.transformer.forward import logits
 from krohn.check.transformer.layer_norm import Norm, normalise
 from krohn.check.transformer.machine import Machine, Moment, Setting
-from krohn.check.transformer.strands import Forms, Units
+from krohn.check.transformer.mlp import Forms, Units
 from krohn.check.verdict import Refused
 
 BLOCK = 1 << 22

@@ -25,8 +25,8 @@ from krohn.check.transformer.forward import after_heads
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
 from krohn.check.transformer.layer_norm import normalise
 from krohn.check.transformer.machine import Moment, Setting
+from krohn.check.transformer.mlp import Mlp, Strand, run_block, run_strand, strand_to, strands, untouched
 from krohn.check.transformer.readout import decode
-from krohn.check.transformer.strands import Mlp, Strand, run_block, run_strand, strand_to, strands, untouched
 from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 

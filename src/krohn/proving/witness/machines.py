@@ -9,7 +9,7 @@ from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct
 from krohn.check.files.reader import Layer
 from krohn.check.transformer.forward import after_mlp
 from krohn.check.transformer.machine import Moment, live_states
-from krohn.check.transformer.strands import read_through, untouched
+from krohn.check.transformer.mlp import read_through, untouched
 from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
 from krohn.check.verdict import Budget
 from krohn.errors import LimitExceeded

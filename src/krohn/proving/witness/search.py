@@ -13,8 +13,7 @@ from krohn.check.arithmetic.real import Flags, Integers, Real
 from krohn.check.files.reader import Head, Layer, Network, stored
 from krohn.check.transformer.checker import embed, follow_step, readings_of
 from krohn.check.transformer.machine import MachineRows, Moment, Setting
-from krohn.check.transformer.mlp import Block, tabulate
-from krohn.check.transformer.strands import Strand
+from krohn.check.transformer.mlp import Block, Strand, tabulate
 from krohn.check.transformer.witness import (
     Cut,
     Layered,
