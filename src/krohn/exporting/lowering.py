@@ -98,6 +98,7 @@ class _Stream:
         self.plain, self.dim, self.width = plain, dim, width
         self.constant, self.normalized = constant, normalized
         self.foreign, self.high, self.low, self.zero = outer_channels(plain)
+        # The deviation of a position that holds nothing but the pair: multiplying by it gives x back.
         self.gain = math.sqrt(2.0 * constant**2 / dim + LAYER_NORM_EPSILON)
 
     def outside(self, blocks: StandardBlocks, vocabulary: Vocabulary, seen: Measured) -> dict[str, Matrix]:
@@ -116,6 +117,7 @@ class _Stream:
         if self.normalized:
             positions[:, self.low] = -self.constant
             last = self.norm()
+            # Only the last one lets the pair through, as the number 1: there it is the head's bias.
             last[self.high] = self.gain / self.constant
             tensors |= {"transformer.ln_f.weight": last, "transformer.ln_f.bias": np.zeros(self.dim)}
         return tensors | {"lm_head.weight": self.head(blocks, vocabulary, seen).T}
@@ -124,12 +126,13 @@ class _Stream:
         """The read-out, scaled to the lead; tokens that are not states stay far below every logit seen."""
         scale = LEAD / seen.lead
         head = np.zeros((self.dim, len(vocabulary.tokens)))
+        # Tokens that are not states: as far below zero as logits were measured above it, twice to be sure.
         head[self.high] = -2.0 * (scale * seen.logit + LEAD)
         states = list(vocabulary.states)
         head[:, states] = self.reader(scale * blocks.readout)
         head[self.high, states] = scale * blocks.readout_bias
         head[self.foreign, vocabulary.unknown] = FOREIGN * (scale * seen.logit + LEAD)
-        if self.normalized:
+        if self.normalized:  # <unk> reads one channel more than ``reader`` knows of: its mean cancels here
             head[self.zero, vocabulary.unknown] = -head[self.foreign, vocabulary.unknown]
         return head
 

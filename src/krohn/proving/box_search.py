@@ -81,6 +81,7 @@ def _close(
         dirty = np.isin(numbers, grown)
         if not dirty.any():
             break
+        # Boxes only grow, so a margin that is lost stays lost; the empty word is read by nobody.
         seen = np.isfinite(low[:, 0]) & (numbers > 0)
         if turn % 5 == 4 and not (cell.margins(low[seen], high[seen], outputs[seen]) > 0).all():
             break
@@ -136,6 +137,7 @@ def _grow(
         np.minimum.at(new_low, target, image_low)
         np.maximum.at(new_high, target, image_high)
     down, up = new_low < low, new_high > high
+    # A box that was empty takes its image as it is: it has moved by infinity, which is no measure.
     by_down = np.nan_to_num(np.where(down, low - new_low, 0), posinf=0)
     by_up = np.nan_to_num(np.where(up, new_high - high, 0), posinf=0)
     low[:] = np.where(down, new_low - GROWTH * by_down - STEP, low)
