@@ -17,4 +17,7 @@ def fault_of(kind: type[Plan], automaton: Semiautomaton, **fields: Any) -> str:
         name: [plan(part) for part in given] if name == "parts" else plan(given)
         for name, given in fields.items()
     }
-    return kind.fault(SimpleNamespace(automaton=automaton, **parts))
+    node = object.__new__(kind)  # unchecked: a node that is made as usual refuses what is wrong
+    for name, given in (("automaton", automaton), *parts.items()):
+        object.__setattr__(node, name, given)
+    return node.fault()

@@ -185,10 +185,10 @@ def test_a_broken_parallel_split_is_named() -> None:
     assert isinstance(node, ParallelPlan)
     parts = [part.automaton for part in node.parts]
     twisted = (node.maps[0][1:] + node.maps[0][:1], node.maps[1])
-    assert "not the next class" in fault_of(ParallelPlan, node.automaton, maps=twisted, parts=parts)
+    assert "the parts go elsewhere" in fault_of(ParallelPlan, node.automaton, maps=twisted, parts=parts)
     same = fault_of(ParallelPlan, node.automaton, maps=(node.maps[0],) * 2, parts=(parts[0],) * 2)
-    assert "same class of every part" in same
-    with pytest.raises(AssertionError, match="not the next class"):
+    assert "do not tell them apart" in same
+    with pytest.raises(AssertionError, match="the parts go elsewhere"):
         ParallelPlan(node.automaton, twisted, node.parts)
 
 
@@ -210,7 +210,7 @@ def test_a_broken_serial_split_is_named() -> None:
         )
 
     assert fault(node.labels, node.drive) == ""
-    assert "same place" in fault((0,) * automaton.num_states, node.drive)
+    assert "two states have one row" in fault((0,) * automaton.num_states, node.drive)
     for row, entries in enumerate(node.drive):
         for letter in range(len(entries)):
             for other in range(fiber.num_letters):
@@ -219,7 +219,7 @@ def test_a_broken_serial_split_is_named() -> None:
                 # With two places in every block a driven letter is right exactly if it acts the same.
                 same = fiber.letters[other] == fiber.letters[entries[letter]]
                 assert (result == "") == same
-                assert same or "the fibre goes to" in result
+                assert same or "the parts go elsewhere" in result
 
 
 def test_a_broken_error_bit_is_named() -> None:
@@ -227,10 +227,11 @@ def test_a_broken_error_bit_is_named() -> None:
     assert isinstance(node, ErrorBitPlan)
     inner = node.inner.automaton
     other = Semiautomaton(inner.table[:, ::-1].copy() * 0)
-    assert "goes elsewhere" in fault_of(
+    assert "go elsewhere" in fault_of(
         ErrorBitPlan, node.automaton, sink=node.sink, states=node.states, inner=other
     )
-    assert "not fixed" in fault_of(ErrorBitPlan, node.automaton, sink=0, states=node.states, inner=inner)
+    assert (node.sink, node.states) == (4, (0, 1, 2, 3))
+    assert "not fixed" in fault_of(ErrorBitPlan, node.automaton, sink=0, states=(4, 1, 2, 3), inner=inner)
     assert "all states but" in fault_of(
         ErrorBitPlan, node.automaton, sink=node.sink, states=node.states[1:], inner=inner
     )
@@ -265,7 +266,7 @@ def test_a_broken_restriction_is_named() -> None:
     inner = Semiautomaton.from_letters([(1, 0)])
     assert fault_of(ReachablePlan, automaton, states=(0, 1), inner=inner) == ""
     assert "start state" in fault_of(ReachablePlan, automaton, states=(1, 2), inner=inner)
-    assert "goes elsewhere" in fault_of(ReachablePlan, automaton, states=(0, 2), inner=inner)
+    assert "go elsewhere" in fault_of(ReachablePlan, automaton, states=(0, 2), inner=inner)
     assert "distinct" in fault_of(ReachablePlan, automaton, states=(0, 0), inner=inner)
 
 

@@ -98,16 +98,14 @@ def _path(frame: Skeleton, source: int, target: int) -> Word:
 
 
 MAX_GROUP = 2000  # groups up to this order are refined into counters
+_OF_COMPONENTS = ("level", "tiles", "group_order", "group", "is_solvable", "has_resets", "kind")
 _MAX_LISTED = 64  # class members or group generators listed; beyond, only their number
 
 
 def plan_as_dict(plan: Plan) -> dict[str, Any]:
     """Components of a plan and its tree; a plan that is one cascade also shows sets and words."""
     payload: dict[str, Any] = {
-        "components": [
-            {key: getattr(part, key) for key in Component.__slots__ if key != "factors"}
-            for part in plan.components
-        ],
+        "components": [{key: getattr(part, key) for key in _OF_COMPONENTS} for part in plan.components],
         "tree": _tree(plan),
     }
     if isinstance(plan, HolonomyPlan):
@@ -166,8 +164,8 @@ def state_names(frame: Skeleton, number: int) -> list[str]:
 # The picture of a cascade.
 
 
-_ROW, _GAP, _LEFT, _TOP, _CHIP = 84.0, 22.0, 70.0, 46.0, 24.0
-_MAX_TILES, _MAX_NAMES, _MAX_DOTS = 12, 10, 12
+_GAP, _TOP, _CHIP = 22.0, 46.0, 24.0
+_MAX_TILES, _MAX_DOTS = 12, 12
 _GROUP, _RESET, _COUNTER, _INK, _FAINT = "#d6e6f5", "#fbe3cc", "#d8ead2", "#222222", "#777777"
 
 

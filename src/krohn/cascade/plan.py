@@ -33,31 +33,47 @@ Words = npt.NDArray[np.integer]
 States = npt.NDArray[np.int32]
 Labels = tuple[int, ...]
 _MAX_FACTORED = 5_000
+_TRIVIAL = PermutationGroup((), 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Component:
     """One component of a plan.
 
     Attributes:
         level: 0 is the top.
         tiles: number of its states.
-        group_order: order of its permutation group.
-        group: short name of that group.
-        is_solvable: whether the group is solvable.
-        has_resets: whether some input resets it.
         kind: ``permutation-reset``, ``clamped counter`` or ``error bit``.
-        factors: composition factors of the group from the top; empty where finding them is too expensive.
+        permutations: its permutation group.
+        has_resets: whether some input resets it.
     """
 
     level: int
     tiles: int
-    group_order: int
-    group: str
-    is_solvable: bool
-    has_resets: bool
     kind: str = "permutation-reset"
-    factors: tuple[str, ...] = ()
+    permutations: PermutationGroup = _TRIVIAL
+    has_resets: bool = True
+
+    @property
+    def group_order(self) -> int:
+        """The order of its group."""
+        return self.permutations.order
+
+    @property
+    def group(self) -> str:
+        """A short name of its group."""
+        return group_name(self.permutations)
+
+    @property
+    def is_solvable(self) -> bool:
+        """Whether its group is solvable."""
+        return self.permutations.is_solvable
+
+    @cached_property
+    def factors(self) -> tuple[str, ...]:
+        """Composition factors of its group from the top; empty where finding them is too expensive."""
+        few = self.group_order <= _MAX_FACTORED
+        return tuple(reversed(composition_factors(self.permutations))) if few else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,28 +91,15 @@ class Plan(ABC):
     def fault(self) -> str:
         """What the exact check of this node finds wrong; empty if the node simulates its automaton."""
 
-    # What follows is for parts that run side by side, or for a single one; other nodes define their own.
-
     @property
-    def levels(self) -> int:
-        """Number of levels."""
-        return max(child.levels for child in self.children)
-
-    @property
+    @abstractmethod
     def layers(self) -> int:
         """Number of layers; at least ``UNSOLVABLE_LAYERS`` if some group is not solvable."""
-        return max(child.layers for child in self.children)
 
     @property
+    @abstractmethod
     def components(self) -> tuple[Component, ...]:
         """All components, by level."""
-        result = [component for child in self.children for component in child.components]
-        return tuple(sorted(result, key=lambda component: component.level))
-
-    @property
-    def size(self) -> int:
-        """States of all components together."""
-        return sum(child.size for child in self.children)
 
     @property
     @abstractmethod
@@ -109,9 +112,9 @@ class Plan(ABC):
         return ()
 
     @property
+    @abstractmethod
     def num_coordinates(self) -> int:
         """How many coordinates name a state: one per level of each leaf, one per error bit."""
-        return sum(child.num_coordinates for child in self.children)
 
     @abstractmethod
     def coordinates(self, state: int) -> Coordinates:
@@ -124,6 +127,11 @@ class Plan(ABC):
     @abstractmethod
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """The coordinates after one letter, computed by the parts and never by the automaton itself."""
+
+    @cached_property
+    def levels(self) -> int:
+        """Number of levels."""
+        return 1 + max((component.level for component in self.components), default=-1)
 
     def simulate(self, words: Words, start: int | None = None) -> States:
         """States after each letter, for words of shape (batch, length), by steps of the coordinates.
@@ -158,6 +166,12 @@ class Plan(ABC):
         ends = list(accumulate((child.num_coordinates for child in self.children), initial=0))
         return [coordinates[begin:end] for begin, end in pairwise(ends)]
 
+    def _known(self, state: int) -> int:
+        """The state; refuses a number that is none."""
+        if not 0 <= state < self.automaton.num_states:
+            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
+        return state
+
     @property
     def is_solvable(self) -> bool:
         """Whether every component's group is solvable."""
@@ -166,7 +180,7 @@ class Plan(ABC):
     @cached_property
     def measure(self) -> tuple[int, int, int]:
         """The search's sort key: levels, then layers, then total states of components."""
-        return (self.levels, self.layers, self.size)
+        return (self.levels, self.layers, sum(component.tiles for component in self.components))
 
     def walk(self, indent: int = 0) -> Iterator[tuple[int, "Plan"]]:
         """This node and all below it, with their depth in the tree."""
@@ -191,35 +205,17 @@ class HolonomyPlan(Plan):
         return cascade.covering.fault
 
     @property
-    def levels(self) -> int:
-        """Levels of the cascade."""
-        return self.cascade.num_levels
-
-    @property
     def layers(self) -> int:
         """Layers of the cascade."""
         return self.cascade.layers
 
-    @property
-    def size(self) -> int:
-        """All tiles."""
-        return sum(len(part.tiles) for part in self.cascade.components)
-
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """One per class."""
-        cascade = self.cascade
+        parts = zip(self.cascade.components, self.cascade.is_reset, strict=True)
         return tuple(
-            Component(
-                part.level,
-                len(part.tiles),
-                part.group.order,
-                group_name(part.group),
-                part.group.is_solvable,
-                cascade.is_reset[part.number],
-                factors=_factors(part.group),
-            )
-            for part in cascade.components
+            Component(part.level, len(part.tiles), permutations=part.group, has_resets=resets)
+            for part, resets in parts
         )
 
     @property
@@ -247,24 +243,13 @@ class HolonomyPlan(Plan):
         return self.cascade.step(coordinates, letter)
 
 
-def _factors(group: PermutationGroup) -> tuple[str, ...]:
-    return tuple(reversed(composition_factors(group))) if group.order <= _MAX_FACTORED else ()
-
-
-def label_of(labels: Labels, state: int) -> int:
-    """The label of a state; refuses a number that is not a state."""
-    if not 0 <= state < len(labels):
-        raise InvalidInput(f"a state must lie in [0, {len(labels)}); got {state}")
-    return labels[state]
-
-
 @dataclass(frozen=True, eq=False)
 class ClampedCounterPlan(Plan):
     """States on a line, every letter a step that stops at both ends: ``line[q]`` is the place of q."""
 
     line: Labels
     steps: Labels
-    levels = num_coordinates = 1
+    num_coordinates = 1
     layers = 2  # prefix sums, then the most recent contact with an end (the gridworld construction)
 
     def fault(self) -> str:
@@ -280,14 +265,9 @@ class ClampedCounterPlan(Plan):
         return ""
 
     @property
-    def size(self) -> int:
-        """The length of the line."""
-        return len(self.line)
-
-    @property
     def components(self) -> tuple[Component, ...]:
         """The counter."""
-        return (Component(0, len(self.line), 1, "1", True, True, "clamped counter"),)
+        return (Component(0, len(self.line), "clamped counter"),)
 
     @property
     def title(self) -> str:
@@ -296,7 +276,7 @@ class ClampedCounterPlan(Plan):
 
     def coordinates(self, state: int) -> Coordinates:
         """The place on the line."""
-        return (label_of(self.line, state),)
+        return (self.line[self._known(state)],)
 
     def state(self, coordinates: Coordinates) -> int:
         """The state at that place."""
@@ -379,28 +359,18 @@ class StackPlan(Plan):
     """A bounded stack: its height, its places, and a bit for errors."""
 
     stack: BracketStack
-    levels = 3  # height, places, error bit
     layers = 3  # one per level: the places and the symbol that a pop removes are found in parallel
 
     def fault(self) -> str:
         """The automaton must be this stack, in every state under every letter."""
         return stack_fault(self.automaton, self.stack)
 
-    @property
-    def size(self) -> int:
-        """The states of all components."""
-        return sum(part.tiles for part in self.components)
-
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """A counter, one memory for each place, an error bit."""
         stack = self.stack
-        places = (Component(1, stack.num_symbols, 1, "1", True, True, "stack place"),) * stack.height
-        return (
-            Component(0, stack.height + 1, 1, "1", True, True, "stack height"),
-            *places,
-            Component(2, 2, 1, "1", True, True, "error bit"),
-        )
+        places = (Component(1, stack.num_symbols, "stack place"),) * stack.height
+        return (Component(0, stack.height + 1, "stack height"), *places, Component(2, 2, "error bit"))
 
     @property
     def title(self) -> str:
@@ -414,9 +384,7 @@ class StackPlan(Plan):
 
     def coordinates(self, state: int) -> Coordinates:
         """Height and content; places above the height hold 0; the sink is an empty stack with the bit set."""
-        if not 0 <= state < self.automaton.num_states:
-            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
-        content = self.stack.content.get(state, ())
+        content = self.stack.content.get(self._known(state), ())
         rest = (0,) * (self.stack.height - len(content))
         return (len(content), *content, *rest, int(state == self.stack.sink))
 
@@ -426,8 +394,7 @@ class StackPlan(Plan):
 
     def state(self, coordinates: Coordinates) -> int:
         """The sink once the bit is set, else the state with that content."""
-        if len(coordinates) != self.num_coordinates:
-            raise InvalidInput(f"there must be {self.num_coordinates} coordinates; got {len(coordinates)}")
+        self._split(coordinates)
         height, *places, failed = coordinates
         if failed:
             return self.stack.sink

@@ -1,36 +1,116 @@
-"""The nodes of a plan: four ways to combine smaller automata; for the leaves see plan."""
+"""The nodes of a plan: four ways to combine smaller automata; for the leaves see plan.
 
-from collections.abc import Sequence
+All are *combinations*: a state of the automaton is a row of states of the children, and what each child reads
+depends on the row and the letter. One check serves them all: rows differ, and every letter leads from the row
+of a state to the row of the next.
+"""
+
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.plan import Component, Coordinates, Labels, Plan, label_of
+from krohn.cascade.plan import Component, Coordinates, Labels, Plan
 from krohn.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
-class ReachablePlan(Plan):
+class Combination(Plan):
+    """An automaton put together from those of its children."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> dict[int, Labels | None]:
+        """The children's states in each state; ``None`` in a sink, where they do not matter."""
+
+    def driven(self, row: Labels, letter: int) -> Labels:
+        """What each child reads: the letter."""
+        return (letter,) * len(self.children)
+
+    def fault(self) -> str:
+        """Rows must differ and hold that of the start, and the children must follow every letter."""
+        automaton, rows = self.automaton, self.rows
+        if len(set(rows.values())) < len(rows):
+            return "two states have one row: the parts do not tell them apart"
+        if automaton.start not in rows:
+            return f"the start state {automaton.start} is not in the parts"
+        for state, row in rows.items():
+            for letter in range(automaton.num_letters):
+                after = automaton.step(state, letter)
+                if row is None:
+                    if after != state:
+                        return f"state {state} is not fixed by every letter"
+                    continue
+                pairs = zip(self.children, row, self.driven(row, letter), strict=True)
+                reached = tuple(part.automaton.step(place, read) for part, place, read in pairs)
+                if after not in rows or rows[after] not in (None, reached):
+                    return f"state {state}, letter {letter}: the parts go elsewhere, to {reached}"
+        return ""
+
+    @property
+    def layers(self) -> int:
+        """Those of the deepest child: they run side by side."""
+        return max(child.layers for child in self.children)
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """Those of the children, by level."""
+        result = [component for child in self.children for component in child.components]
+        return tuple(sorted(result, key=lambda component: component.level))
+
+    @property
+    def num_coordinates(self) -> int:
+        """Those of all children."""
+        return sum(child.num_coordinates for child in self.children)
+
+    def coordinates(self, state: int) -> Coordinates:
+        """Those of the children, each in its state."""
+        row = self.rows.get(state)
+        if row is None:
+            raise InvalidInput(f"a state must be reachable from the start to have coordinates; got {state}")
+        return sum((child.coordinates(q) for child, q in zip(self.children, row, strict=True)), ())
+
+    @cached_property
+    def _state_of(self) -> dict[Labels, int]:
+        return {row: state for state, row in self.rows.items() if row is not None}
+
+    def _row(self, coordinates: Coordinates) -> Labels:
+        parts = zip(self.children, self._split(coordinates), strict=True)
+        return tuple(child.state(own) for child, own in parts)
+
+    def state(self, coordinates: Coordinates) -> int:
+        """The state with the row of what the children name."""
+        row = self._row(coordinates)
+        if row not in self._state_of:
+            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
+        return self._state_of[row]
+
+    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
+        """Every child reads what it is driven by."""
+        read = self.driven(self._row(coordinates), letter)
+        parts = zip(self.children, self._split(coordinates), read, strict=True)
+        return sum((child.step(own, each) for child, own, each in parts), ())
+
+
+@dataclass(frozen=True, eq=False)
+class ReachablePlan(Combination):
     """Only the states reachable from the start: ``states[i]`` is inner state i."""
 
     states: Labels
     inner: Plan
 
+    @cached_property
+    def rows(self) -> dict[int, Labels | None]:
+        """The inner states."""
+        return {state: (place,) for place, state in enumerate(self.states)}
+
     def fault(self) -> str:
         """The inner automaton must be the restriction to ``states``, which must hold the start."""
-        automaton, states, inner = self.automaton, self.states, self.inner.automaton
-        if len(states) != inner.num_states or len(set(states)) != len(states):
+        if not len(self.rows) == len(self.states) == self.inner.automaton.num_states:
             return "the states of the part must be distinct, one per inner state"
-        if automaton.start not in states:
-            return f"the start state {automaton.start} is not in the part"
-        for place, state in enumerate(states):
-            for letter in range(automaton.num_letters):
-                if states[inner.step(place, letter)] != automaton.step(state, letter):
-                    return f"state {state}, letter {letter}: the part goes elsewhere"
-        return ""
+        return super().fault()
 
     @property
     def title(self) -> str:
@@ -42,50 +122,18 @@ class ReachablePlan(Plan):
         """The plan of the reachable part."""
         return (self.inner,)
 
-    def coordinates(self, state: int) -> Coordinates:
-        """The coordinates in the plan on the reachable states; the state must be one of them."""
-        if state not in self.states:
-            raise InvalidInput(f"a state must be reachable from the start to have coordinates; got {state}")
-        return self.inner.coordinates(self.states.index(state))
-
-    def state(self, coordinates: Coordinates) -> int:
-        """The inner state, renamed."""
-        return self.states[self.inner.state(coordinates)]
-
-    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """That of the plan on the reachable states."""
-        return self.inner.step(coordinates, letter)
-
-
-def homomorphism_fault(automaton: Semiautomaton, labels: Sequence[int], image: Semiautomaton) -> str:
-    """``labels`` must carry every transition of the automaton to one of ``image``."""
-    if len(labels) != automaton.num_states or image.num_letters != automaton.num_letters:
-        return "a map must give every state a class, over the same letters"
-    for state in range(automaton.num_states):
-        for letter in range(automaton.num_letters):
-            if labels[automaton.step(state, letter)] != image.step(labels[state], letter):
-                return f"state {state}, letter {letter}: the class of the next state is not the next class"
-    return ""
-
 
 @dataclass(frozen=True, eq=False)
-class ParallelPlan(Plan):
+class ParallelPlan(Combination):
     """Quotients side by side: ``maps[i][q]`` is the class of q in part i; together they separate states."""
 
     maps: tuple[Labels, ...]
     parts: tuple[Plan, ...]
 
-    def fault(self) -> str:
-        """The maps must be homomorphisms that together separate all states."""
-        for labels, part in zip(self.maps, self.parts, strict=True):
-            fault = homomorphism_fault(self.automaton, labels, part.automaton)
-            if fault:
-                return fault
-        seen: dict[tuple[int, ...], int] = {}
-        for state, classes in enumerate(zip(*self.maps, strict=True)):
-            if seen.setdefault(classes, state) != state:
-                return f"states {seen[classes]} and {state} lie in the same class of every part"
-        return ""
+    @cached_property
+    def rows(self) -> dict[int, Labels | None]:
+        """The classes of each state."""
+        return dict(enumerate(zip(*self.maps, strict=True)))
 
     @property
     def title(self) -> str:
@@ -98,31 +146,9 @@ class ParallelPlan(Plan):
         """The plans of the quotients."""
         return self.parts
 
-    def coordinates(self, state: int) -> Coordinates:
-        """Those of the state's class in every part."""
-        pairs = zip(self.parts, self.maps, strict=True)
-        return sum((part.coordinates(label_of(labels, state)) for part, labels in pairs), ())
-
-    @cached_property
-    def _meeting(self) -> dict[Labels, int]:
-        return {classes: state for state, classes in enumerate(zip(*self.maps, strict=True))}
-
-    def state(self, coordinates: Coordinates) -> int:
-        """The one state in all the classes."""
-        split = self._split(coordinates)
-        classes = tuple(part.state(values) for part, values in zip(self.parts, split, strict=True))
-        if classes not in self._meeting:
-            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
-        return self._meeting[classes]
-
-    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """Every part reads the letter."""
-        split = self._split(coordinates)
-        return sum((part.step(values, letter) for part, values in zip(self.parts, split, strict=True)), ())
-
 
 @dataclass(frozen=True, eq=False)
-class SerialPlan(Plan):
+class SerialPlan(Combination):
     """A quotient, then the place inside the block, driven by (block before the letter, letter).
 
     ``blocks[q]`` is the block of state q, ``labels[q]`` its place there (distinct within a block), and
@@ -135,26 +161,14 @@ class SerialPlan(Plan):
     quotient: Plan
     fiber: Plan
 
-    def fault(self) -> str:
-        """A homomorphism to the quotient, and a fibre that follows inside the blocks."""
-        automaton, blocks, labels = self.automaton, self.blocks, self.labels
-        quotient, fiber = self.quotient.automaton, self.fiber.automaton
-        fault = homomorphism_fault(automaton, blocks, quotient)
-        if fault:
-            return fault
-        if len(set(zip(blocks, labels, strict=True))) != automaton.num_states:
-            return "two states of one block have the same place"
-        for state in range(automaton.num_states):
-            for letter in range(automaton.num_letters):
-                place = fiber.step(labels[state], self.drive[blocks[state]][letter])
-                if place != labels[automaton.step(state, letter)]:
-                    return f"state {state}, letter {letter}: the fibre goes to place {place}"
-        return ""
+    @cached_property
+    def rows(self) -> dict[int, Labels | None]:
+        """Block and place of each state."""
+        return dict(enumerate(zip(self.blocks, self.labels, strict=True)))
 
-    @property
-    def levels(self) -> int:
-        """The sum: the fibre runs after the quotient."""
-        return self.quotient.levels + self.fiber.levels
+    def driven(self, row: Labels, letter: int) -> Labels:
+        """The quotient reads the letter; the fibre reads the letter driven by the block before it."""
+        return letter, self.drive[row[0]][letter]
 
     @property
     def layers(self) -> int:
@@ -182,32 +196,9 @@ class SerialPlan(Plan):
         """Quotient and fibre."""
         return (self.quotient, self.fiber)
 
-    def coordinates(self, state: int) -> Coordinates:
-        """Those of the block, then those of the place in it."""
-        block, place = label_of(self.blocks, state), label_of(self.labels, state)
-        return self.quotient.coordinates(block) + self.fiber.coordinates(place)
-
-    @cached_property
-    def _member(self) -> dict[tuple[int, int], int]:
-        return {pair: state for state, pair in enumerate(zip(self.blocks, self.labels, strict=True))}
-
-    def state(self, coordinates: Coordinates) -> int:
-        """The state at that place of that block."""
-        above, below = self._split(coordinates)
-        pair = (self.quotient.state(above), self.fiber.state(below))
-        if pair not in self._member:
-            raise InvalidInput(f"the coordinates must name a state; {coordinates} do not")
-        return self._member[pair]
-
-    def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
-        """The quotient reads the letter; the fibre reads the letter driven by the block before it."""
-        above, below = self._split(coordinates)
-        following = self.quotient.step(above, letter)
-        return following + self.fiber.step(below, self.drive[self.quotient.state(above)][letter])
-
 
 @dataclass(frozen=True, eq=False)
-class ErrorBitPlan(Plan):
+class ErrorBitPlan(Combination):
     """The automaton without its sink, completed arbitrarily, and one bit that remembers the first error.
 
     ``states[i]`` is inner state i; the inner automaton is free wherever a letter leads to the sink.
@@ -217,40 +208,26 @@ class ErrorBitPlan(Plan):
     states: Labels
     inner: Plan
 
+    @cached_property
+    def rows(self) -> dict[int, Labels | None]:
+        """The inner states; none for the sink."""
+        return {self.sink: None, **{state: (place,) for place, state in enumerate(self.states)}}
+
     def fault(self) -> str:
         """The sink stays, and away from it the inner automaton is right where no letter leads to the sink."""
-        automaton, sink, states, inner = self.automaton, self.sink, self.states, self.inner.automaton
-        if any(automaton.step(sink, letter) != sink for letter in range(automaton.num_letters)):
-            return f"state {sink} is not fixed by every letter"
-        if sorted([*states, sink]) != list(range(automaton.num_states)) or len(states) != inner.num_states:
+        if not len(self.rows) - 1 == len(self.states) == self.inner.automaton.num_states:
             return "the inner states must be all states but the sink"
-        for place, state in enumerate(states):
-            for letter in range(automaton.num_letters):
-                after = automaton.step(state, letter)
-                if after != sink and states[inner.step(place, letter)] != after:
-                    return f"state {state}, letter {letter}: the inner automaton goes elsewhere"
-        return ""
-
-    @property
-    def levels(self) -> int:
-        """One more than the inner plan."""
-        return self.inner.levels + 1
+        return super().fault()
 
     @property
     def layers(self) -> int:
         """One more than the inner plan: a memory of any error so far."""
         return self.inner.layers + 1
 
-    @property
-    def size(self) -> int:
-        """The inner plan's size and the two states of the bit."""
-        return self.inner.size + 2
-
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """The inner ones and the bit."""
-        bit = Component(self.inner.levels, 2, 1, "1", True, True, "error bit")
-        return (*self.inner.components, bit)
+        return (*self.inner.components, Component(self.inner.levels, 2, "error bit"))
 
     @property
     def title(self) -> str:
@@ -275,19 +252,15 @@ class ErrorBitPlan(Plan):
 
     def coordinates(self, state: int) -> Coordinates:
         """The inner ones and 0; for the sink those of inner state 0, which no longer matter, and 1."""
-        if state == self.sink:
-            return (*self.inner.coordinates(0), 1)
-        if state not in self.states:
-            raise InvalidInput(f"a state must lie in [0, {self.automaton.num_states}); got {state}")
-        return (*self.inner.coordinates(self.states.index(state)), 0)
+        inside = self.inner.coordinates(0) if state == self.sink else super().coordinates(state)
+        return (*inside, int(state == self.sink))
 
     def state(self, coordinates: Coordinates) -> int:
         """The sink once the bit is set."""
-        (inside,) = self._split(coordinates)
-        return self.sink if coordinates[-1] else self.states[self.inner.state(inside)]
+        (place,) = self._row(coordinates)
+        return self.sink if coordinates[-1] else self.states[place]
 
     def step(self, coordinates: Coordinates, letter: int) -> Coordinates:
         """The inner step; an error sets the bit permanently."""
-        (inside,) = self._split(coordinates)
-        following = self.inner.step(inside, letter)
-        return (*following, int(coordinates[-1] or self.errors[self.inner.state(inside), letter]))
+        (place,) = self._row(coordinates)
+        return (*super().step(coordinates, letter), int(coordinates[-1] or self.errors[place, letter]))
