@@ -44,7 +44,8 @@ from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
-from krohn.network.plain_words import head_words, register_words
+from krohn.network.plain_words import register_words
+from krohn.network.word_picture import word_picture
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("C2", "D8", "Q8", "A4", "S4", "Grid9", "Dyck4,2", "A5", "S5")
@@ -299,10 +300,10 @@ def shown(name: str, store: Path) -> str:
 def picture() -> str:
     """The network of README.md reading one word, with the labels of the explorer."""
     network = krohn.compile("abab", length=12, method="features")
-    seen, words, heads = network.explain("abababbaabab"), register_words(network), head_words(network)
-    moments = tuple({words[name]: values for name, values in moment.items()} for moment in seen.moments)
-    titled = tuple(replace(head, text=heads[head.layer][head.number]) for head in seen.heads)
-    return replace(seen, moments=moments, heads=titled)._repr_svg_()
+    seen, words = network.explain("abababbaabab"), register_words(network)
+    stored = (shown for shown in seen.registers if shown.after != "not stored")
+    rows = ((shown.layer, words[shown.name], shown.values) for shown in stored)
+    return word_picture(seen.positions, seen.states, rows, seen.heads)
 
 
 def how_flattered(store: Store) -> str:

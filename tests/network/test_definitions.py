@@ -199,10 +199,8 @@ def test_points_on_a_circle_are_read_as_their_numbers() -> None:
 def small_picture(count: int) -> ElementTree.Element:
     weights = np.tril(np.ones((count, count))) / np.arange(1, count + 1)[:, None]
     head = HeadView(0, 0, "looks <everywhere> & more", weights)
-    moments = [{"bit": np.arange(count) % 2.0}, {"bit": np.zeros(count), "half": np.full(count, 0.5)}, {}]
-    return ElementTree.fromstring(
-        word_picture([f"l{i}" for i in range(count)], ["q"] * count, moments, [head])
-    )
+    rows = [(0, "bit", [i % 2 for i in range(count)]), (1, "half", [0.5] * count)]
+    return ElementTree.fromstring(word_picture([f"l{i}" for i in range(count)], ["q"] * count, rows, [head]))
 
 
 def test_a_picture_has_a_column_for_each_position_and_a_dot_for_each_weight() -> None:

@@ -83,10 +83,9 @@ class Explanation:
     def picture(self) -> str:
         """Registers, states and attention as SVG."""
         titles = register_titles(self.network)
-        parts = {f"{name} {part}": f"{titles[name]} {part}" for name in titles for part in ("cos", "sin")}
-        known = {**titles, **parts}
-        titled = [{known.get(name, name): held for name, held in moment.items()} for moment in self.moments]
-        return word_picture(self.positions, self.states, titled, self.heads)
+        stored = (shown for shown in self.registers if shown.after != "not stored")
+        rows = ((shown.layer, titles.get(shown.name, shown.name), shown.values) for shown in stored)
+        return word_picture(self.positions, self.states, rows, self.heads)
 
     _repr_svg_ = picture
 

@@ -1,8 +1,9 @@
 """The picture of a word in a network: registers as rows of coloured cells, and heads as maps."""
 
 import colorsys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -33,16 +34,16 @@ class HeadView:
 def word_picture(
     positions: Sequence[str],
     states: Sequence[str],
-    moments: Sequence[Mapping[str, Array]],
+    registers: Iterable[tuple[int, str, Sequence[float]]],
     heads: Sequence[HeadView],
 ) -> str:
-    """A self-contained SVG: columns are positions, rows registers where they are first stored; then heads.
+    """A self-contained SVG: columns are positions, rows registers with their layer and title; then heads.
 
     Layers and heads are numbered from 1, as ``krohn compile`` does. In a square the row is the position
     that attends, the column the position attended to; the darker, the more weight.
     """
     shown = min(len(positions), MAX_POSITIONS)
-    groups = list(_groups(positions, states, moments, shown))
+    groups = list(_groups(positions, states, registers, shown))
     texts = [*positions[:shown], *(cell for _, rows in groups for _, cells, _ in rows for cell in cells)]
     cell = max(30.0, max((text_width(text, SIZE) for text in texts), default=0.0) + 8)
     wanted = max(text_width(name, SIZE) for _, rows in groups for name, _, _ in rows)
@@ -77,25 +78,20 @@ def _cells(
 
 
 def _groups(
-    positions: Sequence[str], states: Sequence[str], moments: Sequence[Mapping[str, Array]], shown: int
+    positions: Sequence[str],
+    states: Sequence[str],
+    registers: Iterable[tuple[int, str, Sequence[float]]],
+    shown: int,
 ) -> Iterator[Group]:
-    """Title and rows of the embedding, of every layer and of the output; each register once."""
-    known: set[str] = set()
-    for layer in range(len(moments) // 2 + 1):
-        fresh = {
-            name: held[:shown]
-            for moment in moments[max(0, 2 * layer - 1) : 2 * layer + 1]
-            for name, held in moment.items()
-            if name not in known
-        }
-        known |= fresh.keys()
-        title = f"Layer {layer}" if layer else "Embedding"
-        if fresh:
-            yield title, [(name, [_number(v) for v in held], _tints(held)) for name, held in fresh.items()]
+    """Title and rows of the embedding, of every layer and of the output."""
+    for layer, rows in groupby(registers, key=lambda row: row[0]):
+        named = [(name, np.array(held[:shown], dtype=np.float64)) for _, name, held in rows]
+        cells = [(name, [_number(value) for value in held], _tints(held)) for name, held in named]
+        yield f"Layer {layer}" if layer else "Embedding", cells
     padding = len(positions) - len(states)
     order = {state: place for place, state in enumerate(sorted(set(states)))}
-    named = ([""] * padding + list(states))[:shown]
-    yield "State", [("", named, [_colour(order[state]) if state else "" for state in named])]
+    last = ([""] * padding + list(states))[:shown]
+    yield "State", [("", last, [_colour(order[state]) if state else "" for state in last])]
 
 
 def _tints(held: Array) -> list[str]:
