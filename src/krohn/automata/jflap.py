@@ -7,9 +7,8 @@ letter is one character, so an arrow labelled ``ab`` reads an a, then a b.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
-from xml.parsers import expat
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -34,109 +33,88 @@ _Rows = dict[frozenset[int], list[frozenset[int]]]
 """Where each letter leads, for each set of states."""
 
 
-@dataclass
-class _Element:
-    tag: str
-    attributes: dict[str, str]
-    parts: list[str] = field(default_factory=list)
-    children: list["_Element"] = field(default_factory=list)
-
-    def all(self, tag: str) -> list["_Element"]:
-        return [child for child in self.children if child.tag == tag]
-
-    def one(self, tag: str) -> str | None:
-        """The text of the only child of that name; ``None`` if there is none."""
-        children = self.all(tag)
-        if len(children) > 1:
-            raise InvalidAutomaton(f"a <{self.tag}> must have one <{tag}>; got {len(children)}")
-        return "".join(children[0].parts).strip() if children else None
-
-
-class _Reader:
-    """Builds an element tree; declarations, entities and deep nesting are refused before they take effect."""
+class _Builder(TreeBuilder):
+    """Builds the element tree; declarations and deep nesting are refused before they take effect."""
 
     def __init__(self) -> None:
-        self.root = _Element("", {})
-        self.open = [self.root]
-        self.count = 0
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._begin
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._say
-        self.parser.StartDoctypeDeclHandler = self._refuse
-        self.parser.EntityDeclHandler = self._refuse
+        super().__init__()
+        self.depth = self.count = 0
 
-    def read(self, data: bytes) -> _Element:
-        try:
-            self.parser.Parse(data, True)
-        except expat.ExpatError as error:
-            raise InvalidAutomaton(f"a .jff file must be XML; {error}") from error
-        except (ValueError, LookupError) as error:  # unknown encoding
-            if isinstance(error, InvalidInput):
-                raise
-            raise InvalidAutomaton(f"a .jff file must be XML; {shown(str(error))}") from error
-        return self.root.children[0]
-
-    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
-        self.count += 1
-        if len(self.open) > MAX_DEPTH or self.count > MAX_ELEMENTS:
+    def start(self, tag: str, attrs: dict[Any, Any]) -> Element:
+        self.depth, self.count = self.depth + 1, self.count + 1
+        if self.depth > MAX_DEPTH or self.count > MAX_ELEMENTS:
             most = f"at most {MAX_ELEMENTS:,} elements, {MAX_DEPTH} deep"
             raise LimitExceeded(f"a .jff file may have {most}; this one has more")
-        element = _Element(tag, attributes)
-        self.open[-1].children.append(element)
-        self.open.append(element)
+        return super().start(tag, attrs)
 
-    def _end(self, tag: str) -> None:
-        self.open.pop()
+    def end(self, tag: str) -> Element:
+        self.depth -= 1
+        return super().end(tag)
 
-    def _say(self, text: str) -> None:
-        self.open[-1].parts.append(text)
-
-    def _refuse(self, *given: Any) -> None:
+    def doctype(self, *given: Any) -> None:
         raise InvalidAutomaton(
             "a .jff file must have no document type and no entities; this one declares some"
         )
+
+
+def _read(data: bytes) -> Element:
+    parser = XMLParser(target=_Builder())
+    try:
+        parser.feed(data)
+        root: Element = parser.close()
+    except (ParseError, ValueError, LookupError) as error:  # the latter two: an unknown encoding
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidAutomaton(f"a .jff file must be XML; {shown(str(error))}") from error
+    return root
+
+
+def _one(element: Element, tag: str) -> str | None:
+    """The text of the only child of that name; ``None`` if there is none."""
+    children = element.findall(tag)
+    if len(children) > 1:
+        raise InvalidAutomaton(f"a <{element.tag}> must have one <{tag}>; got {len(children)}")
+    return (children[0].text or "").strip() if children else None
 
 
 def parse_jff(data: bytes, name: str = "") -> Semiautomaton:
     """The automaton in the bytes of a ``.jff`` file; final states are observed as 1."""
     if len(data) > MAX_JFF_BYTES:
         raise LimitExceeded(f"a .jff file must have at most {MAX_JFF_BYTES:,} bytes; it has {len(data):,}")
-    root = _Reader().read(data)
-    kind = root.one("type")
+    root = _read(data)
+    kind = _one(root, "type")
     if root.tag != "structure" or kind not in {"fa", None}:
         raise InvalidAutomaton(
             f"a .jff file must hold a finite automaton (type fa); got {shown(kind or root.tag)}"
         )
-    inside = root.all("automaton")
-    return _Drawn(inside[0] if inside else root).automaton(name)
+    inside = root.find("automaton")
+    return _Drawn(root if inside is None else inside).automaton(name)
 
 
 class _Drawn:
     """States in the order of the file, arrows by state and letter."""
 
-    def __init__(self, element: _Element) -> None:
-        states = element.all("state") + element.all("block")
-        ids = [state.attributes.get("id", "") for state in states]
+    def __init__(self, element: Element) -> None:
+        states = element.findall("state") + element.findall("block")
+        ids = [state.get("id", "") for state in states]
         if not states or len(set(ids)) < len(ids):
             raise InvalidAutomaton("a .jff file must have states, each with an id of its own")
         self.number = {name: index for index, name in enumerate(ids)}
-        written = [state.attributes.get("name", f"q{state.attributes['id']}") for state in states]
+        written = [state.get("name", f"q{state.get('id')}") for state in states]
         self.names = ["_".join(name.split()) for name in written]
         changed = [pair for pair in zip(written, self.names, strict=True) if pair[0] != pair[1]]
         if changed:
             _LOG.warning("names of states have no spaces here: %s is called %s", *map(shown, changed[0]))
-        starts = [index for index, state in enumerate(states) if state.all("initial")]
+        starts = [index for index, state in enumerate(states) if state.find("initial") is not None]
         if len(starts) != 1:
             raise InvalidAutomaton(f"a .jff file must mark one initial state; got {len(starts)}")
         self.start = starts[0]
-        self.final = {index for index, state in enumerate(states) if state.all("final")}
+        self.final = {index for index, state in enumerate(states) if state.find("final") is not None}
         self.arrows: dict[tuple[int, str], set[int]] = {}
         self.members = 0
-        for arrow in element.all("transition"):
+        for arrow in element.findall("transition"):
             source, target = (self._state(arrow, end) for end in ("from", "to"))
-            self._arrow(source, arrow.one("read") or "", target)
+            self._arrow(source, _one(arrow, "read") or "", target)
         self.letters = sorted({letter for _, letter in self.arrows if letter})
         wrong = [letter for letter in self.letters if not is_name(letter)]
         if not self.letters or wrong:
@@ -161,8 +139,8 @@ class _Drawn:
             source = known[0]
         self.arrows.setdefault((source, label[-1:]), set()).add(target)
 
-    def _state(self, arrow: _Element, end: str) -> int:
-        given = arrow.one(end)
+    def _state(self, arrow: Element, end: str) -> int:
+        given = _one(arrow, end)
         if given is None or given not in self.number:
             raise InvalidAutomaton(f"<{end}> of a transition must be the id of a state; got {shown(given)}")
         return self.number[given]
