@@ -5,7 +5,7 @@ At the end the observation maps φ of the paper's indirect-supervision table.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -329,31 +329,6 @@ def first_element(automaton: Semiautomaton) -> list[int]:
     return [int(name.split(separator)[0] if separator else name[0]) for name in automaton.state_names]
 
 
-def is_zero(automaton: Semiautomaton) -> list[int]:
-    """Cyclic groups: 1 at state 0."""
-    return [int(state == 0) for state in range(automaton.num_states)]
-
-
-def dihedral_place(automaton: Semiautomaton) -> list[int]:
-    """Dihedral groups: the place on the ring, without the direction."""
-    return [state % (automaton.num_states // 2) for state in range(automaton.num_states)]
-
-
-def dihedral_toggle(automaton: Semiautomaton) -> list[int]:
-    """Dihedral groups: the direction, without the place."""
-    return [state // (automaton.num_states // 2) for state in range(automaton.num_states)]
-
-
-def accepted(automaton: Semiautomaton) -> list[int]:
-    """(abab)*: 1 at the accepting state 3."""
-    return [int(state == 3) for state in range(automaton.num_states)]
-
-
-def digit(automaton: Semiautomaton) -> list[int]:
-    """Adder: the digit just written."""
-    return [state % 2 for state in range(automaton.num_states)]
-
-
-def carry(automaton: Semiautomaton) -> list[int]:
-    """Adder: the carry into the next digit."""
-    return [state // 2 for state in range(automaton.num_states)]
+def by_number(show: Callable[[int, int], int]) -> Callable[[Semiautomaton], list[int]]:
+    """A function of a state's number and of how many states there are."""
+    return lambda automaton: [show(q, automaton.num_states) for q in range(automaton.num_states)]

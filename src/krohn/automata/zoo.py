@@ -15,22 +15,17 @@ import numpy.typing as npt
 
 from krohn.automata.families import (
     abab,
-    accepted,
     adder,
     boundary,
-    carry,
+    by_number,
     counter,
     cyclic,
-    digit,
     dihedral,
-    dihedral_place,
-    dihedral_toggle,
     direct_product,
     dyck,
     first_element,
     full_monoid,
     grid,
-    is_zero,
     memory,
     parity,
     quaternion,
@@ -88,7 +83,7 @@ FAMILIES = (
         _cyclic,
         "cyclic group; letters are all n elements, or 0 and 1",
         (*(f"C{n}" for n in range(2, 9)), "C5:01"),
-        {"zero": is_zero},
+        {"zero": by_number(lambda q, n: int(q == 0))},
     ),
     Family(
         "D2n",
@@ -96,7 +91,7 @@ FAMILIES = (
         lambda order: dihedral(int(order)),
         "dihedral group of that order: toggle the direction, drive one place on",
         ("D6", "D8"),
-        {"location": dihedral_place, "toggle": dihedral_toggle},
+        {"location": by_number(lambda q, n: q % (n // 2)), "toggle": by_number(lambda q, n: q // (n // 2))},
     ),
     Family(
         "An, An:LETTERS",
@@ -142,7 +137,14 @@ FAMILIES = (
         "cell that keeps the first of n values written to it until it is cleared",
         ("WriteOnce2",),
     ),
-    Family("abab", "abab", abab, "the language (abab)*", ("abab",), {"accept": accepted}),
+    Family(
+        "abab",
+        "abab",
+        abab,
+        "the language (abab)*",
+        ("abab",),
+        {"accept": by_number(lambda q, n: int(q == 3))},
+    ),
     Family("Parity", "Parity", parity, "parity of the ones", ("Parity",)),
     Family(
         "Countern", rf"Counter{_N}", lambda n: counter(int(n)), "counter modulo n, one letter", ("Counter5",)
@@ -153,7 +155,7 @@ FAMILIES = (
         lambda addends: adder(int(addends or 2)),
         "binary adder with carry, of two or k numbers",
         ("Add",),
-        {"digit": digit, "carry": carry},
+        {"digit": by_number(lambda q, n: q % 2), "carry": by_number(lambda q, n: q // 2)},
     ),
     Family("Rubik", "Rubik", rubik, "the 3×3×3 cube on its 48 movable stickers", ("Rubik",)),
     Family(
