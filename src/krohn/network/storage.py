@@ -1,6 +1,6 @@
 """A compiled network on disk: ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -242,14 +242,20 @@ def load(directory: str | Path) -> CompiledNetwork:
 def transformer_from(tensors: Tensors, shape: object) -> Transformer:
     """The Transformer with layers ``shape = [[heads, MLP matrices], …]``; none missing, none extra."""
     sizes = _shape(shape, len(tensors))
-    _refuse_others(set(_expected(sizes)), set(tensors))
     for name, matrix in tensors.items():
         wanted = np.int64 if name.endswith(".activation") else np.float64
         if matrix.dtype != wanted:
             raise InvalidFile(f"{name} must be {np.dtype(wanted).name}; got {matrix.dtype}")
-    layers = tuple(_layer_from(tensors, index, heads, depth) for index, (heads, depth) in enumerate(sizes))
-    outer = {name: tensors[name] for name in OUTER}
-    return Transformer(layers=layers, **outer)
+    exactly = f"{MODEL} must hold exactly the tensors of the network"
+    try:
+        layers = tuple(_layer_from(tensors, index, *size) for index, size in enumerate(sizes))
+        network = Transformer(layers=layers, **{name: tensors[name] for name in OUTER})
+    except KeyError as error:
+        raise InvalidFile(f"{exactly}: missing {error.args[0]}") from error
+    unknown = sorted(tensors.keys() - network.tensors().keys())
+    if unknown:
+        raise InvalidFile(f"{exactly}: unknown {unknown[0]}")
+    return network
 
 
 def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
@@ -267,24 +273,6 @@ def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
         keep_attention=tensors[f"{prefix}.keep_attention"],
         keep_mlp=tensors[f"{prefix}.keep_mlp"],
     )
-
-
-def _expected(sizes: list[tuple[int, int]]) -> Iterable[str]:
-    yield from OUTER
-    for index, (heads, depth) in enumerate(sizes):
-        prefix = f"layers.{index}"
-        yield from (f"{prefix}.heads.{h}.{p}" for h in range(heads) for p in ("W_Q", "W_K", "W_V", "W_C"))
-        yield from (f"{prefix}.mlp.{m}.{p}" for m in range(depth) for p in ("W", "b"))
-        yield from (f"{prefix}.mlp.{m}.activation" for m in range(depth - 1))
-        yield from (f"{prefix}.keep_attention", f"{prefix}.keep_mlp")
-
-
-def _refuse_others(expected: set[str], given: set[str]) -> None:
-    wrong = [f"missing {name}" for name in sorted(expected - given)]
-    wrong += [f"unknown {name}" for name in sorted(given - expected)]
-    if wrong:
-        shown = "; ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        raise InvalidFile(f"{MODEL} must hold exactly the tensors of the network: {shown}")
 
 
 def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
