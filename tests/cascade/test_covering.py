@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from cascade.all_updates import transitions
 from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.base.budget import Budget, BudgetSpent
@@ -79,7 +80,7 @@ def test_answers_wrong_in_several_places_are_refused_exactly_where_a_chain_goes_
     rng = Random(seed)
     cascade = holonomy_cascade(random_automaton(seed, largest=6))
     frame = cascade.skeleton
-    triples = [triple for table in cascade.transitions for triple in table]
+    triples = [triple for table in transitions(cascade) for triple in table]
     verdicts = set()
     for _ in range(12):
         wrong: dict[tuple[int, int, int], Update] = {}
@@ -151,7 +152,7 @@ def test_a_permutation_of_a_tile_number_that_nothing_set_is_refused() -> None:
     """A letter makes a coordinate active that was not before; a permutation would read what nothing wrote."""
     cascade = holonomy_cascade(golden("rand6_s1"))
     depth = cascade.skeleton.depth
-    triple = next(key for key in cascade.transitions[1] if depth[key[0]] != depth[key[2]])
+    triple = next(key for key in transitions(cascade)[1] if depth[key[0]] != depth[key[2]])
     tiles = len(cascade.skeleton.tiles[triple[2]])
     report = check_covering(Answering(cascade, {triple: tuple(range(tiles))}))
     assert "a permutation of a coordinate that is inactive before" in report.fault
@@ -160,7 +161,7 @@ def test_a_permutation_of_a_tile_number_that_nothing_set_is_refused() -> None:
 @every("seed", SEEDS)
 def test_the_report_lists_the_sets_that_letters_reset(seed: int) -> None:
     cascade = holonomy_cascade(random_automaton(seed))
-    reset = {key[2] for table in cascade.transitions for key, to in table.items() if isinstance(to, int)}
+    reset = {key[2] for table in transitions(cascade) for key, to in table.items() if isinstance(to, int)}
     assert cascade.covering.reset_sets == reset
     classes = {cascade.skeleton.class_of[number] for number in reset}
     assert [part for part, is_reset in enumerate(cascade.is_reset) if is_reset] == sorted(classes)

@@ -17,7 +17,6 @@ of all coordinates above, which is what makes the cascade small. All sets are nu
 ``cascade.skeleton``; tile number i of a set P is ``cascade.skeleton.tiles[P][i]``.
 """
 
-from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 
@@ -226,40 +225,6 @@ class Cascade:
             value if change is None else change if isinstance(change, int) else change[value]
             for change, value in changes
         )
-
-    @cached_property
-    def transitions(self) -> tuple[Mapping[tuple[int, int, int], Update], ...]:
-        """Per level, the whole dependency function: (P, a, P′) → update, over all chains and letters.
-
-        Only triples whose target P′ is active at the level are listed; elsewhere the level is not read.
-        """
-        levels: list[dict[tuple[int, int, int], Update]] = [{} for _ in range(self.num_levels)]
-        frame = self.skeleton
-        for letter in range(self.automaton.num_letters):
-            seen = {(0, 0)}
-            queue = [(0, 0)] if self.num_levels else []
-            for source, target in queue:
-                for pair in self._expand(source, letter, target, levels):
-                    if pair not in seen and frame.depth[pair[1]] < self.num_levels:
-                        seen.add(pair)
-                        queue.append(pair)
-        return tuple(levels)
-
-    def _expand(
-        self, source: int, letter: int, target: int, levels: list[dict[tuple[int, int, int], Update]]
-    ) -> list[tuple[int, int]]:
-        """The pairs of stage sets one level further down; records the update used in ``levels``."""
-        frame = self.skeleton
-        from_depth, to_depth = frame.depth[source], frame.depth[target]
-        if from_depth < to_depth:
-            return [(tile, target) for tile in frame.tiles[source]]
-        change = self.update(source, letter, target)
-        levels[to_depth][source, letter, target] = change
-        below = frame.tiles[target]
-        if isinstance(change, tuple):
-            return [(tile, below[value]) for tile, value in zip(frame.tiles[source], change, strict=True)]
-        sources = frame.tiles[source] if from_depth == to_depth else (source,)
-        return [(tile, below[change]) for tile in sources]
 
 
 _LAST = 8

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from krohn.algebra.solvable import CounterTower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, Update
+from krohn.cascade.levels import CascadeLevel, cascade_levels
 from krohn.check.recurrent.cells import Tensors
 from krohn.errors import LimitExceeded
 
@@ -228,7 +229,7 @@ class CountingMachine:
     """An automaton whose levels count; values are ``Held``, actions ("add", steps) or ("set", tile, 0)."""
 
     def __init__(self, cascade: Cascade, towers: Towers) -> None:
-        levels = [_Level(cascade, level, towers) for level in range(cascade.num_levels)]
+        levels = [_Level(level, towers) for level in cascade_levels(cascade, cascade.automaton.start)]
         self.layers = [layer for level in levels for layer in level.layers()]
         self.tiles = max((level.size for level in levels if level.layers()[0][0] is not None), default=0)
         self.machine = _machine(cascade, levels)
@@ -237,12 +238,11 @@ class CountingMachine:
 class _Level:
     """One level: its tower of counters and the tile it starts from."""
 
-    def __init__(self, cascade: Cascade, level: int, towers: Towers) -> None:
-        self.size, self.start = cascade.sizes[level], cascade.initial[level]
-        updates = set(cascade.transitions[level].values())
-        moves = sorted(self.pad(update) for update in updates if isinstance(update, tuple))
-        self.tower = towers(moves, self.size)
-        self.has_resets = cascade.num_levels > 1 or any(isinstance(update, int) for update in updates)
+    def __init__(self, level: CascadeLevel, towers: Towers) -> None:
+        self.size, self.start = level.num_tiles, level.initial
+        moves = {self.pad(action) for action in level.triples.values() if isinstance(action, tuple)}
+        self.tower = towers(sorted(moves), self.size)
+        self.has_resets = level.cascade.num_levels > 1 or level.has_resets
 
     @property
     def depth(self) -> int:

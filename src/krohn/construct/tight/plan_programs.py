@@ -13,14 +13,13 @@ from functools import singledispatch
 from krohn.algebra.transformation import Permutation, order
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.cascade.levels import CascadeLevel, cascade_levels
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.construct.tight.cascade_level import (
-    CascadeLevel,
     CounterReading,
     Potential,
     RunningCounters,
-    cascade_levels,
     count,
     moved,
     potential,
