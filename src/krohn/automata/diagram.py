@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.diagram_layout import Drawable, Point, circle, circles, cycles_of, lattice, line, tree
+from krohn.automata.diagram_layout import Point, circle, circles, cycles_of, lattice, line, tree
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
 
@@ -23,7 +24,7 @@ _FEW = 5  # up to this many states a group is drawn with all letters, like any a
 _CROWDED = 12  # above this many states, arrows into a sink are left out
 
 
-def diagram(automaton: Drawable) -> str:
+def diagram(automaton: Semiautomaton) -> str:
     """The state diagram as an SVG document."""
     count = len(automaton.state_names)
     if count > MAX_DRAWN:
@@ -34,14 +35,14 @@ def diagram(automaton: Drawable) -> str:
     return _Diagram(automaton).render()
 
 
-def places_of(automaton: Drawable) -> list[Point]:
+def places_of(automaton: Semiautomaton) -> list[Point]:
     """Positions of the states in the diagram, x to the right and y down; the least x and y are 60."""
     places = _Diagram(automaton).places
     left, top = min(x for x, _ in places), min(y for _, y in places)
     return [(x - left + 60.0, y - top + 60.0) for x, y in places]
 
 
-def accepting(automaton: Drawable) -> frozenset[int]:
+def accepting(automaton: Semiautomaton) -> frozenset[int]:
     """The states that accept: observed as 1, where every observation is 0 or 1."""
     seen = automaton.observe
     if seen is None or not set(seen) <= {0, 1}:
@@ -68,7 +69,7 @@ class _Arrow:
 
 
 class _Diagram:
-    def __init__(self, automaton: Drawable) -> None:
+    def __init__(self, automaton: Semiautomaton) -> None:
         self.automaton = automaton
         self.canvas = Canvas(0, 0)
         names = automaton.state_names
@@ -92,7 +93,7 @@ class _Diagram:
             self._state(state)
         self._notes()
         self.canvas.crop(14)
-        name = getattr(self.automaton, "name", "") or "automaton"
+        name = self.automaton.name or "automaton"
         return self.canvas.render(paper="#ffffff", title=f"State diagram of {name}")
 
     def _layout(self) -> tuple[list[Point], Point]:
@@ -341,7 +342,7 @@ def _join_letters(letters: tuple[str, ...]) -> str:
     return ", ".join(letters[:3])[:26] + f", … ({len(letters)})"
 
 
-def _left_out(automaton: Drawable) -> int | None:
+def _left_out(automaton: Semiautomaton) -> int | None:
     """The sink, if it is the only one, is not the start, and the picture is crowded."""
     states = np.arange(len(automaton.table))
     fixed = np.flatnonzero((automaton.table == states[:, None]).all(axis=1)).tolist()
@@ -349,7 +350,7 @@ def _left_out(automaton: Drawable) -> int | None:
     return fixed[0] if crowded else None
 
 
-def _generating(automaton: Drawable) -> list[int]:
+def _generating(automaton: Semiautomaton) -> list[int]:
     """For a group with many arrows, the first letters that connect states as all letters do; else none."""
     table = automaton.table
     count = len(table)

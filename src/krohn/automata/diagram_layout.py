@@ -7,10 +7,11 @@ on a large one, turned and ordered so that arrows of the other letters are short
 
 import math
 import re
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from krohn.automata.semiautomaton import Semiautomaton
 
 Point = tuple[float, float]
 SPACE = 26.0
@@ -19,31 +20,7 @@ SPACE = 26.0
 _MANY = 10  # above this many circles, arrows must cross states, and only their lengths count
 
 
-class Drawable(Protocol):
-    """What drawing needs from an automaton; a protocol, so that the automaton can draw itself."""
-
-    @property
-    def table(self) -> npt.NDArray[np.int32]:
-        """Next states, states × letters."""
-
-    @property
-    def start(self) -> int:
-        """The number of the start state."""
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """What is written in the circles."""
-
-    @property
-    def letter_names(self) -> tuple[str, ...]:
-        """What is written on the arrows."""
-
-    @property
-    def observe(self) -> tuple[int, ...] | None:
-        """Observations of the states."""
-
-
-def line(automaton: Drawable, radius: float) -> list[Point] | None:
+def line(automaton: Semiautomaton, radius: float) -> list[Point] | None:
     """The positions if every state has at most two neighbours and together they form one line."""
     table = automaton.table
     count = len(table)
@@ -69,7 +46,7 @@ def line(automaton: Drawable, radius: float) -> list[Point] | None:
     return places
 
 
-def lattice(automaton: Drawable, radius: float) -> list[Point] | None:
+def lattice(automaton: Semiautomaton, radius: float) -> list[Point] | None:
     """The positions if the states are named row,column and every letter moves to a neighbour or stays."""
     matches = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
     if not all(matches) or len(matches) < 4:
@@ -93,7 +70,7 @@ def circle(order: list[int], radius: float, space: float = SPACE) -> list[Point]
     return places
 
 
-def circles(automaton: Drawable, letters: list[int], radius: float) -> list[Point]:
+def circles(automaton: Semiautomaton, letters: list[int], radius: float) -> list[Point]:
     """For a group: the cycles of the letter with the fewest of them, as small circles on a large one."""
     cycles = min((cycles_of(automaton.table[:, letter]) for letter in letters), key=len)
     if len(cycles) == 1:
@@ -221,7 +198,7 @@ class _Rings:
         return places
 
 
-def tree(automaton: Drawable, sink: int, radius: float) -> list[Point]:
+def tree(automaton: Semiautomaton, sink: int, radius: float) -> list[Point]:
     """A shortest-path tree from the start: rings by distance, every subtree in a sector of its own."""
     parent, distance = _shortest_paths(automaton, sink)
     order = list(parent)
@@ -248,7 +225,7 @@ def tree(automaton: Drawable, sink: int, radius: float) -> list[Point]:
     return places
 
 
-def _shortest_paths(automaton: Drawable, sink: int) -> tuple[dict[int, int], dict[int, int]]:
+def _shortest_paths(automaton: Semiautomaton, sink: int) -> tuple[dict[int, int], dict[int, int]]:
     """Parents and distances in breadth-first order; unreachable states are attached to the start."""
     parent, distance = {automaton.start: automaton.start}, {automaton.start: 0}
     order = [automaton.start]

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from importlib import import_module
 from math import factorial
 from operator import index
 from typing import Any, Literal, Self, cast
@@ -15,7 +16,6 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.base.notebook import table
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
@@ -290,11 +290,14 @@ class Semiautomaton:
 
     def svg(self) -> str:
         """The state diagram; refused if there are too many states to draw."""
-        return diagram(self)
+        return str(import_module("krohn.automata.diagram").diagram(self))  # on use: it depends on this part
 
     def _repr_svg_(self) -> str | None:
         """The state diagram a notebook shows; ``None``, hence the text form, if there are too many states."""
-        return diagram(self) if self.num_states <= MAX_DRAWN else None
+        try:
+            return self.svg()
+        except LimitExceeded:
+            return None
 
     def __repr__(self) -> str:
         label = f" {self.name}" if self.name else ""

@@ -29,12 +29,6 @@ class CascadeLevel:
     initial: int
 
     @cached_property
-    def sets(self) -> dict[int, int]:
-        """Stage sets of the level, numbered from 0."""
-        used = {s for before, _, after in self.triples for s in (before, after)}
-        return {number: index for index, number in enumerate(sorted(used))}
-
-    @cached_property
     def num_tiles(self) -> int:
         """The number of values of the coordinate."""
         return self.cascade.sizes[self.number]

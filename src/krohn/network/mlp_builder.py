@@ -56,10 +56,6 @@ class MlpBuilder:
     layers: list[list[Unit]] = field(default_factory=list)
     _known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
-    def constant(self, value: float) -> Signal:
-        """A number, available at every layer."""
-        return Signal(0, {}, value, value, value)
-
     def unit(self, signal: Signal, slope: float, bias: float) -> int:
         """Makes ``relu(slope·signal + bias)`` in the layer after the signal's; returns its number."""
         terms = {unit: weight * slope for unit, weight in signal.terms.items()}
