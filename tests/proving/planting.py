@@ -114,11 +114,11 @@ def planted(function: Callable[..., Any], wrong: Callable[..., Any] | None = Non
         for name, value in vars(module).items()
         if value is function
     ]
-    registered = {kind: gadget for kind, gadget in GADGETS.items() if gadget.lower is function}
+    registered = {kind: gadget for kind, gadget in GADGETS.items() if gadget is function}
     assert places or registered, "a bug must be planted somewhere"
     for module, name in places:
         setattr(module, name, used)
-    GADGETS.update({kind: replace(gadget, lower=used) for kind, gadget in registered.items()})
+    GADGETS.update(dict.fromkeys(registered, used))
     try:
         yield
     finally:

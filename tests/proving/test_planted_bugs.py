@@ -63,14 +63,14 @@ HEADS: list[tuple[str, type, Wrap]] = [
 
 @pytest.mark.parametrize(("program", "operation", "wrap"), HEADS)
 def test_a_bug_in_a_head_is_caught(program: str, operation: type, wrap: Wrap) -> None:
-    real = GADGETS[operation].lower
+    real = GADGETS[operation]
     with planted_in(real, wrap(real)):
         network = lowered(program, 7)
     wrong_and_refused(network.transformer, network.automaton, 7)
 
 
 def test_a_bug_in_the_latest_match_is_caught() -> None:
-    real = GADGETS[LatestMatch].lower
+    real = GADGETS[LatestMatch]
 
     def planted(operation: Any, *args: Any) -> Any:
         return real(replace(operation, shift=operation.shift + 1), *args)

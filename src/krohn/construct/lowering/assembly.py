@@ -169,7 +169,7 @@ def lower(
 
 def symbolic_head(operation: AttentionOperation, codes: PositionCodes, program: Program) -> SymbolicHead:
     """The head that carries out an attention operation, with its error bound."""
-    return GADGETS[type(operation)].lower(operation, codes, program)
+    return GADGETS[type(operation)](operation, codes, program)
 
 
 @singledispatch
@@ -318,7 +318,7 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
     worst = []
     for layer in program.layers:
         for operation in layer.attention:
-            off = GADGETS[type(operation)].logit_error(operation, codes, program) * unit
+            off = symbolic_head(operation, codes, program).off * unit
             if off * (ROUNDED_TWICE if half else 1) > 1:
                 yield f"{operation.describe()}: too coarse"
         for change in layer.maps:

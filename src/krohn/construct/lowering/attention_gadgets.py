@@ -108,7 +108,8 @@ GAP = 18.0
 class SymbolicHead:
     """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``.
 
-    ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact.
+    ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact;
+    ``off`` says how far rounding moves scores, or the sums of a counter, in units of the round-off.
     """
 
     query: tuple[Column, ...]
@@ -116,6 +117,7 @@ class SymbolicHead:
     value: tuple[Column, ...]
     output: tuple[Column, ...]
     error: float
+    off: float
 
     @property
     def reads(self) -> tuple[Channel, ...]:
@@ -162,7 +164,13 @@ def value_range(program: Program, sources: tuple[str, ...]) -> float:
 def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes, program: Program) -> SymbolicHead:
     """One head for all sums of the operation."""
     value, output = copies(operation.sources, operation.targets, codes.scale)
-    return SymbolicHead(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0)
+    off = _off_of_sums(program, operation.sources, codes)
+    return SymbolicHead(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0, off=off)
+
+
+def _off_of_sums(program: Program, sources: tuple[str, ...], codes: PositionCodes) -> float:
+    registers = [program.register[name] for name in sources]
+    return 8.0 * 8 * max(max(abs(register.low), register.high) for register in registers) * codes.scale
 
 
 # Sums over the positions of one rhythm: a uniform head that does not see the others.
@@ -184,7 +192,8 @@ def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program)
     query = ({log_of_places(rhythm): 1.0}, {ONE: 1.0})
     key = ({BOS: 1.0}, {Channel(register=operation.flag): UNSEEN, BOS: UNSEEN})
     error = codes.count * codes.scale * value_range(program, operation.sources) * exp(-UNSEEN)
-    return SymbolicHead(query, key, value, output, error=error)
+    off = _off_of_sums(program, operation.sources, codes)
+    return SymbolicHead(query, key, value, output, error=error, off=off)
 
 
 # The most recent flagged value (Lemma "memory").
@@ -202,7 +211,8 @@ def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Pr
     value, output = copies(operation.sources, operation.targets)
     key = {Channel(register=operation.flag): gain, RECENCY: gain}
     # Flagged positions m places older weigh e^(−gap·m), all unflagged ones together less than e^(−gap)·1.01.
-    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap))
+    off = 4 * 2 * (GAP + 4) * codes.scale
+    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap), off=off)
 
 
 # The earliest or latest position with all of several flags.
@@ -228,7 +238,8 @@ def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program)
         {RECENCY: float(codes.scale)} if name in counts else column
         for name, column in zip(operation.sources, value, strict=True)
     )
-    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap))
+    off = 4 * (1 + len(operation.flags)) * (GAP + 4 + log(codes.count)) * codes.scale
+    return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap), off=off)
 
 
 # The most recent position with a given key (Theorem 3, keys on a circle of n values).
@@ -260,7 +271,8 @@ def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Pr
     )
     value, output = copies(operation.sources, operation.targets)
     # Older matches weigh e^(−gap·m); BOS and mismatches, 2^L·gap below, vanish.
-    return SymbolicHead(query, key, value, output, error=2.1 * spread * exp(-gap))
+    off = 4 * 3 * (GAP + 6) * codes.scale / lost
+    return SymbolicHead(query, key, value, output, error=2.1 * spread * exp(-gap), off=off)
 
 
 # The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
@@ -296,46 +308,18 @@ def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program)
     query.append({ONE: gain})
     key.append({BOS: gain * (FREQUENCIES - codes.shift_gap / 2)})
     value, output = copies(operation.sources, operation.targets)
-    return SymbolicHead(tuple(query), tuple(key), value, output, error=codes.count * spread * exp(-gap))
+    # Exact ones have so large a gap that only its share counts.
+    off = (6 if codes.exact else 4 * (GAP + 12)) * FREQUENCIES * 2 / codes.shift_gap
+    error = codes.count * spread * exp(-gap)
+    return SymbolicHead(tuple(query), tuple(key), value, output, error=error, off=off)
 
 
-@dataclass(frozen=True)
-class Gadget:
-    """How an operation becomes a head, and how far its logits are off, in units of the round-off u."""
-
-    lower: Callable[[Any, PositionCodes, Program], SymbolicHead]
-    logit_error: Callable[[Any, PositionCodes, Program], float]
-
-
-def _error_of_sums(operation: PrefixSum | PlaceSum, codes: PositionCodes, program: Program) -> float:
-    registers = [program.register[name] for name in operation.sources]
-    return 8.0 * 8 * max(max(abs(register.low), register.high) for register in registers) * codes.scale
-
-
-def _error_of_writes(operation: LatestWrite, codes: PositionCodes, program: Program) -> float:
-    return 4 * 2 * (GAP + 4) * codes.scale
-
-
-def _error_of_ends(operation: EndWrite, codes: PositionCodes, program: Program) -> float:
-    return 4 * (1 + len(operation.flags)) * (GAP + 4 + log(codes.count)) * codes.scale
-
-
-def _error_of_backs(operation: LookBack, codes: PositionCodes, program: Program) -> float:
-    if codes.exact:  # the gap is so large that only its share counts
-        return 6 * FREQUENCIES * 2 / codes.shift_gap
-    return 4 * FREQUENCIES * 2 * (GAP + 12) / codes.shift_gap
-
-
-def _error_of_matches(operation: LatestMatch, codes: PositionCodes, program: Program) -> float:
-    return 4 * 3 * (GAP + 6) * codes.scale / (1 - cos(2 * pi / operation.modulus))
-
-
-GADGETS: dict[type, Gadget] = {
-    PrefixSum: Gadget(lower_prefix_sum, _error_of_sums),
-    PlaceSum: Gadget(lower_place_sum, _error_of_sums),
-    LatestWrite: Gadget(lower_latest_write, _error_of_writes),
-    EndWrite: Gadget(lower_end_write, _error_of_ends),
-    LookBack: Gadget(lower_look_back, _error_of_backs),
-    LatestMatch: Gadget(lower_latest_match, _error_of_matches),
+GADGETS: dict[type, Callable[[Any, PositionCodes, Program], SymbolicHead]] = {
+    PrefixSum: lower_prefix_sum,
+    PlaceSum: lower_place_sum,
+    LatestWrite: lower_latest_write,
+    EndWrite: lower_end_write,
+    LookBack: lower_look_back,
+    LatestMatch: lower_latest_match,
 }
 """Every attention operation; a new one is one more line, and the contract tests require a case for it."""
