@@ -33,7 +33,7 @@ _Rows = dict[frozenset[int], list[frozenset[int]]]
 """Where each letter leads, for each set of states."""
 
 
-class _Builder(TreeBuilder):
+class _SafeTree(TreeBuilder):
     """Builds the element tree; declarations and deep nesting are refused before they take effect."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Builder(TreeBuilder):
 
 
 def _read(data: bytes) -> Element:
-    parser = XMLParser(target=_Builder())
+    parser = XMLParser(target=_SafeTree())
     try:
         parser.feed(data)
         root: Element = parser.close()
