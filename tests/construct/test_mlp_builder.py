@@ -112,7 +112,7 @@ def test_equal_units_are_made_once_and_constants_need_none() -> None:
     assert builder.positive(signal).terms == builder.positive(signal).terms
     assert builder.unit(signal, 1.0, 0.0) != builder.unit(signal, 1.0, 1.0)
     assert [len(layer) for layer in builder.layers] == [2]
-    three = builder.carried(builder.constant(3.0), 5)
+    three = builder.carried(Signal(0, {}, 3.0, 3.0, 3.0), 5)
     assert (three.layer, three.terms, three.constant) == (5, {}, 3.0)
     assert len(builder.layers) == 1
     assert builder.total([]).constant == 0.0
