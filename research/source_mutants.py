@@ -379,6 +379,18 @@ MUTANTS = [
         "tests/exporting/test_one_hypothesis_less.py -k trained",
     ),
     (
+        "check/transformer/near.py",
+        "SINGLE.inner.error(squares, d + MOMENTS, 2.0 * d) / (d * least * least)",
+        "SINGLE.inner.error(np.ones(1), d + MOMENTS, 0.0)",
+        "tests/proving/test_stock.py -k squares",
+    ),
+    (
+        "check/transformer/words.py",
+        "len(prefix) <= 1",
+        "len(prefix) <= 2",
+        "tests/proving/test_stock.py -k prefix",
+    ),
+    (
         "proving/stock.py",
         "return with_outputs(meant, tokens)",
         "return meant",

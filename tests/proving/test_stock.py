@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("transformers")
 import torch
 from tests.proving.stock_networks import every_word, mutants, trained_sum
-from transformers import GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import krohn
 from krohn.check.certificate import read_certificate
@@ -19,6 +19,7 @@ from krohn.check.files.net import Net
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.near import MOST_TERMS
 from krohn.check.transformer.running_error import Running
+from krohn.check.transformer.words import stock_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files
@@ -251,3 +252,52 @@ def test_a_lead_that_is_no_number_proves_nothing(
     verdict = check_certificate(net, certificate_for(net, automaton, LENGTH, "float32"))
     assert not verdict.certified
     assert "does not lead" in verdict.reason
+
+
+def said_by_first(size: float, epsilon: float) -> GPT2LMHeadModel:
+    """One letter of ``Memory2``, told by the sign of the first channel; no block adds anything."""
+    config = GPT2Config(
+        vocab_size=3,
+        n_positions=1,
+        n_embd=4,
+        n_layer=1,
+        n_head=1,
+        tie_word_embeddings=False,
+        layer_norm_epsilon=epsilon,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    network = GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for name, value in network.named_parameters():
+            value.fill_(float("ln_" in name and name.endswith("weight")))
+        network.transformer.wte.weight[:, 0] = size * torch.tensor([1.0, 1, -1])
+        network.transformer.wte.weight[:, 1] = -network.transformer.wte.weight[:, 0]
+        network.lm_head.weight[:2, 0] = torch.tensor([1.0, -1])
+    return network
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "right"),
+    [(1.0, 1e-5, True), (1e-15, 1e-30, True), (1e-25, 1e-60, False), (1e15, 1e-5, True), (1e20, 1e-5, False)],
+)
+def test_squares_that_vanish_or_overflow_are_seen(size: float, epsilon: float, right: bool) -> None:
+    """Every channel is an ordinary float32; its square is 0, or infinite."""
+    automaton, network = krohn.zoo("Memory2"), said_by_first(size, epsilon)
+    with torch.no_grad():
+        said = network(torch.tensor([[0], [1], [2]])).logits[:, 0]
+    assert (said.argmax(-1).tolist() == [0, 0, 1] and bool(said.isfinite().all())) is right
+    net = net_of_module(network, tokens_for(automaton, None))
+    assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is right
+
+
+def test_names_have_one_prefix_or_none() -> None:
+    """transformers 4 takes tensors without it, beside others that have it, for missing, and draws them."""
+    automaton, network = krohn.zoo("Memory2"), said_by_first(1.0, 1e-5)
+    config, marks = json.loads(network.config.to_json_string()), tokens_for(automaton, None)
+    held = {name: value.numpy() for name, value in network.state_dict().items()}
+    none = {name.removeprefix("transformer."): value for name, value in held.items()}
+    assert stock_net(config, held, marks).digest == stock_net(config, none, marks).digest
+    mixed = {("wte.weight" if "wte" in name else name): value for name, value in held.items()}
+    with pytest.raises(InvalidFile, match="all with or all without"):
+        stock_net(config, mixed, marks)

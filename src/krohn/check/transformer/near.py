@@ -165,7 +165,10 @@ def normalise(
     curved = np.abs(z) * square + each * far[:, None] / 2 + (np.abs(z) + each) * 0.5 * (far * far)[:, None]
     most, least = np.abs(value) + radius, deviation * (1 - far)
     mean = SINGLE.inner.error(SAFE * most.sum(axis=1), 4.0 * (d + 8), d) / d
-    relative = SINGLE.inner.error(np.ones(1), d + MOMENTS, 0.0) + (mean / least) ** 2
+    # Squares overflow, and underflow, long before the channels do: the error is that of the sum itself.
+    apart = np.abs(centred) + radius + (radius.mean(axis=1) + mean)[:, None]
+    squares = SAFE * (apart * apart).sum(axis=1) + d * epsilon
+    relative = SINGLE.inner.error(squares, d + MOMENTS, 2.0 * d) / (d * least * least) + (mean / least) ** 2
     require(relative < 0.01, "LayerNorm reads a vector that is constant up to its error")
     scale = 0.52 * relative + (ROOT + 1) * UNIT
     each = 5 * UNIT * (most + most.mean(axis=1, keepdims=True)) / least[:, None]

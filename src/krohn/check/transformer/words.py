@@ -36,12 +36,15 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
     about = read_fields(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
     need(about["dtype"] in TYPES and about["torch_dtype"] in TYPES, "config.json: dtype is unknown")
     marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in PARTS}}
+    # Where only some names begin with it, earlier versions of the library draw the other tensors at random.
+    prefix = {name.startswith("transformer.") for name in tensors if not name.startswith("lm_head.")}
+    need(
+        len(prefix) <= 1, "tensors must have GPT-2's names, all with or all without transformer. before them"
+    )
     own = {
         name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}": tensor
         for name, tensor in tensors.items()
     }
-    fits = len(own) == len(tensors)
-    need(fits, "tensors must have GPT-2's names, with or without transformer. before them")
     table, head = (own.get(name) for name in ("transformer.wte.weight", "lm_head.weight"))
     tied = about["tie_word_embeddings"] is True and table is not None and head is not None
     if tied and np.array_equal(table, head):  # type: ignore[arg-type]
