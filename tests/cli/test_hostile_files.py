@@ -115,6 +115,22 @@ def test_wrong_types_in_the_meaning(
     assert complaint in refused(capsys, "verify", str(tmp_path))
 
 
+def test_what_the_system_cannot_read_is_bad_input(
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that is too long, and a file that opens and cannot be read: status 1 would be a verdict."""
+    certificate = tmp_path / "certificate.json"
+    assert run(["verify", str(honest), "--out", str(certificate)]) == 0
+    assert main([str(honest), str(certificate)]) == 0
+    unreadable = tmp_path / "krohn.json"
+    unreadable.symlink_to("/proc/self/mem")
+    capsys.readouterr()
+    for folder in ("a" * 5000, tmp_path):
+        assert main([str(folder), str(certificate)]) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err[:7], captured.err.count("\n")) == ("", "error: ", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

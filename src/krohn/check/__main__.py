@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         certificate, verdict = recheck(*files, as_claimed=AS_CLAIMED in arguments)
-    except (KrohnError, MemoryError, RecursionError) as error:
+    except (KrohnError, MemoryError, OSError, RecursionError) as error:
         sys.stderr.write(f"error: {' '.join(str(error).split())[:290] or type(error).__name__}\n")
         return 2
     claim = certificate.claim
