@@ -404,6 +404,12 @@ MUTANTS = [
     ),
     (
         "check/claim.py",
+        "max(states + letters, outputs) <= SHOWN",
+        "states + letters <= SHOWN",
+        "tests/check/test_named_in_the_claim.py -k very_many",
+    ),
+    (
+        "check/claim.py",
         'some = "every word" if self.words == ALL else "some words"',
         'some = "every word"',
         "tests/check/test_named_in_the_claim.py -k fewer_words",

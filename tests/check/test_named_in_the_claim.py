@@ -231,6 +231,16 @@ def test_the_order_of_names_is_in_the_sentence_of_a_run(tmp_path: Path) -> None:
     assert run(["verify", str(PROVED), "--recheck", str(tmp_path / "swapped.json")]) == 1
 
 
+def test_a_claim_of_very_many_outputs_is_said_in_short(tmp_path: Path) -> None:
+    """A run may output observations; a certificate of a few lines may have more of them than memory holds."""
+    payload = read_certificate(PROVED / "certificate.json").to_json()
+    automaton = payload["claim"]["automaton"] | {"observe": [0, 4999]}
+    payload["claim"] |= {"target": "observation", "automaton": automaton}
+    (tmp_path / "many.json").write_text(json.dumps(payload))
+    assert "first 5000 logits, after" in read_certificate(tmp_path / "many.json").claim.sentence()
+    assert main([str(PROVED), str(tmp_path / "many.json")]) == 1
+
+
 def test_an_order_says_where_a_bias_stands() -> None:
     claim = krohn.verify(krohn.compile("C3", architecture="diagonal")).claim
     assert claim is not None

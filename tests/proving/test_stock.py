@@ -14,6 +14,7 @@ from tests.proving.stock_networks import every_word, mutants, trained_sum
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import krohn
+from krohn.check.__main__ import main
 from krohn.check.certificate import read_certificate
 from krohn.check.files.net import Net
 from krohn.check.rules import check_certificate
@@ -301,3 +302,26 @@ def test_names_have_one_prefix_or_none() -> None:
     mixed = {("wte.weight" if "wte" in name else name): value for name, value in held.items()}
     with pytest.raises(InvalidFile, match="all with or all without"):
         stock_net(config, mixed, marks)
+
+
+def test_the_sentence_says_what_tokens_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No file of the network does: with others the same network is right about another automaton."""
+    automaton, network = krohn.zoo("Memory2"), said_by_first(1.0, 1e-5)
+    network.save_pretrained(tmp_path)
+    net = net_of_module(network, {"prompt": [], "letters": [1, 0, 2], "states": [0, 1]})
+    certificate = certificate_for(net, automaton, 1, "float32")
+    tokens = "(tokens: prompt none; letters read = 1, 1 = 0, 2 = 2; states 1 = 0, 2 = 1)"
+    assert tokens in certificate.claim.sentence()
+    payload = certificate.to_json()
+    for marks, status in (
+        (payload["claim"]["configuration"]["tokens"], 0),
+        ({}, 2),
+        ("no lists", 2),
+        (None, 2),
+        ({"prompt": 1, "letters": [1, 0, 2], "states": [0, 1]}, 2),
+        ({"prompt": [], "letters": ["1", {}, "\x1b[2J"], "states": [0, 1]}, 1),
+    ):
+        payload["claim"]["configuration"]["tokens"] = marks
+        (tmp_path / "certificate.json").write_text(json.dumps(payload))
+        assert main([str(tmp_path), str(tmp_path / "certificate.json")]) == status
+        assert "\x1b" not in capsys.readouterr().out

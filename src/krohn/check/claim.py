@@ -7,14 +7,14 @@ format, the order of sums, and what is assumed of library functions.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from krohn.check.files.bounded import need, shown, whole_numbers
-from krohn.check.files.net import STOCK, TRAINED
+from krohn.check.files.net import STOCK, TOKENS, TRAINED
 from krohn.check.files.reader import MAX_OUTPUT, Automaton
 
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
@@ -92,18 +92,16 @@ class Claim:
             rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
         known = ", ".join(rows) if 0 < len(rows) <= SHOWN else many
         network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
+        outputs = int(self.automaton.shows.max()) + 1
+        few = max(states + letters, outputs) <= SHOWN  # outputs may be more than memory holds
+        answers = named if self.target == "state" else map(str, range(outputs))
         if self.kind == TRAINED:  # several networks in a file, whose heads are padded
             network = f"{network} (replicate {shown(self.configuration.get('replicate'))})"
-            outputs = int(self.automaton.shows.max()) + 1
             logit = f"the largest of its first {outputs} logits"
-            if states + letters <= SHOWN:  # no file of a run holds the names
-                answers = named if self.target == "state" else map(str, range(outputs))
+            if few:  # no file of a run holds the names
                 logit += f" (for {', '.join(answers)}; letters are numbered {', '.join(read)})"
-        if self.kind == STOCK:
-            tokens = self.configuration.get("tokens", {})
-            logit += (
-                f" (tokens: letters {shown(tokens.get('letters'))}, {output}s {shown(tokens.get('states'))})"
-            )
+        if self.kind == STOCK and few:
+            logit += f" (tokens: {self._tokens(read, answers)})"
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )
@@ -111,6 +109,18 @@ class Claim:
             f"On {some} {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
             f"that starts in {named[self.automaton.start]}: {known}."
         )
+
+    def _tokens(self, letters: Iterable[str], outputs: Iterable[str]) -> str:
+        """What tokens mean: no file of the network says it."""
+        marks = self.configuration.get("tokens", {part: [] for part in TOKENS})
+
+        def listed(names: Iterable[str], tokens: list[Any]) -> str:
+            return ", ".join(f"{name} = {shown(token)}" for name, token in zip(names, tokens, strict=False))
+
+        prompt = ", ".join(map(shown, marks["prompt"][:SHOWN])) or "none"
+        more = ", …" * (len(marks["prompt"]) > SHOWN)
+        letters, outputs = listed(letters, marks["letters"]), listed(outputs, marks["states"])
+        return f"prompt {prompt}{more}; letters {letters}; {self.target}s {outputs}"
 
     @property
     def table(self) -> str:
@@ -132,6 +142,9 @@ def claim_from(payload: Any) -> Claim:
     for key, value in texts.items():
         need(isinstance(value, str) and value.isprintable(), f"claim: {key} must be a printable string")
     need(isinstance(payload["configuration"], dict), "claim: configuration must be an object")
+    marks = payload["configuration"].get("tokens", {part: [] for part in TOKENS})
+    fits = isinstance(marks, dict) and all(isinstance(marks.get(part), list) for part in TOKENS)
+    need(fits, f"claim: tokens must have lists {', '.join(TOKENS)}")
     need(_texts(payload["assumptions"]), "claim: assumptions must be a list of names")
     automaton, letters, states = _automaton(payload["automaton"], payload["target"])
     return Claim(

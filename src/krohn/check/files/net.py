@@ -18,6 +18,8 @@ COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
 STOCK = "stock"
 """The kind of a folder that ``transformers`` saved."""
 MODEL = "model.safetensors"
+TOKENS = ("prompt", "letters", "states")
+"""What tokens of a GPT-2 stand for; those of states are its outputs, observations too."""
 
 
 @dataclass(frozen=True)

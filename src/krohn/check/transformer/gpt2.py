@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, Net, read_fields
+from krohn.check.files.net import MODEL, TOKENS, Net, read_fields
 from krohn.check.files.reader import (
     Automaton,
     Given,
@@ -181,7 +181,7 @@ def export_net(
         need(rate == 0, f"config.json must have {name} 0, for dropout is random; it has {shown(rate)}")
     need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
     marks: dict[str, list[int]] = {}
-    for part in ("prompt", "letters", "states"):
+    for part in TOKENS:
         marks[part] = tokens.get(part)  # type: ignore[assignment]
         need(whole_numbers(marks[part], np.inf, None), f"export.json must list the tokens of {part}")
     names = names_of(automaton, target)

@@ -13,7 +13,7 @@ import numpy as np
 from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, STOCK, Net, read_fields
+from krohn.check.files.net import MODEL, STOCK, TOKENS, Net, read_fields
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.forward import after_heads, after_mlp, logits
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
@@ -25,7 +25,6 @@ WORK = 3e12
 """Multiplications of a proof: about ten minutes of two cores."""
 FROM_OLDER = frozenset({"_name_or_path", "gradient_checkpointing", "_attn_implementation_autoset"})
 """Fields of earlier versions of ``transformers`` that change no answer."""
-PARTS = ("prompt", "letters", "states")
 
 
 def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -> Net:
@@ -35,7 +34,7 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
     config = {**config, "n_inner": config.get("n_inner")}
     about = read_fields(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
     need(about["dtype"] in TYPES and about["torch_dtype"] in TYPES, "config.json: dtype is unknown")
-    marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in PARTS}}
+    marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in TOKENS}}
     # Where only some names begin with it, earlier versions of the library draw the other tensors at random.
     prefix = {name.startswith("transformer.") for name in tensors if not name.startswith("lm_head.")}
     need(
@@ -160,7 +159,7 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
 def checked_tokens(net: Net, automaton: Automaton) -> dict[str, list[int]]:
     """The tokens of prompt, letters and outputs, if they fit the automaton and the vocabulary."""
     tokens, words = net.configuration.get("tokens"), net.configuration["vocab_size"]
-    need(isinstance(tokens, dict) and set(tokens) == set(PARTS), f"tokens must have {', '.join(PARTS)}")
+    need(isinstance(tokens, dict) and set(tokens) == set(TOKENS), f"tokens must have {', '.join(TOKENS)}")
     made: dict[str, list[int]] = tokens  # type: ignore[assignment]
     for part, count in (("prompt", None), ("letters", automaton.table.shape[1]), ("states", None)):
         fits = whole_numbers(made[part], words, count)
