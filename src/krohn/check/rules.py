@@ -59,6 +59,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
     require(claim.words == ALL, "the claim is about fewer words than all")
     require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
     require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
+    # As JSON: in Python True is 1, and 1.0 too.
     mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
     differing = [key for key in net.configuration if net.configuration[key] != claim.configuration.get(key)]
     require(

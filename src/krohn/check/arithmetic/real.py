@@ -53,6 +53,8 @@ class Rounding:
 
     def holds(self, unit: Array | float, size: Array) -> Flags:
         """Whether every multiple of ``unit``, a power of two, up to ``size`` is a number of this format."""
+        # A multiple that has no more bits than the significand, and none below the least positive number. (An
+        # infinite unit divides 0 alone, or comes from one that was too large: then nothing is known.)
         some, step = size == 0, np.where(np.isinf(unit), 0.0, unit)
         out: Flags = some | (step >= self.tiny) & (size < step * 2.0**self.bits)
         return out

@@ -114,6 +114,8 @@ class Sums:
 
     def _exact(self, x: Real, weight: Array, offset: Array) -> tuple[Flags, Array]:
         """Where no partial sum can be rounded, in whatever order; and the size of all terms together."""
+        # Each product is a multiple of the least bit of its row times that of its column; so is every partial
+        # sum, and none is larger than all terms together.
         size = x.size @ np.abs(weight) + np.abs(offset)
         unit = np.where(x.known, lowest_bit(x.lo), NO_UNIT).min(axis=1, initial=np.inf)[:, None]
         unit = np.minimum(unit * lowest_bit(weight).min(axis=0, initial=np.inf), lowest_bit(offset))

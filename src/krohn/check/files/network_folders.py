@@ -132,4 +132,7 @@ READERS: dict[str, Callable[[Path, Any], Net]] = {
     "weights.safetensors": _read_trained,
     MODEL: _read_stock,
 }
-"""Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved."""
+"""Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved.
+
+A folder of two kinds is read as the first: the claim names the kind, and its digest covers it.
+"""

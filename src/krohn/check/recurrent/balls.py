@@ -98,7 +98,8 @@ class DiagonalBalls:
         b = np.zeros(w.shape[1]) if bias is None else bias
         sure = np.where(x.radius == 0, lowest_bit(x.middle), np.inf).min(axis=1, initial=np.inf)[:, None]
         unit = np.minimum(sure * lowest_bit(w).min(axis=0, initial=np.inf), lowest_bit(b))
-        # A number with a radius is no known multiple of anything: a column that reads one is rounded.
+        # A number with a radius is no known multiple of anything: a column that reads one is rounded. Which
+        # radii are 0 is the same at B and at C, and so is what is exact.
         moving = (x.radius > 0).astype(np.float64) @ (w != 0).astype(np.float64) > 0
         exact = self.fmt.outer.holds(np.where(moving, 0.0, unit), x.size @ np.abs(w) + np.abs(b))
         lost = np.where(exact, 0.0, self.fmt.off_linear(x.size, w, b))
@@ -119,6 +120,7 @@ class DiagonalBalls:
         """
         gate = self.gates(self.product(window, w["gate.weight"], w["gate.bias"]))
         write = self.numbers(self.product(window, w["write"]))
+        # A product of two radii is convex on the way from B to C, where both grow (``letters_within``).
         radius = np.abs(gate.middle) * memory.radius + memory.size * gate.radius + write.radius
         alone = (write.size == 0) | (memory.size == 0) | (gate.size == 0)
         turned = (gate.radius == 0) & np.isin(gate.middle, (0, 1, -1, 1j, -1j)) & alone
@@ -239,6 +241,7 @@ def letters_within(balls: DiagonalBalls, found: References, allowed: list[float]
     low, _ = settle(balls, found, [most / LEAST for most in allowed], budget)
     inexact = [(b / c, h / c) for b, h, c in zip(low, high, allowed, strict=True) if c > 0]
     require(bool(inexact), "nothing is rounded: the closure decides")
+    # Radii are convex in λ, so below their chord: all memories together by the worst start and growth.
     # λ after t letters is f·((1 + growth)^t − 1) / growth; solved for the t at which it reaches 1.
     first = max(start for start, _ in inexact)
     growth = max(end - start for start, end in inexact) - 1

@@ -93,6 +93,7 @@ def build_gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int
     Padding must be 0: a row is multiplied by 0, and 0 times infinity is NaN; a column is not an answer.
     """
     need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
+    # How many outputs there are is what the claim says: any further column is 0, or the run is refused.
     used = dict(tensors)
     rows, columns = slice(letters), slice(states)
     names = {"wte": (rows,), "head.weight": (slice(None), columns), "head.bias": (columns,)}
@@ -120,6 +121,7 @@ def _check_images(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> Verdict:
         target = follower[:, letter]
         with inside(f"letter {letter}"):
             image_low, image_high = cell.image(low, high, letter)
+        # Box by box, those that no word reaches too: then it holds of whatever words reach.
         fits = (image_low >= low[target]) & (image_high <= high[target])  # false where something is NaN
         if not fits.all():
             row, unit = np.argwhere(~fits)[0]

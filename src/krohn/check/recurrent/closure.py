@@ -115,6 +115,7 @@ def behind(machine: Mealy, stage: Stage, limit: int, budget: Budget) -> Mealy:
             after, out = stage.step(machine.vectors[machine.given[states, letter]], carried)
             # An error that never shrinks makes a new box after every letter: the search would not end.
             require(after.known[:, : stage.linear], "a memory is rounded, or depends on a library's last bit")
+            # A state above that was not searched has no number here either; it is no row to go on from.
             target, before = machine.follow[states, letter], len(pairs)
             columns.append(pairs.of(target, after))
             outs.append(handed.of(np.zeros(len(out), np.int64), out))

@@ -295,6 +295,7 @@ def _assemble(
     for part in parts:
         number, offset = rows[:, at], rows[:, at + 1 : at + 1 + counters]
         at += 1 + counters
+        # The copy counts as if its counters were those of now; they were ``offset`` less.
         shift = point(offset) @ -part.carried.T
         size = np.broadcast_to(part.values.beyond, part.values.part.lo.shape)[number]
         boxes.append(Box(part.values.part[number] + part.remainder + shift, size))

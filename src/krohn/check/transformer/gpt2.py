@@ -110,8 +110,10 @@ class _Tensors(Given):
         # GPT-2 has one matrix for queries, keys and values of all heads: part, head, width along its columns.
         query, key, value = np.moveaxis(together.reshape(d, 3, count, -1), (1, 2), (0, 1))
         output = written.reshape(count, -1, d)
+        # The library multiplies all heads by one matrix; the rules add head by head. Where each of several
+        # heads has one term in a channel, both are sums of these terms, and every order of them is covered.
         terms = (output != 0).sum(axis=1)
-        shared = (terms > 0).sum(axis=0) > 1  # one sum over all heads is then one over these terms
+        shared = (terms > 0).sum(axis=0) > 1
         apart = self.biased or (terms[:, shared] <= 1).all()
         need(apart, f"{block}: where several heads write it must be one term of each")
         biases = tuple(tuple(row) for row in read.reshape(3, count, -1).swapaxes(0, 1))

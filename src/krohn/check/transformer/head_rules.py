@@ -328,6 +328,7 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     # Before the first letter the line holds the last paddings, and position 0 again and again before them.
     first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
     require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
+    # The value copied has the counters of then, those of now less the offset. At padding they were 0.
     require(rule.offset[0] == 0, "witness: offsets")
     own, follow = new.own, new.step.follow
     now = np.concatenate(
@@ -358,7 +359,7 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
     fits = fits and len(rule.held) == len(new.live) and rule.offset.shape[2] == counters
     require(fits and (rule.held <= value_of.max()).all(), "witness: cells")
     start = np.full(len(rule.member), EMPTY)
-    for j in range(look.tau):
+    for j in range(look.tau):  # the latest member stays; of an earliest cell there is one at most (below)
         start[rule.member[:, groups + j]] = value_of[look.moment.classes + j]
     require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
     require(rule.offset[0] == 0, "witness: offsets")
@@ -428,6 +429,7 @@ def _lead_of_cell(
         out[:, :tau] = np.where(which[groups:], source[:, 0, :tau], empty)
         return out
 
+    # The latest member is copied: others of its cell stand before it, none after; better cells are empty.
     lowest = table(member, scores.lo, np.inf)
     before = np.where(seen, table(~higher, scores.hi, -np.inf), -np.inf)
     after = np.where(seen, table(~higher & ~member, scores.hi, -np.inf), -np.inf)

@@ -71,6 +71,7 @@ class Machine:
 
     def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
         """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
+        # Over all runs, also those that no word has: a range can only be too wide.
         count = self.steps.shape[2]
         budget.spend(length * self.steps.size, "ranges of counters")
         flat, steps = self.follow.reshape(-1), np.concatenate([self.steps, -self.steps], axis=2) + 0.0
@@ -289,7 +290,7 @@ def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: 
     require(fold(np.zeros(1, dtype=np.int64))[0] == kept[0], "witness: the start of a fold")
     follow, choices = step.lift.follow, new.choices
     shape = (len(follow), follow.shape[1] // choices, choices)
-    jumps = new.steps[:, ::choices, k]
+    jumps = new.steps[:, ::choices, k]  # all choices of a letter have its steps (``lift_machine``)
     # A (state, letter) matters only by the fold before, the step, and the folds that may follow.
     after = np.where(new.live[follow], kept[follow], NOTHING).reshape(shape)
     held = np.broadcast_to(kept[:, None, None], (*shape[:2], 1))
@@ -299,6 +300,7 @@ def _one_fold(setting: Setting, moment: Moment, step: Tabulate, new: Lifted, k: 
     certain = True
     for case in cases:
         possible = np.flatnonzero(names == case[0])
+        # No run leaves the range of its counter, so values outside need no choice.
         index = possible + case[1]
         index = index[(index >= 0) & (index < len(values))]
         right = (names[index][:, None] == case[2:]) | (case[2:] == NOTHING)

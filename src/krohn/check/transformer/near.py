@@ -46,6 +46,7 @@ class Read:
 
     def back(self, rows: Array) -> Array:
         """rows @ J for rows [word, n, d]."""
+        # J is (I − 1/d − z zᵀ/d) gain/deviation: the mean is subtracted, and the deviation moves along z.
         rows = rows * (self.gain / self.deviation[..., None])[:, None]
         along = dot(rows, self.z)[..., None] * self.z[:, None] / rows.shape[-1]
         out: Array = rows - rows.mean(axis=-1, keepdims=True) - along
@@ -53,6 +54,7 @@ class Read:
 
     def fresh(self, rows: Array) -> Array:
         """Bounds on |rows @ η| for rows [word, n, d]."""
+        # Mean and deviation are one number each: what they are off is added up before it is bounded.
         together = np.abs(dot(rows, self.gain * self.z)) * self.scale[:, None]
         moved = np.abs(dot(rows, np.broadcast_to(self.gain, self.z.shape))) * self.shift[:, None]
         return SAFE * (together + moved + dot(np.abs(rows), self.own)) + OWN_PRODUCTS * dot(

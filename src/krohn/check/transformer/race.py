@@ -79,6 +79,8 @@ def _memory(part: Part) -> Memory:
 
 def _letters(memory: Memory) -> Flags:
     """(state, letter): whether the head copies this letter from now on; at first it copies padding."""
+    # Distances are followed of one cell of letters per head. Until it is filled the head copies padding,
+    # whose position counts as 0 whatever padding it is.
     rule, groups = memory.rule, len(memory.look.keys)
     cells = np.flatnonzero(rule.member[:, :groups].any(axis=1) & ~rule.member[:, groups:].any(axis=1))
     read = {order[0] for order in rule.order if order}

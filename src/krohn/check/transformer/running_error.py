@@ -52,6 +52,7 @@ class Running:
 
     def measured(self, slopes: Array) -> Array:
         """Σ |slope| η: [word, n]."""
+        # What has been read at a position depends on as many half blocks there as here: later η are left out.
         words, n, _, halves, d = slopes.shape
         every = [one.fresh[:halves] for one in (*self.path, self.made)]
         most = max(len(eta) for one in every for eta in one) if halves else 1
@@ -94,6 +95,10 @@ class Running:
         by = {read: np.eye(len(gain))[None]}
         return Near(value, None, by, mass=read.radius, near=read.radius)
 
+    # Rule: a matrix.
+    # Hypotheses: x is off by δ, of which ``Near`` knows the parts. Conclusion: the product is off by W δ,
+    # part by part, and by its rounding. Why: W δ is exact; each order of adding is covered by the sizes of
+    # its terms, what x can be off included.
     def linear(self, x: Near, weight: Array, bias: Array | None = None) -> Near:
         """x @ weight + bias."""
         require(len(weight) <= MOST_TERMS, f"a sum may have {MOST_TERMS:,} terms; it has {len(weight):,}")
@@ -138,6 +143,10 @@ class Running:
         by = {read: np.concatenate([part.by[read] for part in parts], axis=1) for read in reads}
         return Near(row("value"), None, by, tuple(loose), row("off"), row("mass"), row("near"))
 
+    # Rule: the stream after a half block.
+    # Hypotheses: each part is off as ``Near`` says. Conclusion: the sum is off by slopes @ η exactly, η with
+    # the new one of this half block. Why: the new η is all that no derivative explains, and the rounding;
+    # channel by channel it is below its bound, and its own derivative is the identity.
     def total(self, parts: list[Near]) -> Near:
         """A sum, each addition rounded; what its derivatives leave out is a new η."""
         made = _sum_linear(parts)
@@ -161,6 +170,9 @@ class Running:
         asked = _Asked(self, query, [one.offers[number] for one in (*self.path, self.made)])
         return asked.averaged(*asked.known())
 
+    # Rule: a lead.
+    # Hypotheses: logits are off as ``Near`` says. Conclusion: in every run the right one leads by this much.
+    # Why: both read one stream, so derivatives are subtracted before they are bounded; the rest adds up.
     def lead(self, logits: Near, right: Integers) -> Array:
         """By how much the right one leads each other one [word, token] in any run; ∞ for itself."""
         every = np.arange(len(right))
@@ -255,6 +267,10 @@ class _Asked:
         linear -= np.take_along_axis(linear, best[..., None, None, None], axis=1)
         return self.run.measured(linear), slack, best
 
+    # Rule: a head.
+    # Hypotheses: scores are known up to 1/2 against the best one. Conclusion: the average is off by its
+    # derivatives by scores and values, by what softmax curves, by its rounding and by both errors together.
+    # Why: below; Σ a (v − average) = 0, so what is subtracted from all scores has no derivative.
     def averaged(self, known: Array, slack: Array, best: Integers) -> Near:
         """The average, as computed.
 

@@ -110,6 +110,10 @@ TOGETHER = 1 << 24
 """Entries of slopes held at once."""
 
 
+# Rule: all words up to a length.
+# Hypotheses: a position reads those before it alone, and of these only what is in ``Passed``. Conclusion:
+# each word has at least its lead, in any run. Why: bounds hold for each run by itself, so words with one
+# beginning share them, even if a library rounds it otherwise in each.
 def leads_of(
     network: Network, automaton: Automaton, outputs: Sequence[int], length: int, budget: Budget
 ) -> Iterator[Found]:
