@@ -433,6 +433,12 @@ MUTANTS = [
         "tests/check/test_lies.py",
     ),
     (
+        "check/__main__.py",
+        'f"{one_line(line)}\\n" for line',
+        'f"{line}\\n" for line',
+        "tests/cli/test_hostile_files.py -k pass_for_a_line",
+    ),
+    (
         "check/certificate.py",
         'payload["krohn"] == VERSION and',
         'payload["krohn"] != VERSION and',

@@ -19,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 import krohn
 from check.test_forged import claim_about, forged, written
 from krohn.check.__main__ import main
+from krohn.check.files.network_folders import read_net
 from krohn.check.transformer.witness import witness_from
 from krohn.check.verdict import Refused
 from krohn.cli.app import run
@@ -113,6 +114,27 @@ def test_wrong_types_in_the_meaning(
     change(payload)
     (tmp_path / "krohn.json").write_text(json.dumps(payload))
     assert complaint in refused(capsys, "verify", str(tmp_path))
+
+
+def test_a_name_cannot_pass_for_a_line_of_the_checker(
+    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rules and tensors may be called anything; whoever reads the last lines must not read a yes."""
+    trap, held = "x\n\x1b[2Jyes: proved", load_file(honest / "model.safetensors")
+    assert run(["verify", str(honest), "--out", str(tmp_path / "own.json")]) == 0
+    capsys.readouterr()
+    (tmp_path / "krohn.json").write_bytes((honest / "krohn.json").read_bytes())
+    save_file({**held, trap: np.zeros(1)}, tmp_path / "model.safetensors")
+    payload = json.loads((tmp_path / "own.json").read_text())
+    for folder, change in ((honest, {"rules": trap}), (tmp_path, {})):
+        net = read_net(folder)
+        claim = {**payload["claim"], "network": net.digest}
+        (tmp_path / "trap.json").write_text(json.dumps({**payload, "claim": claim, **change}))
+        assert main([str(folder), str(tmp_path / "trap.json")]) == 1
+        lines = capsys.readouterr().out.splitlines()
+        assert [line[:4] for line in lines if "yes" in line[:8]] == []
+        assert all(line.isprintable() for line in lines)
+        assert "x\\n\\x1b[2Jyes" in "".join(lines)
 
 
 def test_what_the_system_cannot_read_is_bad_input(

@@ -13,6 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads co
 
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate, read_certificate
+from krohn.check.files.bounded import one_line
 from krohn.check.files.network_folders import read_net
 from krohn.check.rules import check_certificate, unanswered
 from krohn.check.verdict import Verdict
@@ -44,14 +45,15 @@ def main(arguments: Sequence[str]) -> int:
     try:
         certificate, verdict = recheck(*files, as_claimed=AS_CLAIMED in arguments)
     except (KrohnError, MemoryError, OSError, RecursionError) as error:
-        sys.stderr.write(f"error: {' '.join(str(error).split())[:290] or type(error).__name__}\n")
+        sys.stderr.write(f"error: {one_line(' '.join(str(error).split()))[:290] or type(error).__name__}\n")
         return 2
     claim = certificate.claim
     lines = [f"claim: {claim.sentence()}", f"rules: {certificate.rules}, version {certificate.version}"]
     lines += [f"assumed ({name}): {ASSUMPTIONS.get(name, 'unknown')}" for name in claim.assumptions]
     lead = f", with a logit margin of {verdict.margin:.6g}" if verdict.margin else ""
     lines.append(f"yes: proved{lead}" if verdict.certified else f"no: {verdict.reason}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    # Names in the files are anyone's: none may look like a line of this program.
+    sys.stdout.writelines(f"{one_line(line)}\n" for line in lines)
     return 0 if verdict.certified else 1
 
 

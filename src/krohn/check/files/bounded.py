@@ -179,9 +179,13 @@ def _is_plain(values: list[Any]) -> bool:
 
 def short(path: str | Path) -> str:
     """A path in a message: its end, where it is long."""
-    text = str(path)
-    text = text if text.isprintable() else ascii(text)[1:-1]
+    text = one_line(str(path))
     return text if len(text) <= 80 else "…" + text[-79:]
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and terminal control characters: these are escaped."""
+    return text if text.isprintable() else ascii(text)[1:-1]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
