@@ -385,6 +385,24 @@ MUTANTS = [
         "tests/proving/test_stock.py -k squares",
     ),
     (
+        "check/transformer/near.py",
+        "2 * wide * (1 + np.abs(gain)) + np.abs(bias)",
+        "2 * wide * (1 + np.abs(gain))",
+        "tests/proving/test_stock.py -k finite_too",
+    ),
+    (
+        "check/transformer/near.py",
+        "wide = (most + most.mean(axis=1, keepdims=True))",
+        "wide = most",
+        "tests/proving/test_stock.py -k has_a_mean",
+    ),
+    (
+        "check/transformer/running_error.py",
+        'sum_error((value + self._all(self.values, "near")).sum(axis=1), count)',
+        "sum_error(value.max(axis=1), count)",
+        "tests/proving/test_stock.py -k finite_too",
+    ),
+    (
         "check/transformer/words.py",
         "len(prefix) <= 1",
         "len(prefix) <= 2",

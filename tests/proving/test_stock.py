@@ -259,7 +259,7 @@ def said_by_first(size: float, epsilon: float) -> GPT2LMHeadModel:
     """One letter of ``Memory2``, told by the sign of the first channel; no block adds anything."""
     config = GPT2Config(
         vocab_size=3,
-        n_positions=1,
+        n_positions=2,
         n_embd=4,
         n_layer=1,
         n_head=1,
@@ -290,6 +290,45 @@ def test_squares_that_vanish_or_overflow_are_seen(size: float, epsilon: float, r
     assert (said.argmax(-1).tolist() == [0, 0, 1] and bool(said.isfinite().all())) is right
     net = net_of_module(network, tokens_for(automaton, None))
     assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is right
+
+
+NORM, VALUES = "transformer.h.0.ln_1", "transformer.h.0.attn.c_attn.bias"
+UNREAD: dict[str, tuple[dict[str, float], bool]] = {
+    "gain and bias of LayerNorm": ({f"{NORM}.weight": 5e37, f"{NORM}.bias": 3.3e38}, False),
+    "the same without the gain": ({f"{NORM}.weight": 1.0, f"{NORM}.bias": 3.3e38}, True),
+    "the same without the bias": ({f"{NORM}.weight": 5e37}, True),
+    "values that a kernel adds up before it divides": ({VALUES: 2e38}, False),
+    "values of which two can be added": ({VALUES: 1.2e38}, True),
+}
+
+
+@pytest.mark.parametrize("idea", UNREAD)
+def test_what_nothing_reads_is_finite_too(idea: str) -> None:
+    """0 times infinity is not 0. A value that overflows does so in torch's kernel, not in its eager form."""
+    (change, finite), automaton, network = UNREAD[idea], krohn.zoo("Memory2"), said_by_first(1.0, 1e-5)
+    with torch.no_grad():
+        for name, size in change.items():
+            tensor = network.get_parameter(name)
+            tensor[-4:].fill_(size)  # the values, and all of a LayerNorm
+        said = network(torch.tensor([[0, 0], [0, 1], [0, 2]])).logits[:, -1]
+    assert bool(said.isfinite().all()) is finite
+    net = net_of_module(network, {"prompt": [0], "letters": [0, 1, 2], "states": [0, 1]})
+    assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is finite
+
+
+def test_a_channel_of_zeros_has_a_mean() -> None:
+    """The last channel is 0 before LayerNorm, −√3 after it; times its gain it is infinite."""
+    automaton = krohn.zoo("Memory2")
+    for gain, finite in ((3e38, False), (1e37, True)):
+        network = said_by_first(0.2, 1e-5)
+        with torch.no_grad():
+            network.transformer.wte.weight[:, :3] += 1
+            network.transformer.ln_f.weight[3] = gain
+            network.lm_head.weight[:2, 1] = -network.lm_head.weight[:2, 0]
+            said = network(torch.tensor([[0], [1], [2]])).logits[:, 0]
+        assert (bool(said.isfinite().all()) and said.argmax(-1).tolist() == [0, 0, 1]) is finite
+        net = net_of_module(network, tokens_for(automaton, None))
+        assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is finite
 
 
 def test_names_have_one_prefix_or_none() -> None:

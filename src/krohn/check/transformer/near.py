@@ -173,11 +173,14 @@ def normalise(
     relative = SINGLE.inner.error(squares, d + MOMENTS, 2.0 * d) / (d * least * least) + (mean / least) ** 2
     require(relative < 0.01, "LayerNorm reads a vector that is constant up to its error")
     scale = 0.52 * relative + (ROOT + 1) * UNIT
-    each = 5 * UNIT * (most + most.mean(axis=1, keepdims=True)) / least[:, None]
+    wide = (most + most.mean(axis=1, keepdims=True)) / least[:, None]
+    # In whatever order a library subtracts, multiplies and adds: x and the mean, the gain, the bias.
+    finite = 2 * wide * (1 + np.abs(gain)) + np.abs(bias) < SINGLE.inner.largest
+    require(finite, "LayerNorm can overflow")
+    each = 5 * UNIT * wide
     tiny = 4 * SINGLE.inner.tiny * (1 + np.abs(gain)) * (1 + 1 / least[:, None])
     made = z * gain + bias
     own = np.abs(gain) * (SAFE * curved + each) + UNIT * np.abs(made) + tiny
-    require(most * (1 + np.abs(gain)) / least[:, None] < SINGLE.inner.largest / 4, "LayerNorm can overflow")
     own = own + np.abs(gain) * scale[:, None] * 2 * slope
     shift = mean / least
     rounded = np.abs(gain * z) * scale[:, None] + np.abs(gain) * shift[:, None] + own

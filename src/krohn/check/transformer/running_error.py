@@ -280,6 +280,8 @@ class _Asked:
         """
         query, key, value = np.abs(self.query.value), np.abs(self.key), np.abs(self.value)
         query_off, weights, count = self.run.radius(self.query), self.weights, self.scores.shape[1]
+        # Asked for the refusal alone: a kernel may add up values first, by weights up to 1, and divide then.
+        sum_error((value + self._all(self.values, "near")).sum(axis=1), count)
         key_off, key_lost, key_mass = (self._all(self.keys, name) for name in BOUNDS)
         value_off, value_lost, value_mass = (self._all(self.values, name) for name in BOUNDS)
         # What the derivatives leave out of a score: errors of query and key that they do not explain, the
