@@ -36,13 +36,6 @@ def repeated(words: Words, least: int, most: int | None) -> Words:
     return frozenset().union(*(power(words, times) for times in range(least, last + 1)))
 
 
-def interleaved(left: str, right: str) -> set[str]:
-    if not left or not right:
-        return {left + right}
-    first = {left[0] + rest for rest in interleaved(left[1:], right)}
-    return first | {right[0] + rest for rest in interleaved(left, right[1:])}
-
-
 LEAVES: list[Meant] = [
     ("a", frozenset("a")),
     ("b", frozenset("b")),
@@ -51,7 +44,7 @@ LEAVES: list[Meant] = [
     ("[^a]", frozenset("bc")),
     ("[a-c]", frozenset("abc")),
     ("()", frozenset({""})),
-    ("\\c", frozenset("c")),
+    ("[c]", frozenset("c")),
 ]
 REPEATS: list[tuple[str, int, int | None]] = [
     ("*", 0, None), ("+", 1, None), ("?", 0, 1), ("{2}", 2, 2), ("{1,2}", 1, 2), ("{2,}", 2, None),
@@ -134,6 +127,13 @@ def test_operators_bind_as_the_text_says() -> None:
         ("[a-]", "-a"),
         ("[a\\-c]", "-ac"),
         ("[]a", None),
+        ("[]a]", "]a"),
+        ("[\\]a]", "]a"),
+        ("a[^]]", "]a"),
+        ("[a\\]", None),
+        ("a$", None),
+        ("(a)\\1", None),
+        ("\\x41", None),
         ("[c-a]a", None),
         ("[a-b-d]", "-abd"),
         ("\\*\\+", "*+"),

@@ -95,9 +95,9 @@ def test_the_automaton_is_that_of_the_library(pattern: str) -> None:
 @given(st.text(alphabet="ab|*+?.(){},[]-0", max_size=8))
 @settings(deadline=None)
 def test_the_library_and_we_refuse_the_same_texts(pattern: str) -> None:
-    # The library gets {0} wrong, forgets ^ among the members of a class and ranges that begin with -, takes
-    # those that run backwards, and what it makes of a brace on its own depends on the neighbours.
-    assume(not re.search(r"\{(0*|,0*|0*,0+)\}|\[.[^]]*\^|\[--", pattern))
+    # The library gets {0} wrong, forgets ^ and a first ] among the members of a class, takes ranges that run
+    # backwards, not those that begin with -; what it makes of a lone brace depends on the neighbours.
+    assume(not re.search(r"\{(0*|,0*|0*,0+)\}|\[.[^]]*\^|\[--|\[\]", pattern))
     ranges = re.findall(r"(?=(.)-(.))", " ".join(re.findall(r"\[[^]]*\]", pattern)))
     assume(all(first <= last for first, last in ranges))
     rest = set(re.sub(r"\[[^]]*\]|\{\d*,?\d*\}", "", pattern))

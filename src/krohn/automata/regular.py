@@ -25,7 +25,7 @@ from krohn.errors import InvalidInput, LimitExceeded
 
 MAX_ALPHABET = 1_000
 
-_TOKEN = re.compile(r"\\(.)|\[([^\]]*)\]|\{(-?\d*)(,?)(-?\d*)\}|(.)", re.DOTALL)
+_TOKEN = re.compile(r"\\(.)|\[(\^?\]?(?:\\.|[^]\\])*)\]|\{(-?\d*)(,?)(-?\d*)\}|(.)", re.DOTALL)
 _SIMPLE = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _CONTROL = dict(zip("nrtvfab", "\n\r\t\v\f\a\b", strict=True))
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
@@ -33,6 +33,8 @@ _VISIBLE = frozenset(string.digits + string.ascii_letters + string.punctuation)
 # Their complements contain white space, which is never a letter.
 _SHORTHANDS = {"d": frozenset(string.digits), "w": _WORD, "S": _VISIBLE}
 _WITH_SPACE = frozenset("sDW")
+_NO_ESCAPES = _WORD - {"_", *_SHORTHANDS, *_WITH_SPACE, *_CONTROL}
+"""Anchors, references and codes of Python's ``re`` are not read as the letters after the backslash."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def tokens(pattern: str) -> list[Token]:
             result.append(Repeat(*_SIMPLE[single]))
         elif single in "[]{}\\":
             raise InvalidInput(f"{single} must be closed or escaped; write \\{single} for the letter")
-        elif single in "^&":
+        elif single in "^$&":
             raise InvalidInput(
                 f"{single} is no operator here, a pattern matches whole words; write \\{single}"
             )
@@ -94,6 +96,8 @@ def _letter(character: str) -> frozenset[str]:
 def _escape(character: str) -> frozenset[str]:
     if character in _WITH_SPACE:
         raise InvalidInput(f"letters must not be white space, which \\{character} contains")
+    if character in _NO_ESCAPES:
+        raise InvalidInput(f"\\{character} is no escape here; write {character} for the letter")
     return _SHORTHANDS.get(character) or _letter(_CONTROL.get(character, character))
 
 
