@@ -18,7 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton, Word, Words
 from krohn.automata.simulation import answer_all, check_words, states_of_all
 from krohn.automata.small import require_listable, sample_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require
 from krohn.base.strict_json import short
 from krohn.compilation import compile
 from krohn.construct.depth_bounds import Atlas
@@ -51,10 +51,9 @@ Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> None:
     """Writes a compiled Transformer or a recurrent network to a directory."""
-    if isinstance(network, CompiledNetwork):
-        storage.save(network, directory)
-    else:
-        recurrent_network.save(network, directory)
+    if not isinstance(network, CompiledNetwork | RecurrentNetwork):
+        raise InvalidInput(f"save writes a compiled or a recurrent network; got {type(network).__name__}")
+    network.save(directory)
 
 
 def load(
@@ -70,7 +69,7 @@ def load(
 def _read(
     directory: str | Path, purpose: str, device: str = "cpu"
 ) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
-    kind = Folder(Path(directory)).require(purpose, COMPILED, RECURRENT, EXPORT, TRAINED)
+    kind = require(directory, purpose, COMPILED, RECURRENT, EXPORT, TRAINED)
     if kind == RECURRENT:
         return recurrent_network.load(directory)
     if kind == EXPORT:
@@ -132,7 +131,7 @@ def simulated_names(
 
 def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:
     """A network, or the one in a directory: of a run on the device, if that is one of torch."""
-    if not isinstance(network, str | Path):
+    if isinstance(network, Reader):
         return network
     return _read(network, "run needs", "cpu" if device == "numpy" else device)
 
@@ -162,7 +161,7 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
 def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
     if not isinstance(network, CompiledNetwork):
-        Folder(Path(network)).require("explain needs", COMPILED)
+        require(network, "explain needs", COMPILED)
         network = storage.load(network)
     return explain_word(network, word)
 

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import krohn
-from krohn.base.folder import CHECKPOINT, COMPILED, CONTENTS, EXPORT, KEYS, RECURRENT, SIGNED, TRAINED, Folder
+from krohn.base.folder import (
+    CHECKPOINT,
+    COMPILED,
+    CONTENTS,
+    EXPORT,
+    KEYS,
+    RECURRENT,
+    SIGNED,
+    TRAINED,
+    Folder,
+    require,
+)
 from krohn.check.files.network_folders import READERS
 from krohn.errors import InvalidInput, KrohnError
 
@@ -64,9 +75,9 @@ def test_a_run_is_kept_from_its_first_checkpoint_on(kind: str, tmp_path: Path) -
 @pytest.mark.parametrize("kind", KEYS)
 def test_what_is_needed_and_what_is_there_are_named(kind: str, tmp_path: Path) -> None:
     (tmp_path / KEYS[kind]).touch()
-    assert Folder(tmp_path).require("it needs", *KEYS) == kind
+    assert require(tmp_path, "it needs", *KEYS) == kind
     others = [other for other in KEYS if other != kind]
     with pytest.raises(KrohnError, match=f"it needs .*; .* holds {CONTENTS[kind]}"):
-        Folder(tmp_path).require("it needs", *others)
+        require(tmp_path, "it needs", *others)
     with pytest.raises(KrohnError, match="must exist"):
-        Folder(tmp_path / "none").require("it needs", kind)
+        require(tmp_path / "none", "it needs", kind)

@@ -1,6 +1,7 @@
 """A command and the function of its name say the same of every kind of folder."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,21 @@ def test_run_and_extract_give_one_answer(
     assert status == 0
     assert payload == krohn.extract(network, 3).to_json(3)
     assert payload["task"]["equivalent"] == (kind != "trained")
+
+
+def test_a_network_that_a_function_does_not_take_is_refused_by_its_type(folders: dict[str, Path]) -> None:
+    recurrent, export = krohn.load(folders["recurrent"]), krohn.load(folders["export"])
+    refused: list[tuple[str, Callable[[], Any]]] = [
+        ("export needs a compiled network or .*; got Recur", lambda: krohn.export(recurrent, "hf", "none")),  # type: ignore[arg-type]
+        ("explain needs a compiled network.*; got Exported", lambda: krohn.explain(export, "0")),  # type: ignore[arg-type]
+        ("run needs .*; got Semiautomaton", lambda: krohn.run(krohn.zoo("C2"), "0")),  # type: ignore[arg-type]
+        ("load takes .*; got RecurrentNetwork", lambda: krohn.load(recurrent)),  # type: ignore[arg-type]
+        ("save writes .*; got ExportedNetwork", lambda: krohn.save(export, "none")),  # type: ignore[arg-type]
+        ("at most 6 letters; got 7", lambda: krohn.run(export, "0000000")),
+    ]
+    for message, call in refused:
+        with pytest.raises(krohn.KrohnError, match=message):
+            call()
 
 
 def test_a_network_is_reported_as_it_is_compiled(capsys: pytest.CaptureFixture[str]) -> None:

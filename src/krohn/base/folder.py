@@ -6,7 +6,7 @@ The checker recognises the same kinds by the same files with its own code (``che
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from krohn.base.strict_json import read_json, short
 from krohn.errors import InvalidFile, InvalidInput
@@ -56,24 +56,6 @@ class Folder:
         stock = own is None and all((self.path / name).exists() for name in STOCK_FILES)
         return STOCK if stock else own
 
-    def require(self, purpose: str, *kinds: str) -> str:
-        """Its kind, if that is one of ``kinds``; ``purpose`` begins the error: "explain needs"."""
-        kind = self.kind
-        if kind in kinds:
-            return kind
-        wanted = _either([CONTENTS[each] for each in kinds])
-        if kind is not None:
-            raise InvalidInput(
-                f"{purpose} {wanted}; {short(self.path)} holds {CONTENTS[kind]}; "
-                f"write one by {_either([WRITERS[each] for each in kinds])}"
-            )
-        if not self.path.is_dir():
-            raise InvalidFile(
-                f"{short(self.path)} must exist and be a directory with {wanted}; there is none"
-            )
-        names = _either([KEYS[each] for each in kinds if each in KEYS])
-        raise InvalidFile(f"{short(self.path)} must be a directory with {wanted}; it has no {names}")
-
     def check_target(self, kind: str, names: Iterable[str]) -> None:
         """Refuses if writing these files would overwrite foreign ones or mix two kinds of network."""
         if self.path.exists() and not self.path.is_dir():
@@ -98,6 +80,26 @@ class Folder:
         except InvalidFile:
             return False
         return isinstance(payload, dict) and "krohn" in payload
+
+
+def require(network: Any, purpose: str, *kinds: str) -> str:
+    """The kind of network in a folder, if it is one of ``kinds``; the error begins by ``purpose``."""
+    wanted = _either([CONTENTS[each] for each in kinds])
+    if not isinstance(network, str | Path):
+        raise InvalidInput(f"{purpose} {wanted}, or its folder; got {type(network).__name__}")
+    path = Path(network)
+    kind = Folder(path).kind
+    if kind in kinds:
+        return kind
+    if kind is not None:
+        raise InvalidInput(
+            f"{purpose} {wanted}; {short(path)} holds {CONTENTS[kind]}; "
+            f"write one by {_either([WRITERS[each] for each in kinds])}"
+        )
+    if not path.is_dir():
+        raise InvalidFile(f"{short(path)} must exist and be a directory with {wanted}; there is none")
+    names = _either([KEYS[each] for each in kinds if each in KEYS])
+    raise InvalidFile(f"{short(path)} must be a directory with {wanted}; it has no {names}")
 
 
 def _either(names: list[str]) -> str:

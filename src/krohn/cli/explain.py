@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.folder import COMPILED, Folder
+from krohn.base.folder import COMPILED, require
 from krohn.cli.options import NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
 
@@ -30,7 +30,7 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
               krohn explain nets/d6
               krohn explain nets/d6 toggle drive toggle --out d6.svg
     """
-    Folder(directory).require("explain needs", COMPILED)
+    require(directory, "explain needs", COMPILED)
     view = krohn.load(directory).view(" ".join(word), str(directory))
     if out is not None:
         view.save(out)

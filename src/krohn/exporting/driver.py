@@ -9,7 +9,7 @@ from typing import Any
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.atomic import json_bytes
-from krohn.base.folder import COMPILED, EXPORT, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, TRAINED, Folder, require
 from krohn.base.nearest_float import at_least
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.strict_json import read_json, short
@@ -145,11 +145,13 @@ def attempt(
         )
     if "onnx" in formats:
         onnx_graph.require_onnx()  # fail early
-    source = None if isinstance(network, CompiledNetwork) else Folder(Path(network))
-    if source is not None and source.require("export needs", COMPILED, TRAINED) == TRAINED:
+    if (
+        not isinstance(network, CompiledNetwork)
+        and require(network, "export needs", COMPILED, TRAINED) == TRAINED
+    ):
         if dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
-        exported = [export_run(source.path, to, replicate=replicate, length=length) for to in formats]
+        exported = [export_run(Path(network), to, replicate=replicate, length=length) for to in formats]
     elif replicate is not None or length is not None:
         raise InvalidInput("replicate and length are for training runs; this is a compiled network")
     else:

@@ -10,7 +10,7 @@ import numpy as np
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, require
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.bounded import shown
 from krohn.check.files.net import Net
@@ -144,8 +144,7 @@ def kind_of(network: Any) -> str:
             raise InvalidInput("verify takes the folder of an export or of a run, not what load read from it")
         if is_gpt2(network) or callable(network):
             return STOCK if is_gpt2(network) else CALLABLE
-        raise InvalidInput(f"verify takes a network or its folder; got {type(network).__name__}")
-    return Folder(Path(network)).require("verify needs", *KEYS, STOCK)
+    return require(network, "verify needs", *KEYS, STOCK)
 
 
 def _verify_compiled(network: Any, question: Question) -> Verification:

@@ -10,7 +10,7 @@ import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.folder import COMPILED, EXPORT, STOCK, TRAINED, Folder
+from krohn.base.folder import COMPILED, EXPORT, STOCK, TRAINED, require
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
@@ -61,7 +61,7 @@ def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any
             f"{type(network).__name__}: krohn.extract takes any callable"
         )
     directory = Path(network)
-    kind = Folder(directory).require("understand needs", COMPILED, EXPORT, TRAINED, STOCK)
+    kind = require(directory, "understand needs", COMPILED, EXPORT, TRAINED, STOCK)
     if kind == STOCK:
         return subject_of_stock(directory, automaton, tokens)
     if automaton is not None or tokens is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.errors import InvalidInput
 from krohn.network.forward import Cast, caster, softmax
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 
@@ -81,6 +82,10 @@ def logits(
 
     ``dtype`` is as in ``network.forward.logits``; not a number where a half type overflows.
     """
+    if words.shape[1] > decoder.length:
+        raise InvalidInput(
+            f"this network reads words of at most {decoder.length} letters; got {words.shape[1]}"
+        )
     length = len(decoder.vocabulary.prompt) + words.shape[1]
     rows = max(1, _SCORE_ENTRIES // (decoder.heads * max(1, length) ** 2))
     cast = caster(dtype)
