@@ -119,6 +119,17 @@ def test_a_renaming_keeps_what_is_shown() -> None:
     assert not krohn.verify(network, automaton=other, renamed=True).certified
 
 
+def test_the_same_names_may_stand_for_other_states() -> None:
+    counter = krohn.compile("C4:01", 8)
+    back = Semiautomaton(np.array([[0, 3], [1, 0], [2, 1], [3, 2]]))
+    assert not krohn.verify(counter, automaton=back).certified
+    verdict = krohn.verify(counter, automaton=back, renamed=True)
+    assert verdict.certified
+    assert verdict.to_json()["identity"]["renamed"]["states"] == {"0": "0", "3": "1", "2": "2", "1": "3"}
+    wrong = Semiautomaton(np.array([[0, 1], [1, 2], [2, 3], [3, 1]]))
+    assert "may disagree" in krohn.verify(counter, automaton=wrong, renamed=True).reason
+
+
 @pytest.mark.parametrize("claimed", ["Rubik's cube", "\u0405" + "4", "S4", "Rubik", "certified: S4"])
 def test_a_name_that_is_not_the_automatons_is_never_printed(
     claimed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

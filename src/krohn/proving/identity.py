@@ -165,14 +165,15 @@ def identify(claimed: Semiautomaton, meant: Semiautomaton | None, *, renamed: bo
         if ordered is None:  # compiled networks have the least automaton that shows the same
             meant = with_target(minimize(meant), "observation")
             ordered = reorder_as(meant, claimed)
-    if ordered is not None:
+    # Where other names are allowed, the same names may stand for other states and letters, too.
+    result = renaming(claimed, meant) if renamed and ordered != claimed else None
+    if ordered is not None and result is None:
         return Identity(with_target(ordered, claimed.target), by_user=True)
     own, other = describe_automaton(claimed), describe_automaton(meant)
     if not renamed:
         why = f"the network has {own}; you mean {other}"
         how = "; --renamed allows other names" if claimed.table.shape == meant.table.shape else ""
         return Identity(meant, by_user=True, mismatch=why + how)
-    result = renaming(claimed, meant)
     if result is None:
         why = f"the network has {own}, which is no renaming of {other}"
         return Identity(meant, by_user=True, mismatch=why)
