@@ -131,6 +131,9 @@ def test_a_module_and_a_callable(network: GPT2LMHeadModel) -> None:
     assert ran.counterexample is None
     found = krohn.verify(lambda tokens: np.zeros((*tokens.shape, 5)), automaton="C5", length=2)
     assert found.counterexample is not None
+    nothing = krohn.verify(lambda tokens: np.full((*tokens.shape, 5), np.nan), automaton="C5", length=2)
+    assert nothing.counterexample is not None
+    assert (tuple(nothing.counterexample.word), nothing.counterexample.got) == ((0,), -1)
     learned = krohn.extract(lambda tokens: network(torch.from_numpy(tokens)).logits, 2, automaton="C5")
     assert learned.automaton.num_states == 5
     assert learned.mistake is None

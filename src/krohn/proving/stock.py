@@ -20,7 +20,7 @@ from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, cost, stock_network
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
-from krohn.network.gpt2.reference import BATCH, run_in_batches, states_of
+from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.identity import Identity
@@ -134,10 +134,7 @@ def runner_of(network: Callable[..., Any], tokens: dict[str, list[int]]) -> Runn
             raise InvalidInput(
                 f"logits must be [batch, time, tokens] for tokens [batch, time]; got {answer.shape}"
             )
-        outputs = np.full(answer.shape[2], -1)
-        outputs[tokens["states"]] = np.arange(len(tokens["states"]))
-        states: npt.NDArray[np.int64] = outputs[answer[:, len(tokens["prompt"]) :].argmax(axis=-1)]
-        return states
+        return outputs_of(answer[:, len(tokens["prompt"]) :], tokens["states"])
 
     return run_in_batches(run)
 

@@ -8,7 +8,7 @@ multiple of the difference. Steps that are exact in float32 stay exact; worst-ca
 (n·u times the sum of absolute values) miss that and reject networks that no reader gets wrong.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partialmethod
 from math import erf
 from typing import Any
@@ -127,9 +127,14 @@ BATCH = 4_096
 
 def states_of(decoder: Decoder) -> Run:
     """The network as a function from words to outputs, −1 for another token."""
-    outputs = np.full(len(decoder.vocabulary.tokens), -1)
-    outputs[list(decoder.vocabulary.states)] = np.arange(len(decoder.vocabulary.states))
-    return run_in_batches(lambda words: outputs[logits(decoder, words).argmax(axis=-1)])
+    return run_in_batches(lambda words: outputs_of(logits(decoder, words), decoder.vocabulary.states))
+
+
+def outputs_of(logits: Array, tokens: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The outputs that have these tokens, by the largest logit: −1 for another token or a NaN."""
+    outputs = np.full(logits.shape[-1], -1)
+    outputs[list(tokens)] = np.arange(len(tokens))
+    return np.where(np.isnan(logits).any(axis=-1), -1, outputs[logits.argmax(axis=-1)])
 
 
 def run_in_batches(run: Run) -> Run:
