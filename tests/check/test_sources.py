@@ -136,7 +136,8 @@ PARTS = {
         "transformer/head_rules transformer/mlp transformer/readout"
     ),
     "files, claims and witnesses": (
-        "__main__ claim certificate rules files/bounded files/net files/network_folders files/reader transformer/witness"
+        "__main__ claim certificate rules files/bounded files/net files/network_folders files/reader "
+        "transformer/witness"
     ),
     "scans, races and exports": (
         "transformer/scan transformer/race transformer/gpt2 "
