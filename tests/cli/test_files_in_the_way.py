@@ -110,6 +110,7 @@ def test_options_of_transformers_are_refused_for_recurrent_networks(
         ("compile C2", "choose it with --length"),
         ("circuit C2", "choose it with --length"),
         ("verify net --renamed", "--renamed needs --automaton"),
+        ("verify net --out net.v", "with --kernel"),
         ("verify none", "must exist"),
         ("run none", "must exist"),
         ("explain none", "must exist"),

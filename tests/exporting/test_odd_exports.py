@@ -50,8 +50,9 @@ def test_names_that_are_accepted_are_read_as_they_are(prompt: int) -> None:
 
 
 def test_a_run_on_words_is_described() -> None:
-    assert outcome({"wrong": 0, "least_lead": 19.0}) == "0 wrong; the right state leads by 19.0 or more"
-    assert outcome({"wrong": 1234, "least_lead": -1.0}) == "1,234 wrong"
+    right = "0 wrong; the right observation leads by 19.0 or more"
+    assert outcome({"wrong": 0, "least_lead": 19.0}, "observation") == right
+    assert outcome({"wrong": 1234, "least_lead": -1.0}, "state") == "1,234 wrong"
 
 
 @pytest.fixture(scope="module")

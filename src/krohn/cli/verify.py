@@ -80,6 +80,8 @@ def command(
         _refuse_others(options["dtype"])
         options = {"kernel": True, "out": out}
     elif out is not None:
+        if out.suffix == ".v":
+            raise click.UsageError("a certificate is a JSON file; with --kernel it is one for Coq, in .v")
         check_output(out)  # fail early
     verdict = krohn.verify(directory, automaton=spec, renamed=renamed, **options)
     if out is not None:

@@ -139,7 +139,7 @@ class ModelCard:
             yield f"In {' and '.join(wrong)} it gives wrong states without a message.\n"
 
     def _checks(self, library: str) -> Iterator[str]:
-        result = self.findings
+        result, shown = self.findings, self.automaton.target
         if "compared" in result:
             seen = result["compared"]
             yield (
@@ -152,7 +152,9 @@ class ModelCard:
             if library not in READ:
                 yield "**The numbers are proved, this form of them is run.** The checker does not read it. Of"
                 yield "the same numbers in the form for TransformerLens it is shown:\n"
-            yield f"**Proved** in {proof['dtype']}: on every word up to this length the right state leads by"
+            yield (
+                f"**Proved** in {proof['dtype']}: on every word up to this length the right {shown} leads by"
+            )
             yield f"{proof['margin']} or more, whatever the order of sums, for readers that take the"
             yield f"softmax and then the weighted sum; {_kept(library)} It was also run on words:\n"
         else:
@@ -161,16 +163,16 @@ class ModelCard:
             if proof.get("largest"):
                 yield f"It is proved for words of at most {proof['largest']} letters; {_kept(library)}"
             yield f"Why there is no proof of all words: {proof['reason']}.\n"
-        yield f"- {result['checked']['words']:,} words in float32: {outcome(result['checked'])}."
+        yield f"- {result['checked']['words']:,} words in float32: {outcome(result['checked'], shown)}."
         rounding = result["rounding"]
         yield (
             f"- {rounding['words']:,} words with {rounding['factor']:g} times the rounding of float32, as "
-            f"other readers sum in other orders: {outcome(rounding)}."
+            f"other readers sum in other orders: {outcome(rounding, shown)}."
         )
         if rounding["wrong"]:
             yield (
                 "\n**It fails the test of rounding** and was written with `--unchecked`: a reader that sums "
-                "in another order may output wrong states."
+                f"in another order may output wrong {shown}s."
             )
         yield "\n| loaded in | words run | wrong |\n| --- | --- | --- |"
         yield from (
@@ -188,11 +190,11 @@ class ModelCard:
         yield "- licence: MIT, as krohn itself"
 
 
-def outcome(seen: Mapping[str, Any]) -> str:
+def outcome(seen: Mapping[str, Any], shown: str) -> str:
     """How a run on words ended, in words."""
     if seen["wrong"]:
         return f"{seen['wrong']:,} wrong"
-    return f"0 wrong; the right state leads by {seen['least_lead']} or more"
+    return f"0 wrong; the right {shown} leads by {seen['least_lead']} or more"
 
 
 def _plain(text: str) -> str:
