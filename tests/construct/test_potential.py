@@ -53,6 +53,6 @@ def test_no_small_automaton_needs_more_than_three_layers() -> None:
     "table", [((0, 1), (0, 2), (1, 0)), ((0, 1), (1, 2), (0, 2)), ((0, 1), (2, 0), (0, 2))]
 )
 def test_three_layers_are_certified(table: tuple[tuple[int, int], ...]) -> None:
-    network = compile(Semiautomaton(np.array(table, dtype=np.int32)), 20, method="cascade")
+    network = compile(Semiautomaton(np.array(table, dtype=np.int32)), 20, method="cascade", effort=0.1)
     assert network.transformer.depth == 3
     assert verify(network, second_opinion=False).certified

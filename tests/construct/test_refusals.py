@@ -58,7 +58,7 @@ LEVELS = Semiautomaton.from_letters(
         (
             Unsupported,
             "40,000,000 .* maps of 194 points .*388 × 75,272.* 58,411,072",
-            lambda: compile(MAPS, 64, effort=0.1),
+            lambda: compile(MAPS, 64, effort=0.01),
         ),
         (  # writing them took minutes
             Unsupported,
@@ -68,7 +68,7 @@ LEVELS = Semiautomaton.from_letters(
         (
             Unsupported,
             "no method fits: .*10,000.*|no method fits: .*--effort",
-            lambda: compile(NO_METHOD, 100, effort=0.01),
+            lambda: compile(NO_METHOD, 100, effort=0.001),
         ),
         (InvalidInput, r"must lie in 1\.\.8.* got 9", lambda: threshold_circuit(compile("C3", 8), 9)),
         (

@@ -41,9 +41,8 @@ def test_heads_and_width_grow_with_the_length_and_layers_do_not() -> None:
 
 
 def test_words_of_24_letters_are_certified_without_looking_at_all_of_them() -> None:
-    network = krohn.compile("D6", 24, method="wide", dtype="float32")
-    verdict = krohn.verify(network, dtype="float32", second_opinion=False)
-    assert verdict.certified
+    network = krohn.compile("D6", 24, method="wide", dtype="float32", unproved=True)
+    assert krohn.verify(network, dtype="float32", second_opinion=False).certified
     assert network.transformer.depth == 1
 
 
