@@ -144,7 +144,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_file_with_any_one_value_replaced_is_read_or_refused_by_our_error(data: st.DataObject) -> None:
     payload = json.loads(EXAMPLE)
     spot = payload

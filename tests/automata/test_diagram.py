@@ -18,6 +18,11 @@ from krohn.base.svg import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = [name for name in zoo_names() if zoo(name).num_states <= MAX_DRAWN]
+BY_SIZE = [
+    pytest.param([name for name in SMALL if zoo(name).num_states <= 32], id="to 32 states"),
+    pytest.param([name for name in SMALL if zoo(name).num_states > 32], id="more", marks=pytest.mark.slow),
+]
+"""Two seconds go into the layout of each diagram of more states."""
 
 
 @cache
@@ -57,9 +62,13 @@ def test_a_diagram_shows_every_state_and_every_joined_pair(name: str) -> None:
     assert len(edges) >= len(pairs)
 
 
-@every("name", SMALL[::3])
-def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_picture(name: str) -> None:
-    automaton = zoo(name)
+@pytest.mark.parametrize("names", BY_SIZE)
+def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_picture(names: list[str]) -> None:
+    for name in names:
+        check_start_and_texts(zoo(name))
+
+
+def check_start_and_texts(automaton: Semiautomaton) -> None:
     picture = diagram_of(automaton)
     (arrow,) = of_class(picture, "polygon", "start")
     tip = tuple(float(number) for number in arrow.attrib["points"].split()[0].split(","))
@@ -78,8 +87,9 @@ def test_one_arrow_points_at_the_start_and_no_text_leaves_its_circle_or_the_pict
         assert top <= float(text.attrib["y"]) <= top + high
 
 
-def test_only_what_every_program_shows_is_used() -> None:
-    for name in SMALL:
+@pytest.mark.parametrize("names", BY_SIZE)
+def test_only_what_every_program_shows_is_used(names: list[str]) -> None:
+    for name in names:
         text = ElementTree.tostring(diagram_of(zoo(name)), encoding="unicode")
         assert not re.search("marker|paint-order|context-stroke|dominant-baseline|<style|filter", text)
 
@@ -96,11 +106,12 @@ def test_two_circles_mean_acceptance_and_nothing_else() -> None:
     assert state.findtext(f"{SVG}title") == "state 3, accepts"
 
 
-def test_no_two_states_lie_on_one_another() -> None:
+@pytest.mark.parametrize("names", BY_SIZE)
+def test_no_two_states_lie_on_one_another(names: list[str]) -> None:
     cut_off = Semiautomaton.from_letters(
         [[0, *range(2, 14), 0, 15, 15], [15] * 16], start=1
     )  # 0 is a dead end
-    for automaton in (*(zoo(name) for name in SMALL), cut_off):
+    for automaton in (*(zoo(name) for name in names), cut_off):
         circles = of_class(diagram_of(automaton), "circle", "state")
         assert len(circles) == automaton.num_states
         places = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in circles]
