@@ -1,6 +1,5 @@
 """The loss counts on a window that follows what is solved, and on nothing else."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from krohn.lab.training.loop import train
 from krohn.lab.training.sections import tokens_read
 from krohn.lab.training.step import Stepper
 from lab.training.small_runs import LINE, small_run, stepper_of
-
-RESULTS = Path(__file__).parents[3] / "results"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +72,8 @@ def test_a_window_that_grows_teaches_what_lies_beyond_its_start(scratchpad: bool
     learned = {}
     for growth in (1.5,) if scratchpad else (1.5, 1.0001):
         config = small_run(
-            task=TaskConfig(spec="Grid3", length=20, scratchpad=scratchpad),
-            steps=400,
+            task=TaskConfig(spec="Grid3", length=12, scratchpad=scratchpad),
+            steps=300,
             optimizer=OptimizerConfig(lr=(1e-2,), warmup=5, batch=8),
             curriculum=CurriculumConfig(start=4, growth=growth),
         )
@@ -90,7 +87,7 @@ def test_a_window_that_grows_teaches_what_lies_beyond_its_start(scratchpad: bool
 def test_an_interrupted_curriculum_resumes_to_the_same_bits(tmp_path: Path) -> None:
     config = small_run(
         task=TaskConfig(spec="Grid3", length=40),
-        steps=120,
+        steps=60,
         curriculum=CurriculumConfig(start=2),
         replicates=2,
     )
@@ -110,14 +107,3 @@ def test_a_config_with_curriculum_survives_the_round_trip_and_bad_ones_are_refus
     assert config.run_id != replace(config, curriculum=None).run_id
     with pytest.raises(Unsupported, match=r"start .*at least 1 position; got 0; growth .*above 1; got 1.0"):
         small_run(curriculum=CurriculumConfig(start=0, growth=1.0))
-
-
-def test_published_runs_keep_their_ids() -> None:
-    checked = 0
-    for file in sorted(RESULTS.glob("*.jsonl")):
-        for line in file.read_text().splitlines():
-            entry = json.loads(line)
-            if "config" in entry:
-                assert RunConfig.from_dict(entry["value"]).run_id == entry["config"]
-                checked += 1
-    assert checked > 30

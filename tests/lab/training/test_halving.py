@@ -91,7 +91,7 @@ def test_solved_replicates_leave_the_work_without_halving_too() -> None:
     """Two of three are solved at once: the third is trained alone and ends as it would have."""
     rates = OptimizerConfig(lr=(1e-2, 1e-7, 1e-2), warmup=5, batch=16)
     judged = EvaluationConfig(every=20, sequences=64, stop_at=0.9)
-    config = small_run(replicates=3, steps=240, optimizer=rates, evaluation=judged, precision="fp64")
+    config = small_run(replicates=3, steps=120, optimizer=rates, evaluation=judged, precision="fp64")
     result = run(config)
     assert [entry["status"] for entry in result.replicates] == ["solved", "finished", "solved"]
     last = result.curves[-1]

@@ -34,7 +34,7 @@ def test_a_replicate_does_not_depend_on_how_many_run_beside_it() -> None:
 def test_a_small_network_learns_a_line_and_its_best_weights_are_kept() -> None:
     config = small_run(
         replicates=2,
-        steps=400,
+        steps=250,
         optimizer=OptimizerConfig(lr=(1e-2,), warmup=20, batch=16),
         evaluation=EvaluationConfig(every=50, sequences=128, stop_at=0.999),
     )

@@ -2,7 +2,6 @@ import contextlib
 import dataclasses
 import json
 from math import inf, nan
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,18 +117,6 @@ def test_numbers_that_no_run_can_have_are_refused(says: str, settings: dict[str,
     """Before anything is listed: no machine holds the largest."""
     with pytest.raises(Unsupported, match=says):
         small_run(**settings)
-
-
-RESULTS = sorted((Path(__file__).parents[3] / "results").glob("*.jsonl"))
-
-
-@every("path", RESULTS)
-def test_published_runs_keep_their_names(path: Path) -> None:
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    configs = {line["config"]: line["value"] for line in lines if "config" in line and "value" in line}
-    assert configs
-    for name, plain in configs.items():
-        assert RunConfig.from_dict(plain).run_id == name
 
 
 def test_these_runs_have_these_names() -> None:

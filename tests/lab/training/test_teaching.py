@@ -138,7 +138,7 @@ def test_a_taught_run_resumes_to_the_same_bits(until: Any, tmp_path: Path) -> No
 
 
 def test_doubling_is_learned_and_the_hints_are_read() -> None:
-    config = taught_run(steps=240, evaluation=EvaluationConfig(every=80, sequences=128))
+    config = taught_run(steps=160, evaluation=EvaluationConfig(every=80, sequences=128))
     result = train(config)
     hints = [hint["accuracy"] for hint in result.replicates[0]["hints"]]
     assert hints[0] > 0.8
