@@ -54,7 +54,7 @@ def forward(network: Network, words: npt.NDArray[np.int64]) -> npt.NDArray[np.fl
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("name", ["S4", "Grid4", "A5"])
 def test_the_checker_reads_what_the_decoder_computes(name: str, normalized: bool) -> None:
-    network = krohn.compile(krohn.zoo(name), length=LENGTH)
+    network = krohn.compile(krohn.zoo(name), length=LENGTH, unproved=True)
     decoder = decoder_of_compiled(network, normalized=normalized)
     words = np.random.default_rng(0).integers(network.automaton.num_letters, size=(20, LENGTH))
     wanted = logits(decoder, words, np.float64)
@@ -64,7 +64,7 @@ def test_the_checker_reads_what_the_decoder_computes(name: str, normalized: bool
 
 def test_the_checker_has_the_numbers_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_proof(monkeypatch)
-    network = krohn.compile(krohn.zoo("Dyck2,2"), length=LENGTH)
+    network = krohn.compile(krohn.zoo("Dyck2,2"), length=LENGTH, unproved=True)
     exported = krohn.export(network, "hf", tmp_path)
     stored, other = load_file(tmp_path / "model.safetensors"), checkable_decoder(exported.decoder)
     np.testing.assert_array_equal(other.positions, stored["transformer.wpe.weight"])
@@ -119,7 +119,7 @@ def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
 
 
 def test_an_export_that_shows_observations_is_proved(tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo("Grid4@boundary"), length=12, target="observation")
+    network = krohn.compile(krohn.zoo("Grid4@boundary"), length=6, target="observation")
     krohn.export(network, "hf", tmp_path)
     assert rechecks(tmp_path)
     stored = load_file(tmp_path / "model.safetensors")
@@ -143,7 +143,7 @@ def test_nan_weights_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 @every("normalized", [True, False])
 def test_a_decoder_that_is_wrong_is_not_proved(normalized: bool) -> None:
-    network = krohn.compile(krohn.zoo("FlipFlop"), length=8)
+    network = krohn.compile(krohn.zoo("FlipFlop"), length=4)
     decoder = decoder_of_compiled(network, normalized=normalized)
     assert prove(decoder, network).certified
     for change in ("letters", "units", "head", "special"):

@@ -53,9 +53,8 @@ def test_a_type_is_right_if_no_word_is_wrong_in_it(normalized: bool) -> None:
 # A processor without bfloat16 computes it by other means, and torch says so.
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-@pytest.mark.parametrize("name", ["C2", "D6"])
-def test_an_export_for_a_half_type_is_right_in_it(name: str, dtype: str, tmp_path: Path) -> None:
-    network = krohn.compile(krohn.zoo(name), length=12)
+def test_an_export_for_a_half_type_is_right_in_it(dtype: str, tmp_path: Path) -> None:
+    network = krohn.compile(krohn.zoo("D6"), length=12)
     exported = krohn.export(network, "hf", tmp_path, dtype=dtype)
     assert exported.findings["types"][dtype]["wrong"] == 0
     decoder = exported.decoder
@@ -73,7 +72,7 @@ def test_an_export_for_a_half_type_is_right_in_it(name: str, dtype: str, tmp_pat
 def test_an_export_that_is_wrong_in_its_type_is_refused(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("C8"), length=64)
     with pytest.raises(Unsupported, match="in bfloat16; after"):
-        krohn.export(network, "hf", tmp_path / "out", dtype="bfloat16", unchecked=True)
+        krohn.export(network, "hf", tmp_path / "out", dtype="bfloat16", unchecked=True, proof=False)
     assert not (tmp_path / "out").exists()
     with pytest.raises(UnknownName, match="must be one of float32, bfloat16, float16; got 'int8'"):
         krohn.export(network, "hf", tmp_path / "out", dtype="int8")

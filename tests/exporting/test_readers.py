@@ -3,6 +3,7 @@
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -15,14 +16,19 @@ from safetensors.torch import load_file
 import krohn
 from exporting.unproved import without_proof
 
-with warnings.catch_warnings():
-    # Its dependencies use what Python and torch have since given up; nothing of ours is imported here.
-    warnings.simplefilter("ignore")
-    from transformer_lens.model_bridge import TransformerBridge
-
 LENGTH = 14
 NAMES = ["S4", "Dyck2,2"]
 FORMATS = ("hf", "transformer-lens", "onnx")
+
+
+@pytest.fixture(scope="module")
+def lens() -> Any:
+    """TransformerLens is imported by the one worker that needs it: with what it loads it takes seconds."""
+    with warnings.catch_warnings():
+        # Its dependencies use what Python and torch have since given up; nothing of ours is imported here.
+        warnings.simplefilter("ignore")
+        from transformer_lens.model_bridge import TransformerBridge
+    return TransformerBridge
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +63,8 @@ def states_of(name: str, words: np.ndarray) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_transformer_lens_opens_the_gpt2_as_it_is(name: str, folder: Path) -> None:
-    bridge = TransformerBridge.boot_transformers(str(folder / name / "hf"), device="cpu")
+def test_transformer_lens_opens_the_gpt2_as_it_is(name: str, folder: Path, lens: Any) -> None:
+    bridge = lens.boot_transformers(str(folder / name / "hf"), device="cpu")
     words = words_of(name)
     ids = bridge.tokenizer(lines_of(name, words), return_tensors="pt").input_ids
     prompt = len(json.loads((folder / name / "hf" / "export.json").read_text())["tokens"]["prompt"])
@@ -70,9 +76,9 @@ def test_transformer_lens_opens_the_gpt2_as_it_is(name: str, folder: Path) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_transformer_lens_runs_its_native_model(name: str, folder: Path) -> None:
+def test_transformer_lens_runs_its_native_model(name: str, folder: Path, lens: Any) -> None:
     here = folder / name / "transformer-lens"
-    bridge = TransformerBridge.boot_native(json.loads((here / "config.json").read_text()))
+    bridge = lens.boot_native(json.loads((here / "config.json").read_text()))
     bridge.load_state_dict(load_file(here / "model.safetensors"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(here)
     words = words_of(name)

@@ -34,6 +34,7 @@ def compiled(seed: int) -> CompiledNetwork:
             state_names=("x<y", "&amp;", "'"),
         ),
         length=LENGTH,
+        unproved=True,
     )
 
 
