@@ -15,7 +15,7 @@ def ask(instruction: str, **words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("krohn ex", {"explore", "export"}), ("krohn doc", {"doctor"}), ("krohn explore --gal", {"--gallery"})],
+    [("krohn ex", {"explore", "export"}), ("krohn explore --gal", {"--gallery"})],
 )
 def test_commands_and_options_are_completed(words: str, expected: set[str]) -> None:
     count = str(len(words.split()) - 1)

@@ -124,7 +124,7 @@ def test_an_option_that_is_not_a_number_is_named(
 
 
 def test_understand_prints_lines_that_fit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    krohn.save(krohn.compile("S3", length=6, method="scan", unproved=True), place / "s3")
+    krohn.save(krohn.compile("S3", length=4, method="scan", unproved=True), place / "s3")
     capsys.readouterr()
     assert run(["understand", "s3", "--effort", "0.1"]) == 0
     out = capsys.readouterr().out
@@ -135,16 +135,16 @@ def test_understand_prints_lines_that_fit(place: Path, capsys: pytest.CaptureFix
 def test_a_long_repetition_is_compiled_at_once() -> None:
     """A thousand heads that look back took minutes; seconds here are those of the processor."""
     begin = time.process_time()
-    assert run(["compile", "regex:a{1000}", "--length", "1"]) == 0
-    assert time.process_time() - begin < 10
+    assert run(["compile", "regex:a{500}", "--length", "1"]) == 0
+    assert time.process_time() - begin < 5
 
 
-def test_the_circuit_of_a_thousand_heads_compares_no_pair_of_positions_that_cannot_match() -> None:
-    """It looked at all of them, for each head, and took minutes."""
-    network = krohn.compile("regex:a{1000}", length=3, unproved=True)
+def test_the_circuit_of_many_heads_compares_no_pair_of_positions_that_cannot_match() -> None:
+    """It looked at all of them, for each head: of a thousand heads that took minutes."""
+    network = krohn.compile("regex:a{500}", length=3, unproved=True)
     begin = time.process_time()
     assert krohn.circuit(network).inputs == 3
-    assert time.process_time() - begin < 15
+    assert time.process_time() - begin < 5
 
 
 def test_run_takes_the_letters_of_one_word(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

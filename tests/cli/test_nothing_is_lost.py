@@ -143,7 +143,7 @@ def test_dropout_in_a_configuration_is_named(place: Path, capsys: pytest.Capture
 
 def test_a_pattern_is_no_html_in_the_page_of_an_export(place: Path) -> None:
     pattern = "regex:<img>|(ab)*"
-    network = krohn.compile(pattern, length=3, unproved=True)
+    network = krohn.compile(pattern, length=3, unproved=True, effort=0.01)
     krohn.export(network, "hf", place / "there", proof=False, unchecked=True)
     page = (place / "there" / "README.md").read_text()
     assert "<img>" not in page
