@@ -52,13 +52,10 @@ def prefix_codes(sim: GroupSimulator, elements: list, words, dtype=np.float64):
 
 def assert_multiplies(sim: GroupSimulator, elements: list, multiply: Multiply) -> None:
     words = np.random.default_rng(0).integers(0, len(elements), (40, LENGTH))
+    products = [itertools.accumulate((elements[letter] for letter in word), multiply) for word in words]
+    wanted = np.array([[sim.encode(element) for element in row] for row in products])
     for dtype in (np.float64, np.float32):
-        codes = prefix_codes(sim, elements, words, dtype)
-        for row, word in enumerate(words):
-            current = elements[word[0]]
-            for t, letter in enumerate(word):
-                current = multiply(current, elements[letter]) if t else current
-                np.testing.assert_allclose(codes[row, t], sim.encode(current), atol=0.02)
+        np.testing.assert_allclose(prefix_codes(sim, elements, words, dtype), wanted, atol=0.02)
 
 
 def shared_once(sims: list[Sizes]) -> int:
