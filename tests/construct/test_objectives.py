@@ -27,7 +27,7 @@ def test_blocks_are_few_proved_in_float32_and_those_of_the_export(name: str, obj
 
 
 def test_in_float64_a_grid_takes_a_block_for_a_layer() -> None:
-    network = krohn.compile("Grid4", length=16, objective="blocks", dtype="float64")
+    network = krohn.compile("Grid4", length=16, objective="blocks", dtype="float64", effort=0.2)
     assert (network.sizes()["blocks"], network.proved) == (2, "float64")
 
 
