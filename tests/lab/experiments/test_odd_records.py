@@ -15,9 +15,8 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import PlannedRun, ResultCell, Selection, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record, survivor
-from krohn.lab.experiments.reproduction import caption_of
 from krohn.lab.experiments.store import Store, export_text, import_text, parse_text
-from krohn.lab.experiments.summary import best_of, mean_and_error, mean_series
+from krohn.lab.experiments.summary import best_of, caption_of, mean_and_error, mean_series
 from lab.experiments.made_up_records import member, record
 from lab.experiments.quick_experiment import quick_run
 

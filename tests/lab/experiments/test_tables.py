@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import ResultCell
+from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.curves import largest_drop
 from krohn.lab.experiments.recipes.generalization import GPT, LSTM
 from krohn.lab.figures.style import save
@@ -71,10 +72,10 @@ def test_depth_says_what_was_solved_by_the_best_and_draws_how_many_solved_it(tmp
     assert (second["task"], second["solved"], second["median_accuracy"]) == ("S5", False, 0.59)
     assert (third["sheet"], third["solved"]) == ("whole words", False)
     assert (own["sheet"], own["solved"]) == ("settings of its own", True)
-    (largest,) = experiment.draw(cells, "caption")["depth"].axes
+    (largest,) = experiment.draw(cells, Scale.SMALL)["depth"].axes
     best = {text.get_text() for text in largest.texts}
     assert best == {"99.1", "98.0", "40.0†", "·"}  # a dot where nothing was tried
-    middle, share = experiment.draw(cells, "caption")["depth-median"].axes
+    middle, share = experiment.draw(cells, Scale.SMALL)["depth-median"].axes
     assert {text.get_text() for text in middle.texts} == {"50.0", "59.0", "·"}, "no median of given up ones"
     assert {text.get_text() for text in share.texts} == {"1/3", "0/2", "·"}
 
@@ -153,7 +154,7 @@ def test_positions_tell_the_mean_at_both_lengths_with_its_standard_error() -> No
 
 def test_incomplete_draws_the_chosen_replicate(tmp_path: Path) -> None:
     result = [cell([0.5, 0.9], task="C2", model="GPT", reveal=share) for share in (1.0, 0.1)]
-    figure = EXPERIMENTS["incomplete"].draw(result, "caption")["incomplete"]
+    figure = EXPERIMENTS["incomplete"].draw(result, Scale.SMALL)["incomplete"]
     assert list(figure.axes[0].lines[0].get_ydata()) == pytest.approx([0.9, 0.9])
 
 
@@ -176,9 +177,12 @@ def test_attention_frames_the_heads_that_are_of_a_kind_and_no_others() -> None:
     even = pack_shares(np.tril(np.ones((1, 3, 3))) / 3)
     maps = [{"layer": layer, "head": 0, "weights": even} for layer in (0, 1)]
     stored = {"heads": heads, "maps": maps, "states": [[0, 1, 2]], "last_state": 2, "words": 8}
-    scored = record(metrics={"accuracy": 1.0, "evaluations": {"attention": stored}})
+    scored = record(
+        config={"task": {"length": 3}, "optimizer": {"lr": [1e-3]}},
+        metrics={"accuracy": 1.0, "evaluations": {"attention": stored}},
+    )
     figures = EXPERIMENTS["attention"].draw(
-        [ResultCell(label={"task": "Grid9"}, records=(scored,))], "caption"
+        [ResultCell(label={"task": "Grid9"}, records=(scored,))], Scale.SMALL
     )
     thick = [axes.spines["left"].get_linewidth() > 2 for axes in figures["attention-best"].axes]
     assert thick == [True, False, True]
@@ -203,8 +207,8 @@ def test_a_figure_marks_runs_that_were_cut_short_or_halved(
     cut = cell([0.5, 0.6], statuses=["done", "partial"], halving=True, **label)
     # One cell makes no map.
     beside = [cell([0.5, 0.6], task="C2", depth=1, sheet="Muon")] if name == "depth" else []
-    before, *_ = EXPERIMENTS[name].draw([plain, *beside], "caption").values()
-    after, *_ = EXPERIMENTS[name].draw([cut, *beside], "caption").values()
+    before, *_ = EXPERIMENTS[name].draw([plain, *beside], Scale.SMALL).values()
+    after, *_ = EXPERIMENTS[name].draw([cut, *beside], Scale.SMALL).values()
     assert "*" not in words_in(before, tmp_path).split("</style>")[1].replace("/*", "")
     words = words_in(after, tmp_path)
     assert "*†" in words
@@ -229,7 +233,6 @@ def test_taught_counts_the_words_to_99_per_cent_of_those_that_get_there() -> Non
     ]
     assert rows[0]["accuracy_at_2T"] == pytest.approx(0.6)
     assert rows[0]["hint_accuracy"] is None, "these records have no hints"
-    (figure,) = (
-        EXPERIMENTS["taught"].draw([ResultCell(label=taught.label, records=tuple(records))], "here").values()
-    )
+    whole = [ResultCell(label=taught.label, records=tuple(records))]
+    (figure,) = EXPERIMENTS["taught"].draw(whole, Scale.SMALL).values()
     assert {text.get_text() for text in figure.axes[0].texts} == {"0k, 2 of 3"}

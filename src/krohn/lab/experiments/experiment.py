@@ -52,7 +52,7 @@ class Experiment:
         claim: what the paper found.
         plan: the runs at a scale, in order of execution.
         table: rows for people and machines, a pure function of the cells.
-        draw: figures by file name stem, a pure function of the cells and a caption.
+        draw: figures by file name stem, a pure function of the cells and the scale.
         departures: where a scale departs from the paper's settings, beyond what all experiments share.
     """
 
@@ -61,7 +61,7 @@ class Experiment:
     claim: str
     plan: Callable[[Scale], list[PlannedRun]]
     table: Callable[[Sequence[ResultCell]], list[Row]]
-    draw: Callable[[Sequence[ResultCell], str], dict[str, Figure]]
+    draw: Callable[[Sequence[ResultCell], Scale], dict[str, Figure]]
     departures: Mapping[Scale, str] = field(default_factory=dict)
 
 

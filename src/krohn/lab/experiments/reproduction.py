@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from krohn.base.notebook import frame, table
 from krohn.errors import counted
 from krohn.lab.experiments.all_experiments import experiment as find
-from krohn.lab.experiments.experiment import ResultCell, Row, Selection, cells_of
-from krohn.lab.experiments.names import Scale, parse_scale
+from krohn.lab.experiments.experiment import Row, Selection, cells_of
+from krohn.lab.experiments.names import parse_scale
 from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store, store_of_text
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results
-from krohn.lab.experiments.summary import markdown, shown
+from krohn.lab.experiments.summary import caption_of, markdown, shown
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, count_runs, sweep
 from krohn.lab.figures.style import save
 
@@ -116,10 +116,9 @@ def reproduce(
     else:
         report = sweep(chosen_one, scale, store, options, say=say)
     cells = cells_of(store, name, scale, planned)
-    caption = caption_of(cells, scale)
     drawn: list[Path] = []
     try:
-        for stem, figure in sorted(chosen_one.draw(cells, caption).items() if cells and figures else ()):
+        for stem, figure in sorted(chosen_one.draw(cells, scale).items() if cells and figures else ()):
             drawn += save(figure, Path(figures or "") / f"{stem}-{scale}")
     except OSError as error:
         if must_draw:
@@ -130,30 +129,12 @@ def reproduce(
         scale=scale_name,
         title=chosen_one.title,
         claim=chosen_one.claim,
-        caption=caption,
+        caption=caption_of(cells, scale),
         departures="; ".join(filter(None, [DEPARTURES[scale], chosen_one.departures.get(scale, "")])),
         report=report,
         table=chosen_one.table(cells),
         figures=drawn,
     )
-
-
-def caption_of(cells: Sequence[ResultCell], scale: Scale) -> str:
-    """Actual scale, replicates and sequences."""
-    if not cells:
-        return f"scale {scale}: no runs yet"
-    replicates = sorted({len(cell.records) for cell in cells})
-    seen = [max(record.sequences for record in cell.records) for cell in cells]
-    lengths = sorted({int(cell.records[0].config["task"]["length"]) for cell in cells})
-    return (
-        f"scale {scale}, {_range(replicates)} replicates, {_range([min(seen), max(seen)])} sequences each, "
-        f"T = {', '.join(map(str, lengths))}"
-    )
-
-
-def _range(values: Sequence[int]) -> str:
-    low, high = f"{min(values):,}", f"{max(values):,}"
-    return low if low == high else f"{low}–{high}"
 
 
 def show_committed(name: str, scale: str, missing: Path, figures: Path | None, say: Say) -> Reproduction:

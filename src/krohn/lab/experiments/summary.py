@@ -6,6 +6,7 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from krohn.lab.experiments.experiment import ResultCell, Row
+from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
 from krohn.lab.figures.charts import percent
 from krohn.lab.interpret.findings import wilson
@@ -85,9 +86,27 @@ def remarks_on(rows: Sequence[Row]) -> list[str]:
     return [f"{sign} {text}" for name, (sign, text) in REMARKS.items() if any(row.get(name) for row in rows)]
 
 
-def note_on(caption: str, rows: Sequence[Row]) -> str:
-    """A figure's note: its caption, and what the marks in it mean."""
-    return "\n".join([caption, *remarks_on(rows)])
+def caption_of(cells: Sequence[ResultCell], scale: Scale) -> str:
+    """Actual scale, replicates and sequences."""
+    if not cells:
+        return f"scale {scale}: no runs yet"
+    replicates = [len(cell.records) for cell in cells]
+    seen = [max(record.sequences for record in cell.records) for cell in cells]
+    lengths = sorted({int(cell.records[0].config["task"]["length"]) for cell in cells})
+    return (
+        f"scale {scale}, {_range(replicates)} replicates, {_range(seen)} sequences each, "
+        f"T = {', '.join(map(str, lengths))}"
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = f"{min(values):,}", f"{max(values):,}"
+    return low if low == high else f"{low}–{high}"
+
+
+def note_on(cells: Sequence[ResultCell], scale: Scale) -> str:
+    """A figure's note: the caption of the cells that it draws, and what the marks in it mean."""
+    return "\n".join([caption_of(cells, scale), *remarks_on([summary(cell) for cell in cells])])
 
 
 def learning_rate(record: Record) -> float:

@@ -1,12 +1,13 @@
 """Heads of trained Grid9 networks: sums and boundary detectors, found by their scores (Figures 4 and 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import by_scale, plan_run
+from krohn.lab.experiments.summary import note_on
 from krohn.lab.figures.charts import AttentionMap, attention_maps
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.attention import (
@@ -33,18 +34,18 @@ def plan(scale: Scale) -> list[PlannedRun]:
     return [plan_run(scale, {"task": "Grid9"}, (HEADS[scale],), **SETTINGS)]
 
 
-def scores_of(record: Record) -> list[HeadScore]:
-    """The stored scores of one replicate's heads; none if the run was cut short."""
-    return [score_from_row(row) for row in record.evaluations.get("attention", {}).get("heads", [])]
+def scored(cells: Sequence[ResultCell]) -> Iterator[tuple[Record, dict[str, Any], list[HeadScore]]]:
+    """The replicates whose heads were scored, with what is stored of them; not those cut short."""
+    for record in (record for cell in cells for record in cell.records):
+        stored = record.evaluations.get("attention", {})
+        if scores := [score_from_row(row) for row in stored.get("heads", ())]:
+            yield record, stored, scores
 
 
 def table(cells: Sequence[ResultCell]) -> list[Row]:
     """For each replicate its best head of each kind: layer.head (1-based) and score."""
     rows = []
-    for record in (record for cell in cells for record in cell.records):
-        scores = scores_of(record)
-        if not scores:
-            continue
+    for record, _, scores in scored(cells):
         row: Row = {"replicate": record.replicate, "accuracy": round(record.accuracy, 5)}
         for kind, head in best_heads(scores).items():
             row[kind] = f"{head.layer + 1}.{head.head + 1}"
@@ -58,16 +59,11 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
     return rows
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
-    for record in (record for cell in cells for record in cell.records):
-        stored = record.evaluations.get("attention", {})
-        if "maps" in stored:
-            return _draw(stored, scores_of(record), caption)
-    return {}
-
-
-def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict[str, Figure]:
+    stored, scores = next(((stored, of) for _, stored, of in scored(cells) if "maps" in stored), ({}, []))
+    if not stored:
+        return {}
     by_place = {(score.layer, score.head): score for score in scores}
     weights = {(kept["layer"], kept["head"]): unpack_shares(kept["weights"]) for kept in stored["maps"]}
     last = max(layer for layer, _ in weights)
@@ -82,13 +78,9 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
         )
 
     words = range(len(stored["states"]))  # most informative first
+    framed = {"uniform": ("uniform",), "left": ("left", "both"), "right": ("right", "both")}
     best = [
-        shown(
-            score,
-            0,
-            f"{_title(score, kind)}\n",
-            score.kind if (score.kind in (kind, "both") and kind != "uniform") or score.kind == kind else "",
-        )
+        shown(score, 0, f"{_title(score, kind)}\n", score.kind if score.kind in framed[kind] else "")
         for kind, score in best_heads(scores).items()
     ]
     layer = [
@@ -97,7 +89,7 @@ def _draw(stored: dict[str, Any], scores: list[HeadScore], caption: str) -> dict
         for place in sorted(place for place in weights if place[0] == last)
     ]
     strips = "strips above the diagonal: state 0 white, last state grey"
-    note = f"{caption}\n{strips}; scores are means over {stored['words']} words"
+    note = f"{note_on(cells, scale)}\n{strips}; scores are means over {stored['words']} words"
     one = "drawn: one word, of those kept the one that goes from wall to wall most often"
     several = f"drawn: the {len(words)} words kept, the one that goes from wall to wall most often first"
     return {

@@ -63,10 +63,9 @@ def largest_drop(accuracy: Sequence[float]) -> float:
     return drop
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """One panel for each task, one line for each replicate."""
     panels = []
-    rows = [summary(cell) for cell in cells]
     for cell in sort_cells(cells, ORDER):
         batch = cell.records[0].config["optimizer"]["batch"]
         curves = [record.metrics["curve"] for record in cell.records]
@@ -82,7 +81,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         words = [cell.label["task"], f"{cell.label['depth']} layers", cell.label.get("sheet")]
         title = ", ".join(filter(None, words)) + marks_of(summary(cell))
         panels.append(Panel(title=title, x_axis="sequences", y_axis="held-out accuracy", lines=lines))
-    return {"curves": line_chart(panels, note=note_on(caption, rows))}
+    return {"curves": line_chart(panels, note=note_on(cells, scale))}
 
 
 EXPERIMENT = Experiment(

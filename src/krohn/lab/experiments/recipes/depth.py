@@ -14,7 +14,7 @@ from krohn.lab.experiments import settings
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
-from krohn.lab.experiments.summary import SOLVED, marks_of, note_on, summary
+from krohn.lab.experiments.summary import SOLVED, caption_of, marks_of, note_on, summary
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
 
@@ -171,26 +171,23 @@ def solved_letters(by_position: Sequence[float]) -> int:
     return next((place for place, share in enumerate(by_position) if share < SOLVED), len(by_position))
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Heat maps of all sheets at the common length: the best replicate, and the median of whole runs."""
-    rows = [row for row in table(cells) if row["sheet"] in SHEETS]
-    if len(rows) < 2:
+    drawn = [cell for cell in cells if sheet_of(cell) in SHEETS]
+    if len(drawn) < 2:
         return {}
-    caption = f"{caption.rpartition(', T = ')[0] or caption}, T\u00a0=\u00a0{rows[0]['length']}"
-    note = f"{note_on(caption, rows)}\n· not run"
-    best = _map("best replicate, % of letters", rows, "max_accuracy", note)
+    rows = table(drawn)
+    best = _map("best replicate, % of letters", rows, "max_accuracy", f"{note_on(drawn, scale)}\n· not run")
     whole = [row for row in rows if not row["halved"] and not row["partial"]]
     if not whole:
         return {"depth": heat_map(best)}
-    note = f"{caption}\ncells whose replicates were all trained to the end or until solved; · others"
-    median = _map("median replicate, % of letters", whole, "median_accuracy", note)
-    shares = {place: (row["reached"], row["replicates"]) for place, row in _places(whole)}
+    note = f"{caption_of(drawn, scale)}\ncells whose replicates were all trained to the end or until solved; "
+    median = _map("median replicate, % of letters", whole, "median_accuracy", f"{note}· others")
     reach = replace(
         median,
         title="replicates that reach 99%",
-        values={place: reached / count for place, (reached, count) in shares.items()},
-        texts={place: f"{reached}/{count}" for place, (reached, count) in shares.items()},
-        marks={},
+        values={place(row): row["reached"] / row["replicates"] for row in whole},
+        texts={place(row): f"{row['reached']}/{row['replicates']}" for row in whole},
         by_mistakes=False,
         row_axis="",
         note="",
@@ -204,9 +201,9 @@ def _map(title: str, rows: Sequence[Row], value: str, note: str) -> HeatMap:
     return HeatMap(
         title=title,
         rows=[task for task in TASKS if any(row["task"] == task for row in rows)],
-        columns=list(dict.fromkeys(map(column, in_columns))),
-        values={place: row[value] for place, row in _places(rows)},
-        marks={place: marks_of(row) for place, row in _places(rows)},
+        columns=list(dict.fromkeys(place(row)[1] for row in in_columns)),
+        values={place(row): row[value] for row in rows},
+        marks={place(row): marks_of(row) for row in rows},
         row_axis="task",
         column_axis="layers",
         note=note,
@@ -214,13 +211,9 @@ def _map(title: str, rows: Sequence[Row], value: str, note: str) -> HeatMap:
     )
 
 
-def _places(rows: Sequence[Row]) -> list[tuple[tuple[str, str], Row]]:
-    return [((row["task"], column(row)), row) for row in rows]
-
-
-def column(row: Row) -> str:
-    """The number of layers, with the optimiser."""
-    return f"{row['depth']}\n{COLUMN[row['sheet']]}"
+def place(row: Row) -> tuple[str, str]:
+    """The task, and the number of layers with the optimiser."""
+    return row["task"], f"{row['depth']}\n{COLUMN[row['sheet']]}"
 
 
 EXPERIMENT = Experiment(

@@ -11,7 +11,7 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
-from krohn.lab.experiments.summary import SOLVED, mean_series, series_at, sort_cells, table_by
+from krohn.lab.experiments.summary import SOLVED, mean_series, note_on, series_at, sort_cells, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyAlong
@@ -134,23 +134,23 @@ def holds(label: Mapping[str, Any]) -> bool:
     return label["model"] in (LSTM, RECENCY)
 
 
-def draw_lengths(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw_lengths(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Mean accuracy with standard error by length, one panel for each task."""
     panels = []
     for task in LENGTH_TASKS:
         own = [cell for cell in cells if cell.label["task"] == task]
         trained = [int(cell.records[0].config["task"]["length"]) for cell in own]
         panels += _panel(own, "length", task, "length of the word", [(max(trained, default=0), "trained")])
-    return {"length": line_chart(panels, note=caption)} if panels else {}
+    return {"length": line_chart(panels, note=note_on(cells, scale))} if panels else {}
 
 
-def draw_coins(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw_coins(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Mean accuracy with standard error, by the share of ones and by their count."""
     panels = [
         *_panel(cells, "probability", "C2, other coins", "Pr[1]", [(0.5, "trained")]),
         *_panel(cells, "ones", "C2, count of ones", "ones in the word", []),
     ]
-    return {"ood": line_chart(panels, note=caption)} if panels else {}
+    return {"ood": line_chart(panels, note=note_on(cells, scale))} if panels else {}
 
 
 def _panel(

@@ -77,7 +77,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Accuracy of the selected replicate by share: with halving, means are not informative."""
     rows = table(cells)
     by_panel: dict[str, dict[str, list[Row]]] = {}
@@ -102,7 +102,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         )
         for title, models in by_panel.items()
     ]
-    return {"incomplete": line_chart(panels, note=note_on(caption, rows))}
+    return {"incomplete": line_chart(panels, note=note_on(cells, scale))}
 
 
 EXPERIMENT = Experiment(

@@ -82,7 +82,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """The replicate selected on the validation set, by column and model, the paper's GPT beside it."""
     rows = table(cells)
     places = {(row["task"], row["model"]): row for row in rows}
@@ -93,7 +93,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         columns=["GPT", "GPT, the paper", "LSTM"],
         values={place: row["max_accuracy"] for place, row in places.items()} | paper,
         marks={place: marks_of(row) for place, row in places.items()},
-        note=note_on(caption, rows),
+        note=note_on(cells, scale),
         by_mistakes=True,
     )
     return {"indirect": heat_map(shown)}

@@ -6,7 +6,7 @@ from typing import Any
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
-from krohn.lab.experiments.summary import mean_series, table_by
+from krohn.lab.experiments.summary import mean_series, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyAlong
@@ -60,7 +60,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Bars at T and 2T."""
     bars = [
         Bar(
@@ -74,7 +74,7 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
         if f"mean_at_{name}" in row
     ]
     title = "Position encodings within and beyond the trained length"
-    chart = bar_chart(bars, title=title, y_axis="mean accuracy, standard error", note=caption)
+    chart = bar_chart(bars, title=title, y_axis="mean accuracy, standard error", note=note_on(cells, scale))
     return {"positions": chart} if bars else {}
 
 

@@ -67,8 +67,15 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
     by_label = {tuple(cell.label.values()): cell for cell in cells}
 
     def gain(cell: ResultCell) -> Row:
+        """Mean gain with its error, and how many replicates gain."""
         task, factor, _ = cell.label.values()
-        return pair_gains(cell, by_label.get((task, factor, OFF[factor])))
+        without = by_label.get((task, factor, OFF[factor]))
+        if without is None or without is cell:
+            return {}
+        result = gains(cell, without)
+        mean, error = mean_and_error(result)
+        better = f"{sum(one > 0 for one in result)} of {len(result)}"
+        return {"paired": f"{mean:+.2f} ± {error:.2f}", "better": better}
 
     return table_by(ORDER, columns=gain, paper=lambda label: CLAIMS[label["factor"]])(cells)
 
@@ -83,24 +90,14 @@ def gains(cell: ResultCell, without: ResultCell) -> list[float]:
     return [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
 
 
-def pair_gains(cell: ResultCell, without: ResultCell | None) -> Row:
-    """Mean gain with its error, and how many replicates gain."""
-    if without is None or without is cell:
-        return {}
-    result = gains(cell, without)
-    mean, error = mean_and_error(result)
-    return {
-        "paired": f"{mean:+.2f} ± {error:.2f}",
-        "better": f"{sum(gain > 0 for gain in result)} of {len(result)}",
-    }
-
-
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Mean accuracy with standard error in long training.
 
     The effects of the other factors are too small for bars: the table has the paired differences.
     """
-    rows = [row for row in table(cells) if row["factor"] == LONG]
+    long = [cell for cell in cells if cell.label["factor"] == LONG]
+    if not long:
+        return {}
     bars = [
         Bar(
             group=row["task"],
@@ -109,21 +106,11 @@ def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
             error=row["standard_error"],
             mark=marks_of(row),
         )
-        for row in rows
+        for row in table(long)
     ]
-    if not bars:
-        return {}
-    note = note_on(_caption(caption, rows), rows)
+    note = note_on(long, scale)
     chart = bar_chart(bars, title="Long training", y_axis="mean accuracy, standard error", note=note)
     return {"stability-long-training": chart}
-
-
-def _caption(caption: str, rows: Sequence[Row]) -> str:
-    """What the runs of one figure have in common: short and long training share no settings."""
-    words = " or ".join(f"{count:,}" for count in sorted({row["sequences"] for row in rows}))
-    replicates = " or ".join(map(str, sorted({row["replicates"] for row in rows})))
-    scale = caption.split(",")[0]
-    return f"{scale}, {replicates} replicates, {words} sequences each, T = {rows[0]['length']}"
 
 
 EXPERIMENT = Experiment(

@@ -139,7 +139,7 @@ def _at_twice(cell: ResultCell) -> float | None:
     return round(means[-1], 4) if places else None
 
 
-def draw(cells: Sequence[ResultCell], caption: str) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Words read to 99%, taught and untaught with about as many layers, by task."""
     rows = [row for row in table(cells) if row["hints"] in (DOUBLING, UNTAUGHT) and row["length"] <= 100]
     rows.sort(key=lambda row: abs(row["layers"] - depth.DOUBLING_DEPTH))
