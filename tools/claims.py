@@ -140,10 +140,10 @@ def heads_look_at_walls(records: Records) -> Verdict:
 
 def observations_suffice(records: Records) -> Verdict:
     rows = {(row["task"], row["model"]): row for row in records.rows("indirect")}
-    gpt = {column.name: rows.get((column.name, GPT)) for column in COLUMNS}
-    if any((column.name, LSTM) not in rows for column in COLUMNS):
+    gpt = {name: rows.get((name, GPT)) for name in COLUMNS}
+    if any((name, LSTM) not in rows for name in COLUMNS):
         raise Missing("indirect")
-    lstm = min(rows[column.name, LSTM]["max_accuracy"] for column in COLUMNS)
+    lstm = min(rows[name, LSTM]["max_accuracy"] for name in COLUMNS)
     reached = {name: row for name, row in gpt.items() if row is not None}
     good = [name for name, row in reached.items() if row["max_accuracy"] >= 0.996]
     each = ", ".join(f"{name} {per_cent(row['max_accuracy'])}" for name, row in reached.items())

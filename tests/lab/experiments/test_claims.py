@@ -107,7 +107,7 @@ def untrained() -> Told:
         depth=[cell(task, depth, 0.2) for task in TASKS for depth in (1, 2, 4, 8)],
         curves=[{"task": task, **low} for task in ("C2", "S5")],
         attention=[low],
-        indirect=[{**low, "task": one.name, "model": model} for one in COLUMNS for model in ("GPT", "LSTM")],
+        indirect=[{**low, "task": name, "model": model} for name in COLUMNS for model in ("GPT", "LSTM")],
         incomplete=[
             {**low, "task": task, "model": model, "reveal": share}
             for task in ("C2", "S5")
@@ -325,8 +325,8 @@ def test_heads_of_learned_networks(verdict: Judge) -> None:
 
 
 def observed(gpt: float, lstm: float, count: int = 7) -> list[Row]:
-    return [{"task": one.name, "model": "LSTM", "max_accuracy": lstm} for one in COLUMNS] + [
-        {"task": one.name, "model": "GPT", "max_accuracy": gpt} for one in COLUMNS[:count]
+    return [{"task": name, "model": "LSTM", "max_accuracy": lstm} for name in COLUMNS] + [
+        {"task": name, "model": "GPT", "max_accuracy": gpt} for name in list(COLUMNS)[:count]
     ]
 
 

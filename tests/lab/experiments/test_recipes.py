@@ -97,7 +97,7 @@ def test_indirect_has_the_paper_s_seven_columns() -> None:
             assert run.config.model.layers == (16 if "S5" in run.config.task.spec else 8)
     (s5,) = {run.config.task.spec for run in runs if "S5" in run.config.task.spec}
     assert parse_spec(s5).num_letters == 5
-    assert {column.spec: column.paper for column in indirect.COLUMNS} == {
+    assert {column["spec"]: indirect.PAPER[name] for name, column in indirect.COLUMNS.items()} == {
         "Dyck4,8@top": 1.0,
         "Grid9@boundary": 1.0,
         "S5:paper,5@first": 0.996,

@@ -1,7 +1,6 @@
 """Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -13,29 +12,19 @@ from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
 
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the paper's table."""
-
-    name: str
-    spec: str
-    paper: float
-    layers: int = 8
-    distribution: str = "auto"
-
-
-COLUMNS = (
-    Column("Grid9 boundary", "Grid9@boundary", 1.0),
-    Column("abab (1) accept", "abab@accept", 1.0, distribution="periodic:01:1.0"),
-    Column("abab (2) accept", "abab@accept", 1.0, distribution="periodic:01:0.5"),
-    Column("C4 zero", "C4@zero", 0.999),
-    Column("D8 location", "D8@location", 1.0),
-    Column("Dyck4,8 top", "Dyck4,8@top", 1.0),
-    Column("S5 first", "S5:paper,5@first", 0.996, layers=16),
-)
+COLUMNS: dict[str, dict[str, Any]] = {
+    "Grid9 boundary": {"spec": "Grid9@boundary"},
+    "abab (1) accept": {"spec": "abab@accept", "distribution": "periodic:01:1.0"},
+    "abab (2) accept": {"spec": "abab@accept", "distribution": "periodic:01:0.5"},
+    "C4 zero": {"spec": "C4@zero"},
+    "D8 location": {"spec": "D8@location"},
+    "Dyck4,8 top": {"spec": "Dyck4,8@top"},
+    "S5 first": {"spec": "S5:paper,5@first", "layers": by_scale(2, 16, 16)},
+}
+PAPER = dict.fromkeys(COLUMNS, 1.0) | {"C4 zero": 0.999, "S5 first": 0.996}
 SETTINGS: dict[str, Any] = {
     "length": by_scale(10, 40, 40),
+    "layers": by_scale(2, 8, 8),
     "target": "observation",
     "sequences": by_scale(8 * 10, 240_000, 2_000_000),
     "stop_at": 0.9995,
@@ -59,25 +48,20 @@ HARD: dict[str, dict[str, Any]] = {
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """GPT and LSTM on each column, words of 40 letters."""
-    runs = []
-    for model, column in product((LSTM, GPT), COLUMNS):
-        changes = HARD.get(column.name, {}) if scale is Scale.SMALL and model == GPT else {}
-        sizes = {"layers": by_scale(2, column.layers, column.layers), "replicates": REPLICATES[model]}
-        run = plan_run(
+    hard = {GPT: HARD} if scale is Scale.SMALL else {}
+    return [
+        plan_run(
             scale,
-            {"task": column.name, "model": model},
-            spec=column.spec,
-            distribution=column.distribution,
+            {"task": name, "model": model},
             model=model,
-            **SETTINGS | sizes | changes,
+            **SETTINGS | column | {"replicates": REPLICATES[model]} | hard.get(model, {}).get(name, {}),
         )
-        runs.append(run)
-    return runs
+        for model, (name, column) in product((LSTM, GPT), COLUMNS.items())
+    ]
 
 
-PAPER = {column.name: column.paper for column in COLUMNS}
 table = table_by(
-    {"model": None, "task": list(PAPER)},
+    {"model": None, "task": tuple(COLUMNS)},
     paper=lambda label: 1.0 if label["model"] == LSTM else PAPER[label["task"]],
 )
 
@@ -86,10 +70,10 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """The replicate selected on the validation set, by column and model, the paper's GPT beside it."""
     rows = table(cells)
     places = {(row["task"], row["model"]): row for row in rows}
-    paper = {(column.name, "GPT, the paper"): column.paper for column in COLUMNS}
+    paper = {(name, "GPT, the paper"): share for name, share in PAPER.items()}
     shown = HeatMap(
         title="best replicate, % of letters",
-        rows=[column.name for column in COLUMNS],
+        rows=list(COLUMNS),
         columns=["GPT", "GPT, the paper", "LSTM"],
         values={place: row["max_accuracy"] for place, row in places.items()} | paper,
         marks={place: marks_of(row) for place, row in places.items()},

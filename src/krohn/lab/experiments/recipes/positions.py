@@ -1,6 +1,7 @@
 """Sinusoidal against linear position encodings, at the trained length and at twice that (Figure 10)."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
@@ -25,23 +26,21 @@ SETTINGS: dict[str, Any] = {
 }
 AT_TWICE = by_scale(
     AccuracyAlong(name="length", at=(8, 16), sequences=16),
-    AccuracyAlong(name="length", at=(40, 80), sequences=2048),
-    AccuracyAlong(name="length", at=(40, 80), sequences=2048),
+    AccuracyAlong(name="length", at=(40, 80)),
+    AccuracyAlong(name="length", at=(40, 80)),
 )
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """Grid9 by its states, (abab)* by its accepting state."""
-    labels = [{"task": task, "positions": encoding} for task in TASKS for encoding in ENCODINGS]
     return [
         plan_run(
             scale,
-            label,
+            {"task": task, "positions": encoding},
             (AT_TWICE[scale],),
-            **SETTINGS | TASKS[label["task"]],
-            positions=label["positions"],
+            **SETTINGS | own | {"positions": encoding},
         )
-        for label in labels
+        for (task, own), encoding in product(TASKS.items(), ENCODINGS)
     ]
 
 
