@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from math import atan, comb, cos, gamma, pi, sqrt
+from statistics import fmean
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import ResultCell, Row, cells_of
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.recipes import stability
+from krohn.lab.experiments.recipes import attention, stability
 from krohn.lab.experiments.recipes.depth import COLUMN, CURRICULUM, MUON, QUESTIONS, WHOLE
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.summary import SOLVED, mean_and_error
+from krohn.lab.experiments.summary import SOLVED, mean_and_error, series_at
 from krohn.lab.figures.charts import percent
+from krohn.lab.interpret.attention import HeadScore
 
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
 ABELIAN = tuple(task for task in TASKS if task.startswith("C"))
@@ -47,6 +50,20 @@ class Records:
             if all(row.get(key) == value for key, value in where.items()):
                 return row
         raise Missing(f"{name} {where}")
+
+    def by_ones(self, model: str) -> dict[float, list[float]]:
+        """By the number of ones in the words: the accuracy of each replicate that solves C2."""
+        (cell,) = [one for one in self.cells("ood") if one.label["model"] == model] or [None]
+        if cell is None:
+            raise Missing(f"ood {model}")
+        places, rows = series_at(cell, "ones")
+        able = [row for row, one in zip(rows, cell.records, strict=True) if one.accuracy >= SOLVED]
+        return dict(zip(places, map(list, zip(*able, strict=True)), strict=True)) if able else {}
+
+    def heads(self) -> list[list[HeadScore]]:
+        """The scores of all heads of each network that has learned Grid9."""
+        scored = attention.scored(self.cells("attention"))
+        return [scores for record, _, scores in scored if record.accuracy >= SOLVED]
 
     @cached_property
     def maps(self) -> list[Row]:
@@ -133,6 +150,12 @@ def fisher(passed: tuple[int, int], failed: tuple[int, int]) -> float:
     total = one + other
     ways = comb(many + rest, total)
     return sum(comb(many, k) * comb(rest, total - k) for k in range(one, min(many, total) + 1)) / ways
+
+
+def luck(one: Sequence[float], other: Sequence[float]) -> float:
+    """One-sided exact test: the share of splits of all values that give the first group as high a mean."""
+    splits = combinations([*one, *other], len(one))
+    return fmean(sum(split) >= sum(one) - 1e-12 for split in splits)
 
 
 def per_cent(share: float) -> str:

@@ -44,6 +44,7 @@ from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
 from krohn.lab.experiments.store import Store, import_text
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
+from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.network.plain_words import register_words
 from krohn.network.word_picture import word_picture
 
@@ -337,24 +338,33 @@ def findings() -> Mapping[str, str]:
 
 def departures() -> str:
     """How each of the paper's nine experiments here differs from the paper's scale, in one table."""
+    header, rows = scales()
+    rows = [[*row, EXPERIMENTS[row[0]].departures.get(Scale.SMALL, "")] for row in rows]
+    note = f"Published here / in the paper. In all: {DEPARTURES[Scale.SMALL]}."
+    return f"{markdown([*header, 'what else differs'], rows)}\n\n{note}"
+
+
+def scales() -> tuple[list[str], list[list[str]]]:
+    """The numbers of that table: those of the published runs, and where they differ the paper's."""
     rows = []
     for name in list(EXPERIMENTS)[:9]:
-        plans = [
-            [run.config for run in EXPERIMENTS[name].plan(scale)] for scale in (Scale.SMALL, Scale.PAPER)
-        ]
-        cells = [
-            [span(getattr(config.model, "layers", 1) for config in plan) for plan in plans],
+        here, paper = (EXPERIMENTS[name].plan(scale) for scale in (Scale.SMALL, Scale.PAPER))
+        run = [one for one in here if published().of_run(one.config.run_id)]
+        plans = [[one.config for one in plan] for plan in (run, paper)]
+        pairs = [
+            [
+                span(config.model.layers for config in plan if isinstance(config.model, GptConfig))
+                for plan in plans
+            ],
             [span(config.task.length for config in plan) for plan in plans],
             [span(config.replicates for config in plan) for plan in plans],
             [span(config.steps * config.optimizer.batch for config in plan) for plan in plans],
+            [span(config.optimizer.batch for config in plan) for plan in plans],
         ]
-        same = [here if here == there else f"{here} / {there}" for here, there in cells]
-        rows.append([name, *same, EXPERIMENTS[name].departures.get(Scale.SMALL, "")])
-    header = ["experiment", "layers", "letters", "replicates", "words of a replicate", "what else differs"]
-    note = (
-        f"As planned here (the tables show what was run) / in the paper. In all: {DEPARTURES[Scale.SMALL]}."
-    )
-    return f"{markdown(header, rows)}\n\n{note}"
+        same = [ours if ours == theirs else f"{ours} / {theirs}" for ours, theirs in pairs]
+        rows.append([name, f"{len(run)} of {len(here)}", *same])
+    header = ["experiment", "runs, of those planned", "layers of GPT", "letters", "replicates"]
+    return [*header, "words of a replicate, at most", "batch"], rows
 
 
 def span(values: Iterable[int]) -> str:
@@ -367,7 +377,11 @@ PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
     "docs/index.md": lambda: {"s4": size_of_s4()},
     "docs/tour.md": lambda: {"s4": size_of_s4()},
     "docs/recipes.md": lambda: {"recipes": recipes()},
-    "docs/findings.md": lambda: {"verdicts": claims_by_verdict(published()), "filled": filled_cells()},
+    "docs/findings.md": lambda: {
+        "verdicts": claims_by_verdict(published()),
+        "filled": filled_cells(),
+        "scales": markdown(*scales()),
+    },
     "results/findings.md": findings,
     "results/learned-depth.md": lambda: {**blocks(), **held_out()},
 }

@@ -1,12 +1,13 @@
 """Verdicts on the paper's claims follow from the records by rules: other records, another verdict."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import claims
 import pytest
-from claim_evidence import Gain, fisher, needs_more, student
+from claim_evidence import Gain, fisher, luck, needs_more, student
 
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
@@ -15,6 +16,7 @@ from krohn.lab.experiments.recipes.generalization import GPT_BOS, NO_POSITIONS_B
 from krohn.lab.experiments.recipes.indirect import COLUMNS
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import Store
+from krohn.lab.interpret.attention import HeadScore
 from lab.experiments.made_up_records import member, record
 
 REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED = "reproduced", "partly", "contradicted", "not reached"
@@ -22,11 +24,24 @@ Row = dict[str, Any]
 
 
 class Told:
-    """Records made of the rows and gains given here."""
+    """Records made of the rows, gains, heads and accuracies by the number of ones given here."""
 
-    def __init__(self, gains: dict[tuple[str, str, Any], Any], **rows: list[Row]) -> None:
-        self._rows, self._gains = rows, gains
+    def __init__(
+        self,
+        gains: dict[tuple[str, str, Any], Any],
+        *,
+        heads: Sequence[list[HeadScore]] = (),
+        ones: Mapping[str, dict[float, list[float]]] = {},
+        **rows: list[Row],
+    ) -> None:
+        self._rows, self._gains, self._heads, self._ones = rows, gains, heads, ones
         self.maps = rows.get("depth", [])
+
+    def heads(self) -> list[list[HeadScore]]:
+        return list(self._heads)
+
+    def by_ones(self, model: str) -> dict[float, list[float]]:
+        return self._ones.get(model, {})
 
     def rows(self, name: str, scale: Scale = Scale.SMALL) -> list[Row]:
         return self._rows.get(name if scale is Scale.SMALL else f"{name}_at_{scale}", [])
@@ -50,7 +65,7 @@ Judge = Callable[..., str]
 def verdict() -> Judge:
     """The verdict of a rule on made-up rows."""
 
-    def judge(rule: str, gains: dict[Any, Any] | None = None, **rows: list[Row]) -> str:
+    def judge(rule: str, gains: dict[Any, Any] | None = None, **rows: Any) -> str:
         try:
             word, text = getattr(claims, rule)(Told(gains or {}, **rows))
         except claims.Missing:
@@ -91,10 +106,7 @@ def untrained() -> Told:
     """Everything was run, and nothing was learned: all accuracies are those of guessing."""
     low: Row = {"max_accuracy": 0.2, "mean_accuracy": 0.18, "accuracy": 0.2, "reached": 0, "replicates": 6}
     low |= {"sequences": 64, "largest_drop": 0.3, "worst_by_probability": 0.02, "at_probability": 0.95}
-    low |= {f"solved_at_{place}": 0.0 for place in (2, 4, 8, 40)}
     low |= {f"mean_at_{place}": 0.1 for place in (40, 80, 128)} | {"mean_at_T": 0.2, "mean_at_2T": 0.1}
-    low |= {"uniform_score": 0.9, "uniform": "1.1", "left_score": 0.9, "right_score": 0.9, "both_heads": 0}
-    low |= {"before_the_wall": "0.1–0.2"}
     models = ("GPT", GPT_BOS, "LSTM", RECENCY, SHIFTED_BOS, NO_POSITIONS_BOS, "scratchpad")
     gains = {
         (task, factor, value): Gain(task, 5.0 if task == "D8" else -5.0, 0.1, 6, 6, 0.4)
@@ -106,7 +118,6 @@ def untrained() -> Told:
         gains,
         depth=[cell(task, depth, 0.2) for task in TASKS for depth in (1, 2, 4, 8)],
         curves=[{"task": task, **low} for task in ("C2", "S5")],
-        attention=[low],
         indirect=[{**low, "task": name, "model": model} for name in COLUMNS for model in ("GPT", "LSTM")],
         incomplete=[
             {**low, "task": task, "model": model, "reveal": share}
@@ -216,6 +227,9 @@ def test_one_replicate_more_decides_nothing(verdict: Judge) -> None:
 def test_the_tests_of_significance_have_known_values() -> None:
     assert fisher((1, 6), (0, 6)) == pytest.approx(0.5)
     assert fisher((5, 6), (0, 6)) == pytest.approx(6 / 792)
+    assert luck([3, 4], [1, 2]) == pytest.approx(1 / 6)
+    assert luck([1, 2], [3, 4]) == 1
+    assert luck([1.0], [1.0]) == 1
     assert student(2.262157, 9) == pytest.approx(0.05, abs=1e-6)
     assert student(4.032143, 5) == pytest.approx(0.01, abs=1e-6)
     assert Gain("Dyck4,2", -0.05, 0.02, 3, 10, 0.999).hurts is None, "2.5 standard errors, of 16 comparisons"
@@ -311,17 +325,25 @@ def test_gains_count_where_the_task_is_learned(verdict: Judge) -> None:
         assert verdict("patience_helps", gains("patience", (2,), **own)) == expected
 
 
-HEADS: Row = {"accuracy": 0.999, "uniform": "1.1", "both_heads": 0, "before_the_wall": "0.0–0.02"}
-HEADS |= {"uniform_score": 0.9, "left_score": 0.9, "right_score": 0.9}
-UNLIKE = {"uniform_score": 0.4, "left_score": 0.3, "before_the_wall": "0.0–0.5"}
+def network(uniform: float = 0.9, left: float = 0.9, before: float = 0.02, last: int = 3) -> list[HeadScore]:
+    """A head that attends uniformly in the first layer, a detector of each wall in the last."""
+    flat = HeadScore(layer=0, head=0, uniform=uniform, left=0.0, right=0.0, before=0.5)
+    walls = [(0, left, 0.0), (1, 0.0, 0.9)]
+    return [flat] + [
+        HeadScore(layer=last, head=head, uniform=0.1, left=one, right=other, before=before)
+        for head, one, other in walls
+    ]
 
 
 def test_heads_of_learned_networks(verdict: Judge) -> None:
-    assert verdict("heads_look_at_walls", attention=[HEADS]) == REPRODUCED
-    assert verdict("heads_look_at_walls", attention=[HEADS | {"before_the_wall": "0.2–0.5"}]) == PARTLY
-    assert verdict("heads_look_at_walls", attention=[HEADS | {"left_score": 0.3}]) == PARTLY
-    assert verdict("heads_look_at_walls", attention=[HEADS | UNLIKE]) == CONTRADICTED
-    assert verdict("heads_look_at_walls", attention=[HEADS | {"accuracy": 0.7}]) == NOT_REACHED
+    rule = "heads_look_at_walls"
+    assert verdict(rule, heads=[network()]) == REPRODUCED
+    assert verdict(rule, heads=[network(before=0.5)]) == PARTLY
+    assert verdict(rule, heads=[network(), network(left=0.3)]) == PARTLY
+    early = [replace(head, layer=1 - head.layer) for head in network(last=1)]
+    assert verdict(rule, heads=[early]) == PARTLY, "detectors first and the uniform head last"
+    assert verdict(rule, heads=[network(0.4, 0.3, 0.5)]) == CONTRADICTED
+    assert verdict(rule, heads=[]) == NOT_REACHED, "no network has learned the task"
 
 
 def observed(gpt: float, lstm: float, count: int = 7) -> list[Row]:
@@ -359,7 +381,6 @@ def test_labels(verdict: Judge) -> None:
 
 def coin(model: str, **more: Any) -> Row:
     row: Row = {"model": model, "reached": 3, "replicates": 4, "mean_accuracy": 0.995, "at_probability": 0.9}
-    row |= {f"solved_at_{place}": 0.5 for place in (2, 4, 8, 40)}
     return row | {"worst_by_probability": 0.995} | more
 
 
@@ -373,16 +394,32 @@ def test_other_coins(verdict: Judge) -> None:
     assert verdict("other_coins_break_it", ood=unlearned) == NOT_REACHED
 
 
+def by_ones(few: float, many: float = 0.5, count: int = 4) -> dict[float, list[float]]:
+    """The accuracies of replicates that solve C2, at few ones and at many."""
+    spread = [0.01 * index for index in range(count)]
+    shares = {**dict.fromkeys((2, 4, 8), few), **dict.fromkeys((36, 38, 40), many)}
+    return {place: [share + one * (place < 20) for one in spread] for place, share in shares.items()}
+
+
 def test_counts_of_ones(verdict: Judge) -> None:
-    assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.4)]) == REPRODUCED
-    assert verdict("few_ones_are_harder", ood=[coin("GPT", solved_at_2=0.8)]) == CONTRADICTED
-    assert verdict("few_ones_are_harder", ood=[coin("GPT", reached=0)]) == NOT_REACHED
-    gpt = coin(GPT_BOS)
-    better = {f"solved_at_{place}": 0.9 for place in (2, 4, 8)}
-    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, **better)]) == REPRODUCED
-    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, solved_at_2=0.9)]) == PARTLY
-    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS)]) == CONTRADICTED
-    assert verdict("shifted_positions_help", ood=[gpt, coin(SHIFTED_BOS, reached=0)]) == NOT_REACHED
+    rule, rows = "few_ones_are_harder", [coin("GPT")]
+    assert verdict(rule, ood=rows, ones={"GPT": by_ones(0.3)}) == REPRODUCED
+    assert verdict(rule, ood=rows, ones={"GPT": by_ones(0.8)}) == CONTRADICTED
+    assert verdict(rule, ood=rows, ones={"GPT": by_ones(0.48)}) == NOT_REACHED, "the difference may be chance"
+    assert verdict(rule, ood=rows, ones={"GPT": by_ones(0.3, count=1)}) == NOT_REACHED
+    assert verdict(rule, ood=rows) == NOT_REACHED, "no replicate solves C2"
+
+
+def test_shifted_positions_at_low_counts(verdict: Judge) -> None:
+    rule, rows, gpt = "shifted_positions_help", [coin(GPT_BOS), coin(SHIFTED_BOS)], by_ones(0.5)
+    assert verdict(rule, ood=rows, ones={GPT_BOS: gpt, SHIFTED_BOS: by_ones(0.9)}) == REPRODUCED
+    one_place = gpt | {8: by_ones(0.9)[8]}
+    assert verdict(rule, ood=rows, ones={GPT_BOS: gpt, SHIFTED_BOS: one_place}) == PARTLY
+    assert verdict(rule, ood=rows, ones={GPT_BOS: gpt, SHIFTED_BOS: by_ones(0.1)}) == CONTRADICTED
+    assert verdict(rule, ood=rows, ones={GPT_BOS: gpt, SHIFTED_BOS: gpt}) == NOT_REACHED
+    few = {GPT_BOS: by_ones(0.5, count=3), SHIFTED_BOS: by_ones(0.9, count=2)}
+    assert verdict(rule, ood=rows, ones=few) == NOT_REACHED, "by chance once in ten times"
+    assert verdict(rule, ood=rows, ones={GPT_BOS: gpt}) == NOT_REACHED, "no replicate solves C2"
 
 
 def longer(model: str, far: float, reached: int = 3) -> list[Row]:
@@ -462,18 +499,19 @@ def world(as_claimed: bool) -> Told:
         for task in ("D8", "Q8", "Grid9", "Dyck4,2")
     }
     recurrent = [coin(model, worst_by_probability=one(0.995, 0.5)) for model in ("LSTM", RECENCY)]
-    gpt = coin("GPT", worst_by_probability=one(0.6, 0.995), solved_at_2=one(0.4, 0.8))
-    shifted = coin(SHIFTED_BOS, **{f"solved_at_{place}": one(0.9, 0.4) for place in (2, 4, 8)})
+    gpt = coin("GPT", worst_by_probability=one(0.6, 0.995))
+    ones = {"GPT": by_ones(one(0.3, 0.8)), GPT_BOS: by_ones(0.5), SHIFTED_BOS: by_ones(one(0.9, 0.1))}
     far = {"LSTM": one(1.0, 0.5), RECENCY: one(1.0, 0.5), "GPT": 0.6}
     far |= {NO_POSITIONS_BOS: one(0.9, 0.5), "scratchpad": one(0.5, 0.999)}
     return Told(
         gains,
         depth=[row | {"median_accuracy": row["max_accuracy"] - one(0.1, 0.0)} for row in cells],
         curves=[curve(task, one(0.2, 0.0)) for task in ("C2", "S5")],
-        attention=[HEADS if as_claimed else HEADS | UNLIKE],
+        heads=[network() if as_claimed else network(0.4, 0.3, 0.5)],
+        ones=ones,
         indirect=observed(0.999, 1.0) if as_claimed else observed(0.9, 0.995),
         incomplete=labelled(0.3, 0.995, 0.995) if as_claimed else labelled(0.995, 0.6, 0.6),
-        ood=[gpt, coin(GPT_BOS), shifted, *recurrent],
+        ood=[gpt, coin(GPT_BOS), coin(SHIFTED_BOS), *recurrent],
         length=[row for model, share in far.items() for row in longer(model, share)],
         positions=placed(0.9, 0.6) if as_claimed else placed(0.6, 0.9),
     )
