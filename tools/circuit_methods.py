@@ -117,7 +117,7 @@ def aligned(
         logits = interchange(model, place, basis.T, asked, sources)
         return torch.nn.functional.cross_entropy(logits[later], wanted[later])
 
-    return descend(torch.tensor(start, dtype=model.dtype), loss, steps=steps, rate=rate).T
+    return descend(torch.tensor(start, dtype=torch.float64), loss, steps=steps, rate=rate).T
 
 
 def most_variance(model: EdgeModel, place: str, dimension: int, asked: Sequence[Counterfactual]) -> Tensor:

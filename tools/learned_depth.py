@@ -17,7 +17,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 from size_table import LEAST, read_sizes
-from two_optimisers import published, words_to
+from two_optimisers import published
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup
@@ -34,7 +34,7 @@ from krohn.lab.experiments.recipes.depth import (
     MUON,
     WHOLE,
 )
-from krohn.lab.experiments.recipes.taught import DOUBLING, EQUAL
+from krohn.lab.experiments.recipes.taught import DOUBLING, EQUAL, words_to_pass
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import store_of_text
 from krohn.lab.experiments.summary import SOLVED, summary
@@ -264,7 +264,7 @@ def words_by_depth() -> str:
         line = [task]
         for depth in depths:
             records = cells[task, depth].records if (task, depth) in cells else ()
-            passed = [words for words in map(words_to, records) if words is not None]
+            passed = [words for words in map(words_to_pass, records) if words is not None]
             few = "" if len(passed) == len(records) else f" ({len(passed)} of {len(records)})"
             line.append(f"{median(passed) / 1000:.0f}{few}" if passed else "–" if records else "")
         body.append(line)

@@ -16,10 +16,10 @@ from statistics import fmean, median, stdev
 from krohn.lab.experiments.experiment import ResultCell, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
+from krohn.lab.experiments.recipes.taught import words_to_pass
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import TASKS
 from krohn.lab.experiments.store import store_of_text
-from krohn.lab.experiments.summary import SOLVED
 
 ROOT = Path(__file__).parents[1]
 COMMON_STEP = 4000
@@ -43,20 +43,12 @@ def accuracy_at(record: Record, step: int) -> float:
     return float(known[-1])
 
 
-def words_to(record: Record, share: float = SOLVED) -> int | None:
-    """Training words until the validation accuracy first reaches ``share``."""
-    curve = record.metrics["curve"]
-    batch = int(record.config["optimizer"]["batch"])
-    steps = (place for place, one in zip(curve["step"], curve["accuracy"], strict=True) if one >= share)
-    return next((int(place) * batch for place in steps), None)
-
-
 def way(cell: ResultCell, most: int | None = None) -> Way:
     """The cell's replicates, or the first ``most`` of them."""
     records = sorted(cell.records, key=lambda record: record.replicate)[:most]
     return Way(
         at_common=tuple(accuracy_at(record, COMMON_STEP) for record in records),
-        words=tuple(words_to(record) for record in records),
+        words=tuple(words_to_pass(record) for record in records),
     )
 
 

@@ -115,14 +115,12 @@ def learning_rate(record: Record) -> float:
     return float(rates[record.replicate % len(rates)])
 
 
-def series_at(
-    cell: ResultCell, evaluation: str, kind: str = "token"
-) -> tuple[list[float], list[list[float]]]:
+def series_at(cell: ResultCell, evaluation: str) -> tuple[list[float], list[list[float]]]:
     """The x values of an evaluation, and for each replicate that has it the accuracies there."""
     outcome: list[Any] = [r.evaluations[evaluation] for r in cell.records if evaluation in r.evaluations]
     if not outcome:
         return [], []
-    return list(outcome[0]["at"]), [list(result[kind]) for result in outcome]
+    return list(outcome[0]["at"]), [list(result["token"]) for result in outcome]
 
 
 def mean_series(cell: ResultCell, evaluation: str) -> tuple[list[float], list[float], list[float]]:

@@ -16,6 +16,9 @@ class ProbeResult:
     baseline: float
 
 
+RIDGE = 1e-3
+
+
 class LinearProbe:
     """Activations ``[word, t, dim]``, split by words: the first half for fitting, the second for evaluation.
 
@@ -23,7 +26,7 @@ class LinearProbe:
     What depends on the activations alone is cached.
     """
 
-    def __init__(self, activations: Tensor, *, ridge: float = 1e-3) -> None:
+    def __init__(self, activations: Tensor) -> None:
         if activations.dim() != 3 or len(activations) < 2:
             raise InvalidInput(
                 "a probe needs activations [word, t, dim] of at least two words, to fit and to judge; "
@@ -33,7 +36,7 @@ class LinearProbe:
         features = _standardise(activations, half)
         self._fit, self._judge = features[:half].flatten(0, 1), features[half:].flatten(0, 1)
         eye = torch.eye(self._fit.shape[1], dtype=torch.float64, device=features.device)
-        self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + ridge * len(self._fit) * eye)
+        self._factor = torch.linalg.cholesky(self._fit.T @ self._fit + RIDGE * len(self._fit) * eye)
 
     def judge(self, labels: Tensor) -> ProbeResult:
         """Fits and evaluates a probe of ``labels[word, t]``."""

@@ -146,9 +146,9 @@ def stages_of_tensors(decoder: Decoder, tensors: Tensors) -> Stages:
     )
 
 
-def stages_of_transformer(network: Transformer, dtype: torch.dtype = torch.float64) -> Stages:
+def stages_of_transformer(network: Transformer) -> Stages:
     """A compiled network as the paper writes it: its module."""
-    return to_torch(network, dtype=dtype).requires_grad_(False).walk(Stages)
+    return to_torch(network, dtype=torch.float64).requires_grad_(False).walk(Stages)
 
 
 def _decoder_block(decoder: Decoder, tensors: Tensors, index: int) -> TorchBlock:

@@ -149,9 +149,9 @@ def habitual(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
     return words
 
 
-def legal(automaton: Semiautomaton, words: Words, allowed: npt.NDArray[np.bool_], seed: int = 0) -> Words:
+def legal(automaton: Semiautomaton, words: Words, allowed: npt.NDArray[np.bool_]) -> Words:
     """The words with every letter that is not allowed in its state replaced by one that is."""
-    rng, result = np.random.default_rng(seed), words.copy()
+    rng, result = np.random.default_rng(0), words.copy()
     state = np.full(len(words), automaton.start)
     for at in range(words.shape[1]):
         other = np.where(allowed[state], rng.random((len(words), automaton.num_letters)), -1).argmax(1)

@@ -48,8 +48,8 @@ class Other:
 class EdgeModel:
     """The blocks of an opened decoder, run head by head."""
 
-    def __init__(self, decoder: Decoder, dtype: torch.dtype = torch.float64) -> None:
-        self.decoder, self.dtype, self.stages = decoder, dtype, stages_of_decoder(decoder, dtype)
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder, self.stages = decoder, stages_of_decoder(decoder, torch.float64)
         self.graph = Graph(decoder.layers, decoder.heads, decoder.dim)
         self.prompt = len(self.stages.prompt)
 

@@ -56,24 +56,20 @@ def decoder_of_run(
     *,
     replicate: int | None = None,
     length: int | None = None,
-    compared: int = COMPARED_WORDS,
 ) -> TrainedDecoder:
-    """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained).
-
-    ``compared`` is the number of held-out words on which it is compared with the network itself.
-    """
+    """A replicate of a run directory, the best unless named, for words up to ``length`` (as trained)."""
     config = read_config(directory)
     reach = config.task.length if length is None else length
     trained = read_replicate(directory, config, replicate)
     weights = {name: value[0] for name, value in trained.weights.items()}
     decoder = decoder_of_weights(config.model, trained.task, weights, reach)
-    words, _ = trained.task.held_out(config.evaluation.seed, compared)
+    words, _ = trained.task.held_out(config.evaluation.seed, COMPARED_WORDS)
     with torch.no_grad():
         own = trained.network.logits(trained.weights, words)[0].numpy()
     ours = logits(decoder, words[0].numpy()[:, :reach])[..., list(decoder.vocabulary.states)]
     difference = float(np.abs(ours - own[:, :reach]).max())
     scale = float(np.abs(own).max())
-    return TrainedDecoder(decoder, trained.automaton, trained.replicate, compared, difference, scale)
+    return TrainedDecoder(decoder, trained.automaton, trained.replicate, COMPARED_WORDS, difference, scale)
 
 
 def decoder_of_weights(model: ModelConfig, task: Task, weights: Single, length: int) -> Decoder:
