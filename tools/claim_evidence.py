@@ -152,6 +152,11 @@ def fisher(passed: tuple[int, int], failed: tuple[int, int]) -> float:
     return sum(comb(many, k) * comb(rest, total - k) for k in range(one, min(many, total) + 1)) / ways
 
 
+def clearly(gain: float, margin: float) -> bool | None:
+    """Whether a gain is above the margin; False if it is a loss of more than that, None between."""
+    return None if abs(gain) <= margin else gain > 0
+
+
 def luck(one: Sequence[float], other: Sequence[float]) -> float:
     """One-sided exact test: the share of splits of all values that give the first group as high a mean."""
     splits = combinations([*one, *other], len(one))

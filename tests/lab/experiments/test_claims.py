@@ -453,6 +453,12 @@ def test_variants_at_greater_length(
     assert verdict(rule, length=gpt) == NOT_REACHED
 
 
+def test_a_difference_within_the_margin_decides_nothing(verdict: Judge) -> None:
+    near = [*longer("GPT", 0.6), *longer(NO_POSITIONS_BOS, 0.58)]
+    assert verdict("no_positions_help", length=near) == NOT_REACHED
+    assert verdict("linear_positions_extrapolate", positions=placed(0.89, 0.9)) == NOT_REACHED
+
+
 def placed(linear: float, waves: float, reached: int = 3) -> list[Row]:
     far = {"linear": linear, "sinusoidal": waves}
     return [
