@@ -69,17 +69,13 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     for cell in sort_cells(cells, ORDER):
         batch = cell.records[0].config["optimizer"]["batch"]
         curves = [record.metrics["curve"] for record in cell.records]
+        words = [[step * batch for step in curve["step"]] for curve in curves]
         lines = [
-            Line(
-                name=f"replicate {index + 1}",
-                x=[step * batch for step in curve["step"]],
-                y=curve["accuracy"],
-                faint=True,
-            )
-            for index, curve in enumerate(curves)
+            Line(name=f"replicate {number}", x=x, y=curve["accuracy"], faint=True)
+            for number, (x, curve) in enumerate(zip(words, curves, strict=True), start=1)
         ]
-        words = [cell.label["task"], f"{cell.label['depth']} layers", cell.label.get("sheet")]
-        title = ", ".join(filter(None, words)) + marks_of(summary(cell))
+        names = [cell.label["task"], f"{cell.label['depth']} layers", cell.label.get("sheet")]
+        title = ", ".join(filter(None, names)) + marks_of(summary(cell))
         panels.append(Panel(title=title, x_axis="sequences", y_axis="held-out accuracy", lines=lines))
     return {"curves": line_chart(panels, note=note_on(cells, scale))}
 

@@ -1,10 +1,11 @@
 """Accuracy against the share of states that are revealed (Figure 5b, Appendix B.2.2)."""
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
@@ -79,28 +80,15 @@ table = table_by(
 
 def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Accuracy of the selected replicate by share: with halving, means are not informative."""
-    rows = table(cells)
-    by_panel: dict[str, dict[str, list[Row]]] = {}
-    for row in rows:
-        models = by_panel.setdefault(f"{row['task']}, T = {row['length']}", {})
-        models.setdefault(row["model"], []).append(row)
+    lines: dict[str, list[Line]] = {}
+    for (task, length, model), rows in groupby(table(cells), itemgetter("task", "length", "model")):
+        shares, best, marks = zip(*((r["reveal"], r["max_accuracy"], marks_of(r)) for r in rows), strict=True)
+        line = Line(name=model, x=shares, y=best, marks=marks)
+        lines.setdefault(f"{task}, T = {length}", []).append(line)
+    x_axis, y_axis = "share of states revealed", "accuracy of the best replicate"
     panels = [
-        Panel(
-            title=title,
-            x_axis="share of states revealed",
-            y_axis="accuracy of the best replicate",
-            lines=[
-                Line(
-                    name=model,
-                    x=[row["reveal"] for row in own],
-                    y=[row["max_accuracy"] for row in own],
-                    marks=[marks_of(row) for row in own],
-                )
-                for model, own in models.items()
-            ],
-            log_x=True,
-        )
-        for title, models in by_panel.items()
+        Panel(title=title, x_axis=x_axis, y_axis=y_axis, lines=own, log_x=True)
+        for title, own in lines.items()
     ]
     return {"incomplete": line_chart(panels, note=note_on(cells, scale))}
 
