@@ -7,7 +7,7 @@ from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in
 
 import krohn
 from krohn.coq.counters import counting
-from krohn.coq.counting_hints import CopyHint, Counting, HeadHint
+from krohn.coq.counting_hints import CountHint, Counting, MatchHint
 from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer
 
@@ -47,36 +47,36 @@ def wrong_hints(good: Counting) -> dict[str, Counting]:
     """Hints with one mistake each."""
     (layer,) = good.layers
     (head,) = layer.heads
-    assert isinstance(head, CopyHint)
-    (channel,) = head.channels
-    kinds, memory = layer.groups
+    assert isinstance(head, MatchHint)
+    (copy,) = head.asks
+    (channel,) = copy.channels
+    (memory,) = layer.groups
 
     def other(**changes: object) -> Counting:
         return replace(good, layers=(replace(layer, **changes),))  # type: ignore[arg-type]
 
     def head_of(**changes: object) -> Counting:
-        return other(heads=(replace(head, **changes),))  # type: ignore[arg-type]
+        return other(heads=(MatchHint((replace(copy, **changes),)),))  # type: ignore[arg-type]
 
-    share = HeadHint(1 << 40, 1 << 20, 1 << 20, (True,), head.channels)
     return {
-        "all that write": head_of(writers=(False, False, True)),
-        "only those that write": head_of(writers=(True, True, True)),
+        "all that write": head_of(writers=(False, False)),
+        "only those that write": head_of(writers=(True, True)),
         "the unit of a mark": head_of(channels=(replace(channel, unit=2 * channel.unit),)),
         "the marks": other(sets=((None, 1, 0),)),
         "no mark where nothing is written": other(sets=((0, 0, 1),)),
         "no steps": other(steps=((1, 0, 0),)),
-        "that the head copies": other(heads=(share,)),
-        "what the memory holds": other(groups=(kinds, replace(memory, modulus=1))),
-        "which memory is read": other(groups=(kinds, replace(memory, weights=(0,)))),
+        "that the head copies": other(heads=(CountHint((True,), copy.channels),)),
+        "what the memory holds": other(groups=(replace(memory, modulus=1),)),
+        "which memory is read": other(groups=(replace(memory, weights=(0,)),)),
         "counters of a group that are set together": other(
             steps=(*layer.steps, (0, 0, 0)),
             sets=(*layer.sets, (None, None, None)),
-            groups=(kinds, replace(memory, weights=(1, 1))),
+            groups=(replace(memory, weights=(1, 1)),),
         ),
         "marks from 0 on where a count stops": other(
-            heads=(replace(head, channels=(replace(channel, unit=-channel.unit),)),),
+            heads=(MatchHint((replace(copy, channels=(replace(channel, unit=-channel.unit),)),)),),
             sets=((None, 0, -1),),
-            groups=(kinds, replace(memory, stops=True)),
+            groups=(replace(memory, stops=True),),
         ),
         "the state of a class": replace(good, states=good.states[::-1]),
         "all that words reach": replace(good, known=good.known[:1]),

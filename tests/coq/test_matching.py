@@ -9,7 +9,7 @@ from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in
 
 import krohn
 from krohn.coq.counters import counting
-from krohn.coq.counting_hints import Counting, MatchHint
+from krohn.coq.counting_hints import CountHint, Counting, MatchHint
 from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer
 from krohn.errors import KrohnError
@@ -74,7 +74,7 @@ def wrong_hints(good: Counting) -> dict[str, Counting]:
         "one query in each class": other(asks=(0,) * len(layer.asks)),
         "a hint for each class of queries": other(heads=(MatchHint((first, *rest[:-1])), *others)),
         "a hint for each head": other(heads=layer.heads[:-1]),
-        "that heads match": other(heads=(first, *others)),
+        "that heads match": other(heads=(CountHint((True,), first.channels), *others)),
         "registers that are told apart": other(groups=(replace(register, modulus=2), *registers)),
         "registers by themselves": other(groups=(replace(register, weights=(1, 1)), *registers)),
         "a register for each group": other(groups=layer.groups[:-1]),

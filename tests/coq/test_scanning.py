@@ -41,7 +41,6 @@ def lacking(network: StoredTransformer, good: Scanning) -> dict[str, Case]:
         "a strict lead": spoiled("readout", 1, bits(6.0)),
         "a number that is none": spoiled("readout", 1, 0x7FF8000000000000),
         "the right automaton": (replace(network, automaton=swapped), good),
-        "the margin": hints(gap=2 * first.gap),
         "the channels of registers": hints(current=first.current[::-1]),
         "the values that are copied": hints(value=first.value[::-1]),
         "the channels of copies": hints(back=first.back[::-1]),

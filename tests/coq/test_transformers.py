@@ -18,7 +18,7 @@ from krohn.cli.app import run
 from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
-from krohn.coq.cuts import best_cut
+from krohn.coq.cuts import last_cut
 from krohn.coq.heads import NoCounters
 from krohn.coq.stored import StoredTransformer, bytes_of_tensors, tensors_of_bytes
 from krohn.errors import InvalidFile, KrohnError, Unsupported
@@ -77,6 +77,7 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
     swapped = replace(network.automaton, table=network.automaton.table[::-1].copy())
     hint = layer.heads[0]
     kinds, counter = layer.groups
+    doubled = replace(hint.channels[0], unit=2 * hint.channels[0].unit)
     return {
         "the share of a letter": spoiled("positions", 3 * 5 + 1, bits(0.5)),
         "keys that know no letter": spoiled(head + "W_K", 0, bits(1.0)),
@@ -102,9 +103,7 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
         ),
         "no tensor missing": (replace(network, tensors=tuple(others)), good),
         "the right automaton": (replace(network, automaton=swapped), good),
-        "what places others have": hints(heads=(replace(hint, rest=0),)),
-        "the share in the hints": hints(heads=(replace(hint, share=hint.share + 2 * hint.slack),)),
-        "a slack that suffices": hints(heads=(replace(hint, slack=0),)),
+        "the unit in the hints": hints(heads=(replace(hint, channels=(doubled,)),)),
         "the steps": hints(steps=((1, 1),)),
         "a counter that is not set": hints(sets=((0, None),)),
         "the modulus": hints(groups=(kinds, replace(counter, modulus=2 * counter.modulus - 1))),
@@ -164,7 +163,6 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
         "nothing of words too short for a period": (short, counting(short.weights, short.automaton)),
         "which places are picked": (places, hints(heads=(everywhere, second, third))),
         "keys that hide the other places": (near, picked),
-        "the least share of the others": (places, hints(heads=(replace(first, rest=2), second, third))),
         "the place of each class": (places, hints(places=layer.places[::-1])),
         "both heads in one group": (places, hints(groups=(kinds, replace(odd, weights=(1, 0, 0)), every))),
         "the period of the places": (places, replace(picked, period=4)),
@@ -184,7 +182,7 @@ def test_a_block_without_heads_and_units_that_share_an_error(coq: Path, tmp_path
     assert [len(layer.heads) for layer in network.weights.layers] == [1, 0, 1]
     good = counting(network.weights, network.automaton)
     (first, between, last), block = good.layers, "layers.1."
-    assert ([layer.cut for layer in good.layers], good.right) == ([1, 1, 1], True)
+    assert (first.cut, between.keys, last.cut, good.right) == (1, (0,) * 4, 1, True)
 
     def spoiled(name: str, place: int, word: int) -> tuple[StoredTransformer, Counting]:
         return changed(network, block + name, place, word), good
@@ -198,7 +196,7 @@ def test_a_block_without_heads_and_units_that_share_an_error(coq: Path, tmp_path
         "weights that cancel": spoiled("mlp.1.W", 0, bits(-2.5)),
         "what a block keeps": spoiled("keep_attention", 0, bits(0.0)),
         "what its MLP replaces": spoiled("keep_mlp", 0, bits(1.0)),
-        "units as forms, where boxes do not cancel": hints(cut=0, owner=(0,) * network.weights.dim),
+        "that each class is looked at by itself": hints(keys=()),
         "the class after the block": hints(following=between.following[::-1]),
         "no head in the hints": hints(heads=first.heads),
         "a block for each hint": (network, replace(good, layers=(first, last))),
@@ -213,11 +211,11 @@ def test_an_mlp_that_cannot_be_cut_is_refused() -> None:
     layer = Layer((), both, np.zeros(2), np.ones(2))
     effects, spans = list(np.eye(2)), [range(5), range(5)]
     with pytest.raises(Unsupported, match="this one cannot"):
-        best_cut(layer, np.zeros((1, 2)), [effects[0], effects[0] + effects[1]], spans)
+        last_cut(layer, np.zeros((1, 2)), [effects[0], effects[0] + effects[1]], spans)
     still = replace(layer, keep_mlp=np.zeros(2))
-    assert best_cut(still, np.zeros((1, 2)), effects, spans).moduli == (5, 5)
+    assert last_cut(still, np.zeros((1, 2)), effects, spans).moduli == (5, 5)
     with pytest.raises(Unsupported, match="few values of them differ"):
-        best_cut(still, np.zeros((1, 2)), effects, [range(200), range(200)])
+        last_cut(still, np.zeros((1, 2)), effects, [range(200), range(200)])
 
 
 @pytest.mark.parametrize("name", ["C2", "FlipFlop"])

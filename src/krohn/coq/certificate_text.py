@@ -14,7 +14,7 @@ from krohn.check.arithmetic.real import Array
 from krohn.check.recurrent.boxes import Boxes
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.coq.coqc import AXIOMS
-from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, HeadHint, LayerHint, MatchHint
+from krohn.coq.counting_hints import ChannelHint, CountHint, Counting, LayerHint, MatchHint
 from krohn.coq.exploring import Exploration
 from krohn.coq.heads import GRID
 from krohn.coq.scanning import ScanHint, Scanning
@@ -219,7 +219,7 @@ LayerScans := {layers} |}}"""
 
 
 def _scan(layer: ScanHint) -> str:
-    return f"""{{| Gap := {layer.gap}; Cur := {_list(layer.current)}%nat;
+    return f"""{{| Cur := {_list(layer.current)}%nat;
 Value := {_list(layer.value)}%nat; Back := {_list(layer.back)}%nat;
 Next := {_list(layer.following)}%nat |}}"""
 
@@ -283,25 +283,15 @@ def _sets(values: tuple[int | None, ...]) -> str:
     return _list("None" if value is None else f"Some ({value})" for value in values)
 
 
-def _head(head: HeadHint | CopyHint | MatchHint) -> str:
+def _head(head: CountHint | MatchHint) -> str:
     if isinstance(head, MatchHint):
-        return f"Matches {_list(map(_copy, head.asks))}"
-    if isinstance(head, CopyHint):
-        return f"Copies {_copy(head)}"
-    channels = _list(map(_channel, head.channels))
-    return (
-        f"Counts {{| Share := {head.share}; ShareSlack := {head.slack}; Rest := {head.rest}; "
-        f"Picks := {_truths(head.picks)}; Channels := {channels} |}}"
-    )
+        copies = (f"Writers := {_truths(c.writers)}; Copied := {_channels(c.channels)}" for c in head.asks)
+        return f"Matches {_list(f'{{| {copy} |}}' for copy in copies)}"
+    return f"Counts {{| Picks := {_truths(head.picks)}; Channels := {_channels(head.channels)} |}}"
 
 
-def _copy(head: CopyHint) -> str:
-    channels = _list(map(_channel, head.channels))
-    return f"{{| Writers := {_truths(head.writers)}; Copied := {channels} |}}"
-
-
-def _channel(channel: ChannelHint) -> str:
-    return f"{{| Number := {channel.counter}; UnitOf := {channel.unit}; UnitSlack := {channel.slack} |}}"
+def _channels(channels: Iterable[ChannelHint]) -> str:
+    return _list(f"{{| Number := {channel.counter}; UnitOf := {channel.unit} |}}" for channel in channels)
 
 
 def _truths(values: Iterable[bool]) -> str:

@@ -7,28 +7,17 @@ its position, after each layer a function of its class and the residues of the c
 Everything is read off the weights in float64.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from math import lcm
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.coq.counting_hints import ChannelHint, CopyHint, Counting, Group, LayerHint, MatchHint, Residues
-from krohn.coq.cuts import TOLERANCE, best_cut
-from krohn.coq.heads import (
-    GRID,
-    MOST_COUNTS,
-    Before,
-    NoCounters,
-    Places,
-    ReadHeads,
-    read_heads,
-    units_of,
-    writers_of,
-)
+from krohn.coq.counting_hints import ChannelHint, Counting, Group, LayerHint, MatchHint, Residues
+from krohn.coq.cuts import TOLERANCE, last_cut
+from krohn.coq.heads import GRID, MOST_COUNTS, Before, Counters, NoCounters, Places, Registers
 from krohn.errors import Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Layer, Matrix, Transformer
@@ -59,53 +48,47 @@ def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
 
 Pair = tuple[int, tuple[int, ...]]
 """A class before a layer, and the residues there."""
+Node = tuple[Residues, int]
+"""The residues so far, and the state of the automaton; how much padding is still to come, if negative."""
 
 
-@dataclass(frozen=True)
-class _Course:
-    """How words run: the period of places, the automaton beside, and the padding that comes before each word.
+def _begin(
+    automaton: Semiautomaton, padding: int, period: int, length: int
+) -> tuple[list[Node], list[list[tuple[int, int]]]]:
+    """How words run, the padding before them: for each node and letter its class, and the number of the next.
 
-    Where ``ends`` is given, words end at that place.
+    Where no place repeats, words end after ``length`` letters.
     """
+    table, width = automaton.table.tolist(), automaton.num_letters + padding
 
-    period: int
-    automaton: Semiautomaton
-    before: tuple[int, ...]
-    ends: int | None
+    def after(node: Node) -> list[Node]:
+        ((place,),), state = node
+        ends = [state + 1 or automaton.start] if state < 0 else [] if place == length else table[state]
+        return [((((place + 1) % period,),), end) for end in ends]
 
-    def advance(self, layers: list[LayerHint], residues: Residues, letter: int) -> tuple[Residues, Pair]:
-        """The residues after one more letter; its class before the last of these layers, with those there."""
-        (place,), *others = residues
-        place = (place + 1) % self.period
-        after: list[tuple[int, ...]] = [(place,)]
-        at = letter + (self.automaton.num_letters + len(self.before)) * place
-        for number, (layer, old) in enumerate(zip(layers, others, strict=True), 1):
-            after.append(layer.advance(old, at))
-            at = at if number == len(layers) else layer.following[at][after[-1]]
-        return tuple(after), (at, after[-1])
+    start: Node = ((0,),), -padding or automaton.start
+    nodes, follow = explore(start, after)
+    first = [width + state if state < 0 else 0 for _, state in nodes]
+    return nodes, [
+        [(letter + width * nodes[n][0][0][0], n) for letter, n in enumerate(row, begin)]
+        for begin, row in zip(first, follow, strict=True)
+    ]
 
-    def walk(
-        self, layers: list[LayerHint]
-    ) -> tuple[list[tuple[Residues, int]], dict[tuple[Pair, int | None], None]]:
-        """The reachable residues, each with a state of the automaton; and for each step the pair at the last
-        of these layers with the state after it, none for padding.
-        """
-        steps: dict[tuple[Pair, int | None], None] = {}
-        first: Residues = ((0,), *(tuple(0 for _ in layer.groups) for layer in layers))
-        for letter in self.before:
-            first, pair = self.advance(layers, first, letter)
-            steps[pair, None] = None
 
-        def after(known: tuple[Residues, int]) -> Iterator[tuple[Residues, int]]:
-            residues, state = known
-            for letter in range(0 if residues[0] == (self.ends,) else self.automaton.num_letters):
-                following, pair = self.advance(layers, residues, letter)
-                target = int(self.automaton.table[state, letter])
-                steps[pair, target] = None
-                yield following, target
+def _through(
+    nodes: list[Node], edges: list[list[tuple[int, int]]], layer: LayerHint
+) -> tuple[list[Node], list[list[tuple[Pair, int]]]]:
+    """The same with the residues of a layer more, which each class has beside it."""
 
-        refusal = f"words reach more than {MOST_PAIRS:,} pairs of residues and state"
-        return explore((first, self.automaton.start), after, MOST_PAIRS, refusal)[0], steps
+    def after(node: tuple[int, tuple[int, ...]]) -> list[tuple[int, tuple[int, ...]]]:
+        return [(n, layer.advance(node[1], at)) for at, n in edges[node[0]]]
+
+    refusal = f"words reach more than {MOST_PAIRS:,} pairs of residues and state"
+    order, follow = explore((0, (0,) * len(layer.groups)), after, MOST_PAIRS, refusal)
+    return [((*nodes[at][0], held), nodes[at][1]) for at, held in order], [
+        [((letter, order[n][1]), n) for (letter, _), n in zip(edges[at], row, strict=True)]
+        for (at, _), row in zip(order, follow, strict=True)
+    ]
 
 
 def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Counting:
@@ -116,25 +99,26 @@ def _hints(network: Transformer, automaton: Semiautomaton, period: int) -> Count
     residues: Places = np.repeat(np.arange(period, dtype=np.int64), len(letters))
     places = network.positions.copy()
     places[0] += network.padding[0]
-    padding = tuple(range(automaton.num_letters, len(letters)))
-    course = _Course(period, automaton, padding, length if period > length else None)
+    nodes, edges = _begin(automaton, len(network.padding) - 1, period, length)
     layers: list[LayerHint] = []
     with np.errstate(all="ignore"):
-        for index, layer in enumerate(network.layers):
-            last = index + 1 == len(network.layers)
-            before = Before(index, stream, residues, places, period)
+        for layer in network.layers:
+            before = Before(stream, residues, places, period)
             hint, added = _layer(layer, before)
-            known, steps = course.walk([*layers, hint])
-            reached = dict.fromkeys(pair for pair, _ in steps)
+            nodes, pairs = _through(nodes, edges, hint)
+            reached = dict.fromkeys(pair for row in pairs for pair, _ in row)
+            last = layer is network.layers[-1]
             hint, stream, residues = _follow(hint, reached, layer, before, added, last=last)
+            edges = [[(hint.following[at][there], n) for (at, there), n in row] for row in pairs]
             layers.append(hint)
             places = _places_after(layer, places)
         states = (stream @ network.readout + network.readout_bias).argmax(axis=1).tolist()
-    ends = [(layers[-1].following[at][there], state) for (at, there), state in steps if state is not None]
+    known = [(node, row) for node, row in zip(nodes, edges, strict=True) if node[1] >= 0]
+    ends = {(end, nodes[n][1]) for _, row in known for end, n in row}
     shown = {end for end, _ in ends}
     finals = (state if end in shown else automaton.num_states for end, state in enumerate(states))
     right = all(states[end] == state for end, state in ends)
-    return Counting(period, tuple(layers), tuple(finals), tuple(known), right)
+    return Counting(period, tuple(layers), tuple(finals), tuple(node for node, _ in known), right)
 
 
 def _period_of_places(positions: Matrix) -> int:
@@ -166,34 +150,31 @@ Added = Callable[[int, tuple[int, ...]], Matrix]
 
 
 def _layer(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
-    """The hint for a layer, without the classes after it; and what its heads add."""
-    if layer.heads and _asks_differ(layer, before):
-        return _matching(layer, before)
-    heads = read_heads(layer, before)
-    try:
-        return _in_parts(layer, before, heads)
-    except Unsupported:
-        if not heads.sets or not all(any(mark is not None for mark in row) for row in heads.sets):
-            raise
-    return _matching(layer, before)
+    """The hint for a layer, without the classes after it; and what its heads add.
+
+    Heads count if the query is the same for all classes and no letter has a higher score than position 0.
+    """
+    asks, queries = _classes(before, [head.query for head in layer.heads])
+    counts = bool(layer.heads) and all(len(rows) == 1 for rows in queries)
+    if counts and not any((before.scores(head) > 0).any() for head in layer.heads):
+        return _counting(layer, before)
+    return _matching(layer, before, asks)
 
 
-def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint, Added]:
-    """The same where each hidden unit depends on the class or on one group of counters."""
-    weights, sums = _group(heads)
+def _counting(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
+    """Each hidden unit up to the cut depends on the class or on one group of counters."""
+    counters = Counters()
+    for head in layer.heads:
+        counters.read(head, before)
+    weights, sums = _group(counters.effects)
     length = len(before.places) - 1
-    spans = []
-    for group in weights:
-        total = np.array(group) @ np.array(heads.steps)
-        rows = zip(group, heads.sets, strict=True)
-        marks = [0, *(w * mark for w, row in rows if w for mark in row if mark is not None)]
-        low, high = (length * int(end) for end in (total.min(initial=0), total.max(initial=0)))
-        spans.append(range(min(marks) + low, max(marks) + high + 1))
+    totals = [np.array(group) @ np.array(counters.steps) for group in weights]
+    spans = [range(length * int(t.min(initial=0)), length * int(t.max(initial=0)) + 1) for t in totals]
     if max(map(len, spans), default=0) > MOST_COUNTS:
         raise NoCounters(f"a layer counts to more than {MOST_COUNTS:,}")
-    kept = before.stream * layer.keep_attention + heads.constant
+    kept = before.stream * layer.keep_attention
     _, first, coarse = np.unique(np.rint(kept * 2**20), axis=0, return_index=True, return_inverse=True)
-    cut = best_cut(layer, kept[first], sums, spans)
+    cut = last_cut(layer, kept[first], sums, spans)
     coarse = coarse.reshape(-1)
     if before.period > length:  # no letter is at place 0: its classes stay separate
         coarse = np.where(before.residues == 0, coarse.max() + 1, coarse)
@@ -201,52 +182,41 @@ def _in_parts(layer: Layer, before: Before, heads: ReadHeads) -> tuple[LayerHint
     groups = [Group((), 1, tuple(coarse.tolist()))]
     groups += [Group(w, m, everyone, s) for w, m, s in zip(weights, cut.moduli, cut.stops, strict=True)]
     hint = LayerHint(
-        tuple(heads.hints),
-        tuple(heads.steps),
-        tuple(heads.sets),
-        tuple(before.residues.tolist()),
-        tuple(groups),
-        cut.place,
-        cut.owner,
-        cut.channels,
+        heads=tuple(counters.hints),
+        steps=tuple(counters.steps),
+        sets=((None,) * len(everyone),) * len(counters.steps),
+        places=tuple(before.residues.tolist()),
+        groups=tuple(groups),
+        cut=cut.place,
+        owner=cut.owner,
+        channels=cut.channels,
     )
 
     def added(_: int, residues: tuple[int, ...]) -> Matrix:
-        whole = zip(residues[1:], spans, cut.moduli, sums, strict=True)
-        counts = ((s.start + (r - s.start) % m if m == len(s) else r) * effect for r, s, m, effect in whole)
-        return np.asarray(sum(counts, heads.constant + np.zeros(before.stream.shape[1])))
+        counts = map(_count_in, spans, residues[1:], cut.moduli)
+        return np.asarray(sum(count * effect for count, effect in zip(counts, sums, strict=True)))
 
     return hint, added
 
 
-def _multiple(effect: Matrix, base: Matrix) -> int:
-    """The whole number of times that a vector is nearest to another; 0 if it is no float."""
-    scale = float(np.abs(base).max())
-    unit = base / scale  # the square of a tiny vector would be 0
-    with np.errstate(over="ignore"):
-        times = float(effect @ unit) / float(unit @ unit) / np.float64(scale)
-    return round(float(times)) if np.isfinite(times) else 0
+def _count_in(span: range, residue: int, modulus: int) -> int:
+    """A count with this residue: that in the span, if there is one alone."""
+    return span.start + (residue - span.start) % modulus if modulus == len(span) else residue
 
 
-def _group(heads: ReadHeads) -> tuple[list[tuple[int, ...]], list[Matrix]]:
-    """Groups counters that add multiples of one vector: their weights, and that vector; a copy is alone."""
-    groups: list[tuple[Matrix, dict[int, int]]] = []
-    copies: list[bool] = []
-    for counter, (effect, sets) in enumerate(zip(heads.effects, heads.sets, strict=True)):
-        if not effect.any():
-            continue
-        copies_this = any(mark is not None for mark in sets)
-        for (base, members), copied in zip(groups, copies, strict=True):
-            weight = _multiple(effect, base)
-            close = np.abs(effect - weight * base).max() < TOLERANCE**2 * np.abs(effect).max()
-            if weight and close and not (copied or copies_this):
-                members[counter] = weight
-                break
-        else:
-            groups.append((effect, {counter: 1}))
-            copies.append(copies_this)
-    weights = [tuple(members.get(j, 0) for j in range(len(heads.effects))) for _, members in groups]
-    return weights, [base for base, _ in groups]
+def _group(effects: list[Matrix]) -> tuple[list[tuple[int, ...]], list[Matrix]]:
+    """Groups counters that add the same vector: their weights, and that vector."""
+    bases: list[Matrix] = []
+    members: list[list[int]] = []
+    for counter, effect in enumerate(effects):
+        close = (np.abs(effect - base).max() < TOLERANCE**2 * np.abs(effect).max() for base in bases)
+        same = next((group for group, near in zip(members, close, strict=True) if near), None)
+        if same is not None:
+            same.append(counter)
+        elif effect.any():
+            bases.append(effect)
+            members.append([counter])
+    return [tuple(int(j in group) for j in range(len(effects))) for group in members], bases
 
 
 def _follow(
@@ -272,84 +242,46 @@ def _follow(
     return hint, np.stack(kept), np.array(where, np.int64)
 
 
-# Heads that match: which positions a query finds depends on its class. Each set of keys that some query looks
-# for has a register for each value of the head. MLPs may depend on all registers at once: each class is
-# looked at with each list of registers that words reach.
-
-
-@dataclass
-class Registers:
-    """Values that heads copy: what each class sets them to, the spans of these marks, and their channels."""
-
-    sets: list[tuple[int | None, ...]] = field(default_factory=list)
-    spans: list[range] = field(default_factory=list)
-    channels: dict[bytes, ChannelHint] = field(default_factory=dict)
-
-    def channel(self, values: Matrix, first: float, writers: npt.NDArray[np.bool_]) -> ChannelHint:
-        """The register of a value, which ``writers`` set; ``first`` is its value at position 0."""
-        name = values.tobytes() + writers.tobytes()
-        if name not in self.channels:
-            unit, marks, _ = units_of(np.where(writers, values - first, 0.0))
-            self.channels[name] = ChannelHint(len(self.sets), round(unit * GRID))
-            self.sets.append(tuple(m if w else None for m, w in zip(marks, writers.tolist(), strict=True)))
-            self.spans.append(range(min(0, *marks), max(0, *marks) + 1))
-        return self.channels[name]
-
-
-def _asks_differ(layer: Layer, before: Before) -> bool:
-    """Whether the queries of some head depend on the class."""
-    return len(_classes([before.of_class @ head.query for head in layer.heads])[1][0]) > 1
-
-
-def _matching(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
-    """As ``_in_parts``: the registers of a layer, and which queries find them."""
-    keys, key_rows = _classes([before.of_class @ head.key for head in layer.heads])
-    asks, _ = _classes([before.of_class @ head.query for head in layer.heads])
-    one_of_each = [asks.index(ask) for ask in range(max(asks) + 1)]
+def _matching(layer: Layer, before: Before, asks: tuple[int, ...]) -> tuple[LayerHint, Added]:
+    """What a query finds depends on its class: each set of keys that some query looks for has a register for
+    each value of the head. The MLP is looked at for each class with each list of registers that words reach.
+    """
+    keys, key_rows = _classes(before, [head.key for head in layer.heads])
     # Queries of one class find the same keys, so one query of each class is looked at.
-    registers = Registers()
-    hints: list[MatchHint] = []
+    one_of_each = [asks.index(ask) for ask in range(max(asks) + 1)]
+    registers, hints, constant = Registers(), [], np.zeros(before.stream.shape[1])
+    written: list[list[tuple[ChannelHint, Matrix]]] = [[] for _ in one_of_each]
     for head, rows in zip(layer.heads, key_rows, strict=True):
         of_place = (before.places - before.places[0]) @ head.key
         values, first = before.stream @ head.value, before.places[0] @ head.value
-        copies = []
-        for question in before.stream[one_of_each] @ head.query:
-            writers = writers_of((of_place[1:, None] + rows) @ question)
-            own = writers[list(keys)]
-            channels = (
-                registers.channel(column, float(value), own)
-                for column, value in zip(values.T, first, strict=True)
-            )
-            copies.append(CopyHint(tuple(writers.tolist()), tuple(channels)))
-        hints.append(MatchHint(tuple(copies)))
-    constant = sum(before.places[0] @ head.value @ head.output for head in layer.heads)
-    effects = [np.zeros((len(registers.sets), before.stream.shape[1])) for _ in one_of_each]
-    for head, hint in zip(layer.heads, hints, strict=True):
-        for effect, copy in zip(effects, hint.asks, strict=True):
-            for channel, out in zip(copy.channels, head.output, strict=True):
-                effect[channel.counter] += channel.unit / GRID * out
+        scores = ((of_place[1:, None] + rows) @ query for query in before.stream[one_of_each] @ head.query)
+        copies = tuple(registers.copy(each, keys, values, first) for each in scores)
+        hints.append(MatchHint(copies))
+        constant = constant + first @ head.output
+        for into, copy in zip(written, copies, strict=True):
+            into += zip(copy.channels, head.output, strict=True)
+    spans = registers.spans
 
     def added(at: int, residues: tuple[int, ...]) -> Matrix:
-        marks = [s.start + (r - s.start) % len(s) for s, r in zip(registers.spans, residues, strict=True)]
-        return np.asarray(constant + np.array(marks) @ effects[asks[at]])
+        marks = [_count_in(span, r, len(span)) for span, r in zip(spans, residues, strict=True)]
+        units = (marks[c.counter] * (c.unit / GRID) * out for c, out in written[asks[at]])
+        return np.asarray(sum(units, constant))
 
-    layer_hint = LayerHint(
+    hint = LayerHint(
         heads=tuple(hints),
-        steps=((0,) * len(keys),) * len(registers.sets),
+        steps=((0,) * len(keys),) * len(spans),
         sets=tuple(registers.sets),
         places=tuple(before.residues.tolist()),
-        groups=tuple(Group((*(0,) * j, 1), len(span), ()) for j, span in enumerate(registers.spans)),
-        cut=0,
-        owner=(),
-        channels=(),
+        groups=tuple(Group((*(0,) * j, 1), len(span)) for j, span in enumerate(spans)),
         keys=keys,
         asks=asks,
     )
-    return layer_hint, added
+    return hint, added
 
 
-def _classes(rows: list[Matrix]) -> tuple[tuple[int, ...], list[Matrix]]:
-    """Numbers of rows that are equal in all of these, and one row of each number."""
-    together = np.rint(np.concatenate(rows, axis=1) * SAME)
+def _classes(before: Before, weights: list[Matrix]) -> tuple[tuple[int, ...], list[Matrix]]:
+    """Numbers of classes that are alike in all these products, and one row of each number."""
+    rows = [before.of_class @ weight for weight in weights]
+    together = np.rint(np.concatenate([np.zeros((len(before.stream), 1)), *rows], axis=1) * SAME)
     _, first, number = np.unique(together, axis=0, return_index=True, return_inverse=True)
     return tuple(number.reshape(-1).tolist()), [row[first] for row in rows]

@@ -1,31 +1,27 @@
-"""Hints about heads that count or copy, in the form that Coq reads; `Counting.v` has the same records."""
+"""Hints about heads that count or match, in the form that Coq reads; `Counting.v` has the same records."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ChannelHint:
-    """One value of a head: its counter, the unit of its steps, and for counters a slack, on the grid."""
+    """One value of a head: its counter, and the unit of its steps or marks on the grid."""
 
     counter: int
     unit: int
-    slack: int = 0
 
 
 @dataclass(frozen=True)
-class HeadHint:
-    """On the grid: the share of a letter, its slack, a bound on other shares; and which places are picked."""
+class CountHint:
+    """A head that counts: at which residues of positions it picks letters."""
 
-    share: int
-    slack: int
-    rest: int
     picks: tuple[bool, ...]
     channels: tuple[ChannelHint, ...]
 
 
 @dataclass(frozen=True)
 class CopyHint:
-    """Which classes write, or, in a layer whose heads match, which classes of keys."""
+    """Of which classes of keys the latest is copied."""
 
     writers: tuple[bool, ...]
     channels: tuple[ChannelHint, ...]
@@ -47,7 +43,7 @@ class Group:
 
     weights: tuple[int, ...]
     modulus: int
-    coarse: tuple[int, ...]
+    coarse: tuple[int, ...] = ()
     stops: bool = False
 
     def reduce(self, count: int) -> int:
@@ -63,21 +59,21 @@ class LayerHint:
         steps: for each counter, what each class adds.
         sets: for each counter, what each class sets it to; none where it adds.
         places: for each class, the residue of its position.
-        groups: the first is the class itself; the others count.
-        cut, owner, channels: as ``krohn.coq.cuts`` says.
+        groups: where heads count, the first is the class itself.
+        cut, owner, channels: where heads count, as ``krohn.coq.cuts`` says.
         following: for each class the reachable lists of residues, and the class after the layer for each.
         classes: how many there are after the layer.
         keys, asks: where heads match, for each class those of its key and of its query.
     """
 
-    heads: tuple[HeadHint | CopyHint | MatchHint, ...]
+    heads: tuple[CountHint | MatchHint, ...]
     steps: tuple[tuple[int, ...], ...]
     sets: tuple[tuple[int | None, ...], ...]
     places: tuple[int, ...]
     groups: tuple[Group, ...]
-    cut: int
-    owner: tuple[int, ...]
-    channels: tuple[int, ...]
+    cut: int = 0
+    owner: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
     following: tuple[dict[tuple[int, ...], int], ...] = ()
     classes: int = 0
     keys: tuple[int, ...] = ()

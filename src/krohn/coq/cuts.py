@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import Unsupported
-from krohn.network.transformer import Layer, Matrix, Mlp
+from krohn.network.transformer import Layer, Matrix
 
 TOLERANCE = 0.01
 """Numbers that differ by less count as equal."""
@@ -34,7 +34,6 @@ class Cut:
         channels: the group of each channel before the MLP.
         moduli: for each counting group, the period of its part, or the number of counts until it is constant.
         stops: for each counting group, whether it stops.
-        cost: about how many multiplications of boxes the proof takes.
     """
 
     place: int
@@ -42,29 +41,21 @@ class Cut:
     channels: tuple[int, ...]
     moduli: tuple[int, ...]
     stops: tuple[bool, ...]
-    cost: int
 
 
-def hidden(mlp: Mlp, place: int, stream: Matrix) -> Matrix:
-    """The hidden units after the first ``place`` matrices."""
-    for weight, bias in list(zip(mlp.weights, mlp.biases, strict=True))[:place]:
-        stream = np.maximum(stream @ weight + bias, 0.0)
-    return stream
-
-
-def best_cut(layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]) -> Cut:
-    """The best cut; sort key: the product of the moduli, the cost, and the last place of those.
+def last_cut(layer: Layer, rows: Matrix, effects: Sequence[Matrix], spans: Sequence[range]) -> Cut:
+    """The last place where the MLP can be cut: behind it few units are left.
 
     Args:
         rows: the stream before the MLP for each class, all counts 0.
         effects: what one count of each group adds to the stream.
         spans: the counts that may occur.
     """
-    places = range(len(layer.mlp.weights))
-    cuts = [cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))]
-    if not cuts:
+    places = reversed(range(len(layer.mlp.weights)))
+    cut = next((cut for place in places if (cut := _cut_at(place, layer, rows, effects, spans))), None)
+    if cut is None:
         raise Unsupported(NO_CUT)
-    return min(cuts, key=lambda cut: (np.prod(cut.moduli, dtype=object), cut.cost, -cut.place))
+    return cut
 
 
 def _cut_at(
@@ -88,20 +79,18 @@ def _cut_at(
     for group, (effect, span) in enumerate(zip(effects, spans, strict=True)):
         stream = rows[:1] + np.arange(span.start, span.stop)[:, None] * effect
         own, own_channels = owner == group + 1, kept & (channels == group + 1)
-        parts = hidden(mlp, place, stream)[:, own] @ mlp.weights[place][own]
+        units = stream
+        for weight, bias in list(zip(mlp.weights, mlp.biases, strict=True))[:place]:
+            units = np.maximum(units @ weight + bias, 0.0)
+        parts = units[:, own] @ mlp.weights[place][own]
         values = np.concatenate([parts, (stream * layer.keep_mlp)[:, own_channels]], axis=1)
         moduli.append(_period(values))
         stops.append(span.start == 0 and (end := _end(values)) < moduli[-1])
         if stops[-1]:
             moduli[-1] = end
-    outcomes = len(rows) * int(np.prod(moduli, dtype=object)) if moduli else len(rows)
-    if outcomes > MOST_OUTCOMES:
+    if len(rows) * int(np.prod(moduli, dtype=object)) > MOST_OUTCOMES:
         return None
-    sizes = [int(np.count_nonzero(weight)) for weight in mlp.weights]
-    counts = len(rows) + sum(map(len, spans))
-    cost = counts * sum(sizes[: place + 1]) + outcomes * sum(sizes[place + 1 :])
-    owners, groups = tuple(owner.tolist()), tuple(channels.tolist())
-    return Cut(place, owners, groups, tuple(moduli), tuple(stops), cost)
+    return Cut(place, tuple(owner.tolist()), tuple(channels.tolist()), tuple(moduli), tuple(stops))
 
 
 def _owners(moved: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

@@ -11,21 +11,19 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.transformer.witness import Scan
-from krohn.coq.heads import GRID, MOST_MARGIN, TIGHT, NoCounters
-from krohn.network.transformer import Layer, Matrix, Transformer
+from krohn.coq.heads import NoCounters
+from krohn.network.transformer import Transformer
 
 
 @dataclass(frozen=True)
 class ScanHint:
-    """A layer: how far the score of the right position leads, on the grid, and channels for each register.
+    """A layer, for each register.
 
     Attributes:
-        gap: the lead.
         current, back, following: the channels of the registers, of their copies, and after the layer.
         value: which value of the head copies the register.
     """
 
-    gap: int
     current: tuple[int, ...]
     value: tuple[int, ...]
     back: tuple[int, ...]
@@ -58,23 +56,8 @@ def scanning(network: Transformer, automaton: Semiautomaton, found: Scan) -> Sca
         (head,), current = layer.heads, found.channels[number]
         value = np.abs(head.value[current]).argmax(axis=1)
         places = current, value, np.abs(head.output[value]).argmax(axis=1), found.channels[number + 1]
-        gap = _gap(layer, network.positions, 2**number)
-        layers.append(ScanHint(gap, *(tuple(each.tolist()) for each in places)))
+        layers.append(ScanHint(*(tuple(each.tolist()) for each in places)))
     return Scanning(letters, states, tuple(layers), right)
-
-
-def _gap(layer: Layer, positions: Matrix, distance: int) -> int:
-    """The least lead of the score of the position that far back (or of the first one) over all others."""
-    (head,) = layer.heads
-    scores = (positions @ head.query) @ (positions @ head.key).T
-    least = np.inf
-    for place in range(1, len(positions)):
-        at = max(place - distance, 0)
-        others = np.delete(scores[place, : place + 1], at)
-        least = min(least, float(scores[place, at] - others.max()))
-    if not least > 0:
-        raise NoCounters(f"a head must look back by {distance}; other positions have higher scores")
-    return int(TIGHT * min(least, MOST_MARGIN) * GRID)
 
 
 def _rows(

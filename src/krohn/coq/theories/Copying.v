@@ -208,7 +208,7 @@ Proof.
 Qed.
 
 Section Layer.
-Variables (p T : nat) (P X : list (list box)) (h : layer_hint).
+Variables (T : nat) (X : list (list box)) (h : layer_hint).
 Notation span := (span T h).
 (* what is known of a position and its class together; where a class cannot be at a position, what
    is known of the class *)
@@ -224,9 +224,6 @@ Proof.
   unfold meet_box. destruct (Z.leb _ _); [|split; auto]. split; [exact F|]. cbn [fst snd].
   rewrite IZR_max, IZR_min. split; [apply Rmax_lub; assumption|apply Rmin_glb; assumption].
 Qed.
-Definition writes (hh : copy_hint) (k : nat) : bool := nth k (Writers hh) false.
-Definition classes_at (i : nat) : list nat := filter (fun k => (nth k (PlaceOf h) O =? i mod
-  p)%nat) (seq 0 (length X)).
 (* of the scores at a position: the least and the largest of those that write, the largest of the
    others *)
 Definition ends_of (l : list (bool * box)) : Z * Z * Z :=
@@ -257,10 +254,6 @@ Qed.
 Definition score_of (q : list box) (writer : bool) (key : list box) : option (bool * box) :=
   match sum_box (combine q key) with
   | Some s => if sub s (- far, far) then Some (writer, s) else None | None => None end.
-Definition ends_at (bh : bhead) (hh : copy_hint) (q : list box) (i : nat) : option (Z * Z * Z) :=
-  option_map ends_of (mapM (fun k =>
-    match times_box (meet (nth i P []) (nth k X [])) (BK bh) with None => None | Some key =>
-    score_of q (writes hh k) key end) (classes_at i)).
 (* each position that writes is above all before it, and above all that do not write *)
 Fixpoint rising (M top : Z) (ends : list (Z * Z * Z)) : bool :=
   match ends with [] => true
@@ -327,7 +320,6 @@ Qed.
    mark, give or take *)
 Definition base_of (v0 : list box) (c : nat) : Z :=
   let b := nth c v0 zero_box in (fst b + snd b) / 2.
-Definition off_by (b : box) (g : Z) : Z := Z.max (g - fst b) (snd b - g).
 Definition copy_slack (v0 : list box) (vx : list (list box)) (c : nat) (ch : channel) : Z :=
   fold_right (fun k m => match set_of h (Number ch) k with
     | Some mark => let g := base_of v0 c + UnitOf ch * mark in
@@ -437,102 +429,5 @@ Proof.
     all: assert (LG : size_of_box (nth c (nth (cls (S i)) vx []) zero_box) <= largest c vx) by
       (apply largest_sound, nth_In; lia); unfold V; lia. }
   eapply (out_sound T h); [|exact IY|exact IC|exact HP|exact HC]. lia.
-Qed.
-Definition copy_forms (bh : bhead) (hh : copy_hint) : option (list form) :=
-  let Q := hull_of (map (fun i => nth i P []) (seq 0 (S T))) in
-  match times_box Q (BQ bh), times_box (nth 0 P []) (BK bh), times_box (nth 0 P []) (BV bh),
-    mapM (fun B => times_box B (BV bh)) X with
-  | Some q, Some k0, Some v0, Some vx =>
-      match sum_box (combine q k0), mapM (ends_at bh hh q) (seq 1 T) with
-      | Some s0, Some es =>
-          let ends := (fst s0, snd s0, - (8 * far)) :: es in let M := margin_of ends in
-          if forallb (fun i => subs (nth i P []) Q) (seq 0 (S T)) && sub s0 (- far, far) &&
-             in_order M ends
-          then copied_out bh hh M (writes hh) v0 vx else None
-      | _, _ => None end
-  | _, _, _, _ => None end.
-
-Lemma ends_at_sound bh hh q i e k key s : ends_at bh hh q i = Some e -> (k < length X)%nat ->
-  nth k (PlaceOf h) O = (i mod p)%nat ->
-  (forall B, times_box (meet (nth i P []) (nth k X [])) (BK bh) = Some B -> inv B key) ->
-    (forall B b, inv B key -> sum_box (combine q B) = Some b -> inb b s) ->
-  inb (- far, far) s /\ lies_between (writes hh k) e s.
-Proof.
-  unfold ends_at. destruct (mapM _ (classes_at i)) as [l|] eqn:E; [|discriminate].
-  intros He Hk HP HK HS. apply some_inj in He. subst e.
-  assert (I : In k (classes_at i)) by (apply filter_In; split; [apply in_seq;
-    lia|now apply Nat.eqb_eq]).
-  assert (G : exists b, In (writes hh k, b) l /\ inb b s /\ inb (- far, far) s).
-  { apply mapM_some in E. induction E as [|y a l0 l1 Ea E IH]; [contradiction|].
-    destruct I as [->|I]; [|destruct (IH I) as [b [B1 B2]]; exists b; split; [now right|exact B2]].
-    destruct (times_box _ _) as [B|]; [|discriminate]. unfold score_of in Ea.
-    destruct (sum_box _) as [b|] eqn:ES; [|discriminate].
-    destruct (sub b _) eqn:EB; [|discriminate]. apply some_inj in Ea. subst y.
-    pose proof (HS _ _ (HK _ eq_refl) ES) as IB. exists b. split; [now left|]. split; [exact IB|].
-    eapply sub_sound; eauto. }
-  destruct G as [b [Ib [Sb Sf]]]. split; [exact Sf|]. now apply ends_of_sound with (b := b).
-Qed.
-Lemma copy_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
-  copy_forms bh hh = Some Fs ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
-    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
-Proof.
-  intros HX Hn IH HP HA HB HPL [q [k [v [Hqkv Hrow]]]] t Ht. pose proof IH as [IQ [IK [IV IC]]].
-  unfold copy_forms in HP. cbv zeta in HP. set (Q := hull_of _) in *.
-  destruct (times_box Q (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
-  destruct (times_box (nth 0 P []) (BK bh)) as [k0|] eqn:EK0; [|discriminate].
-  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
-  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
-  destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
-  destruct (mapM (ends_at bh hh qb) (seq 1 T)) as [es|] eqn:EE; [|discriminate]. cbv zeta in HP.
-  destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A4]. apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1.
-  destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
-  assert (IQt : inv qb (q t)) by (eapply times_sound; [eapply subs_sound; [apply (A1 t), in_seq;
-    lia|apply (HA t Ht)]|exact IQ|exact EQ|apply Hqkv; lia]).
-  assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IK|exact
-    EK0|apply Hqkv; lia]).
-  assert (V0 : inv v0 (v O)) by (eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact
-    EV0|apply Hqkv; lia]).
-  assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt
-    K0)|exact ES0|apply Hs; lia]).
-  set (ends := (fst s0, snd s0, - (8 * far)) :: es) in *.
-  assert (LE : length ends = S T) by (apply mapM_some in EE; cbn; rewrite (Forall2_len _ _ _ EE),
-    seq_length; reflexivity).
-  (* each score lies between the ends of its position *)
-  assert (SC : forall i, (i <= t)%nat -> inb (- far, far) (s i) /\
-    lies_between ((i =? 0)%nat || writes hh (cls i)) (end_at i ends) (s i)).
-  { intros [|i] Hi.
-    - split; [eapply sub_sound; eauto|]. exact (proj2 S0).
-    - unfold ends. cbn [nth Nat.eqb orb]. destruct (HB (S i) ltac:(lia)) as [C1 C2].
-      pose proof (mapM_nth _ _ _ i O (0, 0, 0) EE ltac:(rewrite seq_length; lia)) as E.
-      rewrite seq_nth in E by lia. cbn [Nat.add] in E.
-      apply (ends_at_sound bh hh qb (S i) _ (cls (S i)) (k (S i)) (s (S i)) E C1 (HPL (S i)
-        ltac:(lia))).
-      + intros B EB. eapply times_sound; [apply meet_sound; [apply (HA (S i));
-          lia|exact C2]|exact IK|exact EB|apply Hqkv; lia].
-      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
-          Eb|apply Hs; lia]. }
-  eapply copied_out_sound with (wr := writes hh) (v := v) (n := n); eauto.
-  - apply mapM_some in EVX. apply (Forall2_len _ _ _ EVX).
-  - intros i Hi. destruct (HB i Hi) as [C1 C2]. split; [exact C1|].
-    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
-    eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia].
-  - intros i Hi. now apply SC.
-  - apply (latest_leads _ ends (fun i => writes hh (cls i))); [exact A4|lia|].
-    intros i Hi. now apply SC.
-Qed.
-
-(* a head whose queries do not depend on the class *)
-Definition any_forms (bh : bhead) (hh : any_hint) : option (list form) :=
-  match hh with Counts c => head_forms p T P X h bh c | Copies c => copy_forms bh c
-  | Matches _ => None end.
-Lemma any_head_sound ex n bh hh th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
-  any_forms bh hh = Some Fs ->
-  at_places P n xs -> by_class X n cls xs -> placed p h n cls -> head_on ex n th xs ys ->
-    forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
-Proof.
-  destruct hh; cbn [any_forms]; intros; [eapply head_sound|eapply copy_head_sound|discriminate];
-    eauto.
 Qed.
 End Layer.

@@ -182,17 +182,14 @@ Definition hull_of (l : list (list box)) : list box := fold_right hulls (hd [] l
 
 (* ---------- hints ---------- *)
 (* a value channel: its counter, and values = unit * step, give or take *)
-Record channel := { Number : nat; UnitOf : Z; UnitSlack : Z }.
-(* Picks: for each residue of the position, whether the head sees letters there; the others have
-   at most the share Rest *)
-Record head_hint := { Share : Z; ShareSlack : Z; Rest : Z; Picks : list bool;
-  Channels : list channel }.
-(* Writers: the classes that a copying head looks at, the latest of them *)
+Record channel := { Number : nat; UnitOf : Z }.
+(* Picks: for each residue of the position, whether the head sees letters there *)
+Record head_hint := { Picks : list bool; Channels : list channel }.
+(* Writers: the classes of keys of which the head copies the latest *)
 Record copy_hint := { Writers : list bool; Copied : list channel }.
 Definition no_copy : copy_hint := {| Writers := []; Copied := [] |}.
-(* Matches: the head copies from other classes for each class of queries. *)
-Inductive any_hint := Counts (c : head_hint) | Copies (c : copy_hint)
-  | Matches (cs : list copy_hint).
+(* Matches: what the head copies for each class of queries *)
+Inductive any_hint := Counts (c : head_hint) | Matches (cs : list copy_hint).
 (* a combination of counters, its modulus, or where it stops counting; classes of letters in which
    it is looked at one by one *)
 Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
@@ -428,24 +425,42 @@ Qed.
 
 Definition picked (hh : head_hint) (r : nat) : bool := nth r (Picks hh) true.
 Definition picks (hh : head_hint) (i : nat) : bool := picked hh (i mod p).
-Definition row_fits (bh : bhead) (hh : head_hint) (k0 kl ku : list box) (t : nat) : bool :=
-  match times_box (nth t P []) (BQ bh) with None => false | Some q =>
+Definition off_by (b : box) (g : Z) : Z := Z.max (g - fst b) (snd b - g).
+(* at each position the shares of position 0 and of a letter that is picked, if there is one, and
+   the most that another may have; of all of them the middle, how far off it is, and the most *)
+Definition row := (box * option box * Z)%type.
+Definition no_row : row := (zero_box, None, 0).
+Definition row_at (bh : bhead) (hh : head_hint) (k0 kl ku : list box) (t : nat) : option row :=
+  match times_box (nth t P []) (BQ bh) with None => None | Some q =>
   match sum_box (combine q k0), sum_box (combine q kl), sum_box (combine q ku) with
   | Some s0, Some sl, Some su => let m := picks_to (picks hh) t in
       match shares T m t s0 sl su with
-      | Some (w0, wl, wu) => sub w0 (- 2 * grid, 2 * grid) && ((m =? 0)%nat || sub wl (Share hh -
-        ShareSlack hh, Share hh + ShareSlack hh)) && (wu <=? Rest hh)
-      | None => false end
-  | _, _, _ => false end end.
+      | Some (w0, wl, wu) => Some (w0, if (m =? 0)%nat then None else Some wl, wu)
+      | None => None end
+  | _, _, _ => None end end.
+Definition shares_in (rows : list row) : list box :=
+  flat_map (fun r : row => match snd (fst r) with Some w => [w] | None => [] end) rows.
+Definition share_of (rows : list row) : Z := let ws := shares_in rows in
+  let b := fold_right hull (hd zero_box ws) ws in (fst b + snd b) / 2.
+Definition slack_of (rows : list row) : Z :=
+  fold_right (fun w m => Z.max (off_by w (share_of rows)) m) 0 (shares_in rows).
+Definition rest_share (rows : list row) : Z := fold_right (fun r m => Z.max (snd r) m) 0 rows.
+Definition row_fits (W e f : Z) (r : row) : bool := let '(w0, wl, wu) := r in
+  sub w0 (- 2 * grid, 2 * grid) && (wu <=? f) &&
+  match wl with Some w => sub w (W - e, W + e) | None => true end.
 Definition largest (c : nat) (vx : list (list box)) : Z := fold_right (fun r m =>
   Z.max (size_of_box (nth c r zero_box)) m) 0 vx.
-Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel) : bool :=
+Definition unit_slack (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel) : Z :=
+  fold_right (fun k m => if picked hh (nth k (PlaceOf h) O)
+    then Z.max (off_by (nth c (nth k vx []) zero_box) (UnitOf ch * step_of h (Number ch) k)) m
+    else m) 0 (seq 0 (length X)).
+Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel)
+  (dl : Z) : bool :=
   forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in
     match set_of h (Number ch) k with Some _ => false | None => true end &&
-    if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - UnitSlack ch,
-      g + UnitSlack ch)
+    if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - dl, g + dl)
     else step_of h (Number ch) k =? 0) (seq 0 (length X)).
-Definition no_channel : channel := {| Number := 0; UnitOf := 0; UnitSlack := 0 |}.
+Definition no_channel : channel := {| Number := 0; UnitOf := 0 |}.
 Definition seen_places (hh : head_hint) (b : bool) : list box := hull_of (map (fun i =>
   nth i P []) (filter (fun i => eqb (picks hh i) b) (seq 1 T))).
 Definition head_forms (bh : bhead) (hh : head_hint) : option (list form) :=
@@ -453,18 +468,18 @@ Definition head_forms (bh : bhead) (hh : head_hint) : option (list form) :=
   match times_box (nth 0 P []) (BK bh), times_box Ht (BK bh), times_box Hf (BK bh), times_box (nth
     0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
   | Some k0, Some kl, Some ku, Some v0, Some vx =>
+      match mapM (row_at bh hh k0 kl ku) (seq 0 (S T)) with None => None | Some rows =>
+      let W := share_of rows in let e := slack_of rows in let f := rest_share rows in
       if forallb (fun i => subs (nth i P []) (if picks hh i then Ht else Hf)) (seq 1 T) &&
-        forallb (row_fits bh hh k0 kl ku) (seq 0 (S T)) &&
-         forallb (fun c => channel_fits hh vx c (nth c (Channels hh) no_channel)) (seq 0 (length
-           (BV bh)))
-      then match mapM (fun c => let ch := nth c (Channels hh) no_channel in let '(nl, nh) :=
-        span (Number ch) in
-                         counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf
-                           ch) (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0
-                           zero_box)) nl nh)
+        forallb (row_fits W e f) rows
+      then match mapM (fun c => let ch := nth c (Channels hh) no_channel in
+                         let dl := unit_slack hh vx c ch in let '(nl, nh) := span (Number ch) in
+                         if channel_fits hh vx c ch dl
+                         then counter_form T (Number ch) W e f (UnitOf ch) dl (largest c vx)
+                           (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh else None)
                       (seq 0 (length (BV bh))) with
            | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
-      else None
+      else None end
   | _, _, _, _, _ => None end.
 Definition infs (F : list form) (n : nat -> Z) (x : vec) : Prop := Forall2 (fun f y =>
   inf f n y) F x.
@@ -509,9 +524,10 @@ Proof.
   destruct (times_box (seen_places hh false) (BK bh)) as [ku|] eqn:EKU; [|discriminate].
   destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
   destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
+  destruct (mapM (row_at _ _ _ _ _) _) as [rows|] eqn:ER; [|discriminate].
+  set (W := share_of rows) in *. set (e := slack_of rows) in *. set (f := rest_share rows) in *.
   destruct andb eqn:A; [|discriminate].
-  apply andb_prop in A as [A A3]. apply andb_prop in A as [A1 A2].
-  rewrite forallb_forall in A1, A2, A3.
+  apply andb_prop in A as [A1 A2]. rewrite forallb_forall in A1, A2.
   destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
   assert (N0 : (0 < n)%nat) by lia.
   assert (K0 : inv k0 (k O)) by (eapply times_sound; [apply (HA O N0)|exact IK|exact EK0|apply
@@ -531,14 +547,17 @@ Proof.
     pose proof (mapM_nth _ _ _ (cls i) [] [] EVX C1) as E.
     eapply times_sound; [exact C2|exact IV|exact E|apply Hqkv; lia]. }
   destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
-  assert (RF : row_fits bh hh k0 kl ku t = true) by (apply A2, in_seq; lia).
-  unfold row_fits in RF. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ;
-    [|discriminate].
+  pose proof (mapM_nth _ _ _ t O no_row ER ltac:(rewrite seq_length; lia)) as RA.
+  rewrite seq_nth in RA by lia. cbn [Nat.add] in RA.
+  assert (RF : row_fits W e f (nth t rows no_row) = true).
+  { apply A2, nth_In. apply mapM_some in ER. rewrite (Forall2_len _ _ _ ER), seq_length. lia. }
+  unfold row_at in RA. destruct (times_box (nth t P []) (BQ bh)) as [qb|] eqn:EQ; [|discriminate].
   destruct (sum_box (combine qb k0)) as [s0|] eqn:ES0; [|discriminate].
   destruct (sum_box (combine qb kl)) as [sl|] eqn:ESL; [|discriminate].
-  destruct (sum_box (combine qb ku)) as [su|] eqn:ESU; [|discriminate]. cbv zeta in RF.
+  destruct (sum_box (combine qb ku)) as [su|] eqn:ESU; [|discriminate]. cbv zeta in RA.
   destruct (shares _ _ _ _ _ _) as [[[w0 wl] wu]|] eqn:EW; [|discriminate].
-  apply andb_prop in RF as [RF R3]. apply andb_prop in RF as [R1 R2]. apply Z.leb_le, IZR_le in R3.
+  apply some_inj in RA. rewrite <- RA in RF. unfold row_fits in RF.
+  apply andb_prop in RF as [RF R2]. apply andb_prop in RF as [R1 R3]. apply Z.leb_le, IZR_le in R3.
   assert (Q : inv qb (q t)) by (eapply times_sound; [apply (HA t Ht)|exact IQ|exact EQ|apply Hqkv;
     lia]).
   assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q
@@ -551,27 +570,28 @@ Proof.
     [W0 [WL WN]].
   assert (IY : infs yf (counts h cls t) y).
   { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV).
-    rewrite LB in EY, A3.
+    rewrite LB in EY.
     apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
     assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
-       Forall2 (fun F c => (let ch := nth c (Channels hh) no_channel in let '(nl, nh) :=
-         span (Number ch) in
-          counter_form T (Number ch) (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch) (UnitSlack
-            ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh) = Some F) yb l
-            ->
+       Forall2 (fun F c => (let ch := nth c (Channels hh) no_channel in
+         let dl := unit_slack hh vx c ch in let '(nl, nh) := span (Number ch) in
+         if channel_fits hh vx c ch dl
+         then counter_form T (Number ch) W e f (UnitOf ch) dl (largest c vx)
+           (2 * grid) (size_of_box (nth c v0 zero_box)) nl nh else None) = Some F) yb l ->
        Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y ->
          Forall2 (fun F r => inf F (counts h cls t) r) yb y).
     { intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1; subst;
         inversion H2; subst; constructor.
       2: { eapply IH; eauto. intros; apply HI; now right. }
       clear IH H1 H2. cbv zeta in *. set (ch := nth c (Channels hh) no_channel) in *.
+      set (dl := unit_slack hh vx c ch) in *.
       pose proof (counts_in cls t ltac:(lia) (Number ch)) as SP.
       destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
-      assert (CF0 : channel_fits hh vx c ch = true) by (apply A3, HI; now left).
+      destruct (channel_fits hh vx c ch dl) eqn:CF0; [|discriminate].
       unfold channel_fits in CF0. rewrite forallb_forall in CF0.
       assert (CF : forall i, (1 <= i < n)%nat -> set_of h (Number ch) (cls i) = None /\
         (let g := UnitOf ch * step_of h (Number ch) (cls i) in if picks hh i then
-          sub (nth c (nth (cls i) vx []) zero_box) (g - UnitSlack ch, g + UnitSlack ch) else
+          sub (nth c (nth (cls i) vx []) zero_box) (g - dl, g + dl) else
           step_of h (Number ch) (cls i) =? 0) = true).
       { intros i Hi. destruct (VL i Hi) as [C1 _]. specialize (CF0 (cls i) ltac:(apply in_seq;
           lia)). cbv zeta in CF0. rewrite (HPL i Hi) in CF0. fold (picks hh i) in CF0.
@@ -584,8 +604,8 @@ Proof.
       repeat (apply andb_prop in AA as [AA ?]). repeat match goal with H : (_ <=? _)%Z = true |- _
         => apply Z.leb_le in H end.
       match goal with H : sums _ ?r |- _ => rename H into SS; set (yc := r) in * end.
-      destruct (counter_sound (picks hh) T n t (Share hh) (ShareSlack hh) (Rest hh) (UnitOf ch)
-        (UnitSlack ch) (largest c vx) (2 * grid) (size_of_box (nth c v0 zero_box))
+      destruct (counter_sound (picks hh) T n t W e f (UnitOf ch) dl (largest c vx) (2 * grid)
+        (size_of_box (nth c v0 zero_box))
         w (fun i => at_channel c (v i)) (fun i => step_of h (Number ch) (cls i)) yc ltac:(lia)) as
           [Fy Ey]; try assumption.
       - apply W0.

@@ -226,7 +226,8 @@ Hypothesis in_l : inl b l.
 Notation span := (span T h).
 Definition all_heads : option (list (list form)) :=
   if (length (BHeads b) =? length (HeadHints h))%nat then mapM (fun q =>
-    any_forms p T P X h (fst q) (snd q)) (combine (BHeads b) (HeadHints h)) else None.
+    match snd q with Counts c => head_forms p T P X h (fst q) c | Matches _ => None end)
+    (combine (BHeads b) (HeadHints h)) else None.
 Definition zero_form : form := constant zero_box.
 Definition mixed (hs : list (list form)) (B : list box) : option (list form) :=
   mapM (fun c => form_sum span ((constant (nth c B zero_box), nth c (BKeep b) zero_box) :: map
@@ -261,7 +262,7 @@ Proof.
   - destruct hints as [|hh hints]; [discriminate|]. cbn [combine] in HR.
     inversion HR as [|r q rs' ps' Hr HR']; subst.
     inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr.
-    constructor; [|eapply IH; eauto]. eapply any_head_sound; eauto.
+    constructor; [|eapply IH; eauto]. destruct hh; [|discriminate]. eapply head_sound; eauto.
 Qed.
 Lemma mixed_sound cls xs hs Hs t B Ys y : (t <= T)%nat -> Forall2 (fun H hd =>
   infs H (counts h cls t) (hd t)) Hs hs -> inv B (xs t) -> mixed Hs B = Some Ys ->

@@ -175,7 +175,7 @@ Proof.
   - destruct hints as [|hh hints]; [discriminate|]. cbn [combine] in HR.
     inversion HR as [|r q rs' ps' Hr HR']; subst.
     inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr.
-    destruct hh as [|c|cs]; try discriminate.
+    destruct hh as [|cs]; try discriminate.
     destruct (match_head_sound T P X h ex n bh cs th r cls xs h1 HX Hn Hb Hr HA HB H2 t Ht)
       as [M1 M2].
     destruct (IH hints rs' HR' hs' HH' ltac:(cbn in E; lia)) as [N1 N2].

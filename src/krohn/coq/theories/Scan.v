@@ -159,12 +159,9 @@ Proof.
 Qed.
 
 (* ---------- one layer ---------- *)
-(* Gap: how far the score of the position that is looked at is above all others.  The channels of
-   the
-   registers, of their copies, and of the registers after the layer; which value of the head is
-     copied. *)
-Record scan_hint := { Gap : Z; Cur : list nat; Value : list nat; Back : list nat;
-  Next : list nat }.
+(* The channels of the registers, of their copies, and of the registers after the layer; which value
+   of the head is copied. *)
+Record scan_hint := { Cur : list nat; Value : list nat; Back : list nat; Next : list nat }.
 Definition reg (XR : list (list box)) (i v : nat) : box := nth v (nth i XR []) zero_box.
 Definition chan (cs : list nat) (i : nat) : nat := nth i cs O.
 
@@ -172,21 +169,46 @@ Section Head.
 Variables (T m : nat) (P XR : list (list box)) (everywhere : list box) (h : scan_hint) (bh :
   bhead) (th : thead).
 Hypothesis in_h : inh bh th.
-(* at position t the score of t - m is above all others, by Gap *)
-Definition looks_at (qs ks : list (list box)) (t : nat) : bool :=
-  match sum_box (combine (nth t qs []) (nth (t - m) ks [])) with
-  | None => false
-  | Some top => sub top (- far, far) && forallb (fun j => (j =? t - m)%nat ||
-      match sum_box (combine (nth t qs []) (nth j ks [])) with
-      | Some s => sub s (- far, far) && (snd s + Gap h <=? fst top)
-      | None => false end) (seq 0 (S t))
-  end.
+(* how far at position t the score of t - m is above all others *)
+Definition score (qs ks : list (list box)) (t j : nat) : option box :=
+  match sum_box (combine (nth t qs []) (nth j ks [])) with
+  | Some s => if sub s (- far, far) then Some s else None | None => None end.
+Definition lead_at (qs ks : list (list box)) (t : nat) : option Z :=
+  match score qs ks t (t - m), mapM (score qs ks t) (seq 0 (S t)) with
+  | Some top, Some ss => Some (fst top - fold_right (fun q high => if (fst q =? t - m)%nat
+      then high else Z.max (snd (snd q)) high) (- far) (combine (seq 0 (S t)) ss))
+  | _, _ => None end.
+Lemma lead_at_sound qs ks t l top j : lead_at qs ks t = Some l ->
+  score qs ks t (t - m) = Some top -> (j <= t)%nat -> j <> (t - m)%nat ->
+  exists s, score qs ks t j = Some s /\ snd s + l <= fst top.
+Proof.
+  unfold lead_at. intros E ET Hj N. rewrite ET in E.
+  destruct (mapM _ _) as [ss|] eqn:EM; [|discriminate].
+  apply some_inj in E. subst l. apply mapM_some in EM.
+  assert (I : In j (seq 0 (S t))) by (apply in_seq; lia). revert I.
+  set (high := fold_right _ _ _).
+  assert (G : forall js, Forall2 (fun s i => score qs ks t i = Some s) ss js -> In j js ->
+    exists s, score qs ks t j = Some s /\ snd s <= fold_right (fun q high =>
+      if (fst q =? t - m)%nat then high else Z.max (snd (snd q)) high) (- far) (combine js ss)).
+  { clear EM high. intros js EM. induction EM as [|s i ss js Es EM IH]; intros [];
+      cbn [combine fold_right fst snd].
+    - subst i. exists s. split; [exact Es|]. destruct (Nat.eqb_spec j (t - m)); [contradiction|lia].
+    - destruct (IH H) as [s' [E1 E2]]. exists s'. split; [exact E1|].
+      destruct (i =? t - m)%nat; lia. }
+  intros I. destruct (G _ EM I) as [s [E1 E2]]. exists s. split; [exact E1|]. unfold high. lia.
+Qed.
+(* the least of these, and no more than is of use *)
+Definition gap_of (leads : list Z) : Z := fold_right Z.min (64 * grid) leads.
+Lemma gap_least leads l : In l leads -> gap_of leads <= l.
+Proof.
+  unfold gap_of. induction leads; intros []; cbn [fold_right]; [lia|]. specialize (IHleads H). lia.
+Qed.
 Definition projections (w : list (list box)) : option (list (list box)) :=
   mapM (fun t => times_box (nth t P []) w) (seq 0 (S T)).
 Definition looks : option (box * Z) :=
   match projections (BQ bh), projections (BK bh) with
-  | Some qs, Some ks => if (0 <? Gap h) && forallb (looks_at qs ks) (seq 0 (S T)) then
-    copy_shares T (Gap h) else None
+  | Some qs, Some ks => match mapM (lead_at qs ks) (seq 0 (S T)) with None => None | Some leads =>
+      if 0 <? gap_of leads then copy_shares T (gap_of leads) else None end
   | _, _ => None end.
 Lemma projections_sound W w Ks n xs k t : projections W = Some Ks -> Forall2 inv W w ->
   at_places P n xs ->
@@ -208,34 +230,32 @@ Lemma looks_sound ex n xs (q k : stream) t (s w : nat -> f32) w1 f1 : is_exp ex 
 Proof.
   intros HX Ht E HA HQ HK HS HW. unfold looks in E. destruct in_h as [IQ [IK _]].
   destruct (projections (BQ bh)) as [qs|] eqn:EQ; [|discriminate].
-  destruct (projections (BK bh)) as [ks|] eqn:EK; [|discriminate]. some_of E. split_andb.
-  match goal with H : (0 <? _) = true |- _ => apply Z.ltb_lt in H; rename H into HG end.
-  match goal with H : forallb (looks_at _ _) _ = true |- _ => rewrite forallb_forall in H;
-    rename H into HL end.
-  specialize (HL t ltac:(apply in_seq; lia)). unfold looks_at in HL.
-  destruct (sum_box (combine (nth t qs []) (nth (t - m) ks []))) as [top|] eqn:ET;
-    [|discriminate]. split_andb.
-  match goal with H : forallb _ (seq 0 (S t)) = true |- _ => rewrite forallb_forall in H;
-    rename H into HJ end.
+  destruct (projections (BK bh)) as [ks|] eqn:EK; [|discriminate].
+  destruct (mapM (lead_at qs ks) _) as [leads|] eqn:EL; [|discriminate].
+  destruct (Z.ltb_spec 0 (gap_of leads)) as [HG|]; [|discriminate]. set (M := gap_of leads) in *.
+  pose proof (mapM_nth _ _ _ t O 0 EL ltac:(rewrite seq_length; lia)) as Et.
+  rewrite seq_nth in Et by lia. cbn [Nat.add] in Et.
+  assert (HM : M <= nth t leads 0) by (apply gap_least, nth_In; apply mapM_some in EL;
+    rewrite (Forall2_len _ _ _ EL), seq_length; lia).
+  destruct (score qs ks t (t - m)) as [top|] eqn:ET;
+    [|unfold lead_at in Et; rewrite ET in Et; discriminate].
   pose proof (projections_sound _ _ _ n xs (q t) t EQ IQ HA ltac:(lia) (HQ t ltac:(lia))) as Q.
-  assert (SJ : forall j B, (j < n)%nat -> sum_box (combine (nth t qs []) (nth j ks [])) = Some B
-    -> inb B (s j)).
+  assert (SJ : forall j B, (j < n)%nat -> score qs ks t j = Some B ->
+    inb B (s j) /\ inb (- far, far) (s j)).
   { intros j B Hj EB. pose proof (projections_sound _ _ _ n xs (k j) j EK IK HA ltac:(lia) (HK j
       Hj)) as K.
-    eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q K)|exact EB|apply HS; exact Hj]. }
-  pose proof (SJ (t - m)%nat _ ltac:(lia) ET) as ST.
-  assert (far_top : inb (- far, far) (s (t - m)%nat)) by (eapply sub_sound; eauto).
+    unfold score in EB. destruct (sum_box _) as [b|] eqn:ES; [|discriminate].
+    destruct (sub b _) eqn:EF; [|discriminate]. apply some_inj in EB. subst b.
+    assert (I : inb B (s j)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ Q
+      K)|exact ES|apply HS; exact Hj]). split; [exact I|]. eapply sub_sound; eauto. }
+  destruct (SJ (t - m)%nat _ ltac:(lia) ET) as [ST far_top].
   assert (other : forall j, (j <= t)%nat -> j <> (t - m)%nat -> inb (- far, far) (s j) /\
-     exists z, (at40 (B2R (s j)) <= IZR z)%R /\ (IZR (z + Gap h) <= at40 (B2R (s (t - m)%nat)))%R).
-  { intros j Hj N. specialize (HJ j ltac:(apply in_seq; lia)). apply orb_prop in HJ as [HJ|HJ].
-    { apply Nat.eqb_eq in HJ. contradiction. }
-    destruct (sum_box (combine (nth t qs []) (nth j ks []))) as [B|] eqn:EB; [|discriminate].
-    split_andb.
-    pose proof (SJ j B ltac:(lia) EB) as I. split; [eapply sub_sound; eauto|]. exists (snd B).
-    split; [apply I|].
-    match goal with H : (_ <=? _) = true |- _ => apply Z.leb_le, IZR_le in H; eapply Rle_trans;
-      [exact H|apply ST] end. }
-  eapply (copy_shares_sound ex T n t (t - m) (Gap h) s w w1 f1); eauto; try lia.
+     exists z, (at40 (B2R (s j)) <= IZR z)%R /\ (IZR (z + M) <= at40 (B2R (s (t - m)%nat)))%R).
+  { intros j Hj N. destruct (lead_at_sound _ _ _ _ _ _ Et ET Hj N) as [B [EB L]].
+    destruct (SJ j B ltac:(lia) EB) as [I J]. split; [exact J|]. exists (snd B).
+    split; [apply I|]. assert (L' : snd B + M <= fst top) by lia. apply IZR_le in L'.
+    eapply Rle_trans; [exact L'|apply ST]. }
+  eapply (copy_shares_sound ex T n t (t - m) M s w w1 f1); eauto; try lia.
   - intros i Hi. destruct (Nat.eq_dec i (t - m)) as [->|N]; [exact far_top|now apply other].
   - intros i Hi N. now apply other.
 Qed.
