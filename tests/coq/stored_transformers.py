@@ -11,7 +11,7 @@ import torch
 from tests.coq.asking import output_of
 
 import krohn
-from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
+from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_certificate
 from krohn.coq.counting_hints import Counting
 from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer
@@ -51,7 +51,7 @@ def answers_of(
     text, lengths, hints_of = [TRANSFORMER_HEAD], [], []
     for number, (network, hints) in enumerate(cases):
         hints_of.append(hints)
-        text.append(transformer_definitions(network, hints, str(number)))
+        text.append(transformer_certificate(network, hints).definitions(str(number)))
         lengths.append((number, network.length))
     for number, length in lengths + ([(0, longer)] if longer else []):
         arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))

@@ -12,7 +12,7 @@ from tests.coq.asking import output_of
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.recurrent.boxes import Boxes, build_gated
-from krohn.coq.certificate_text import RUN_HEAD, run_definitions
+from krohn.coq.certificate_text import RUN_HEAD, run_certificate
 from krohn.coq.exploring import grow
 from krohn.coq.stored import StoredRun, StoredTensor
 
@@ -47,7 +47,10 @@ def answers_of(cases: Iterable[tuple[StoredRun, Boxes]]) -> list[bool]:
     text = [RUN_HEAD]
     for number, (run, boxes) in enumerate(cases):
         arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))
-        text += [run_definitions(run, boxes, str(number)), f"Eval vm_compute in lstm_answers {arguments}."]
+        text += [
+            run_certificate(run, boxes).definitions(str(number)),
+            f"Eval vm_compute in lstm_answers {arguments}.",
+        ]
     return [answer == "true" for answer in re.findall(r"= (true|false)", output_of("\n".join(text)))]
 
 

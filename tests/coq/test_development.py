@@ -14,8 +14,9 @@ from tests.coq.scalar_network import ScalarNetwork
 from tests.recurrent.naive_stacks import random_stack
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD, definitions
+from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD, recurrent_certificate
 from krohn.coq.coqc import FORMULAS, LISTED, ORDER, SOURCES, assumptions_in
+from krohn.coq.exploring import Exploration
 from krohn.coq.stored import StoredNetwork, stored_network
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
@@ -101,7 +102,7 @@ def test_random_networks_give_the_bits_of_torch(coq: Path, tmp_path: Path) -> No
         save(RecurrentNetwork(cell, automaton), tmp_path / str(number))
         network = saturated(stored_network(tmp_path / str(number)), seed)
         expected.append(ScalarNetwork(network).logits(word))
-        text.append(definitions(network, [], tag=str(number)))
+        text.append(recurrent_certificate(network, Exploration(True, (), True)).definitions(str(number)))
         text.append(
             f"Eval vm_compute in option_map (map bits) (last_logits same_floats (map float) "
             f"network_kind{number} network_sizes{number} tensors{number} {word}%nat).".replace(", ", ";")
@@ -123,7 +124,7 @@ def test_exact_networks_give_the_logits_of_the_training_architecture(
         model, weights = in_training(WEIGHTS[kind](network.automaton))
         with torch.no_grad():
             expected.append(model.logits(weights, torch.from_numpy(word)[None, None])[0, 0, -1].numpy() * 256)
-        text.append(definitions(network, [], tag=str(number)))
+        text.append(recurrent_certificate(network, Exploration(True, (), True)).definitions(str(number)))
         letters = ";".join(map(str, word.tolist()))
         text.append(
             f"Eval vm_compute in last_logits integers stored_column network_kind{number} "

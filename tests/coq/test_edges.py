@@ -66,7 +66,7 @@ def test_schedule_axioms_and_digests_are_in_the_verdict(
     assert answer["kernel"]["order"] == "any order"
     assert sorted(answer["kernel"]["assumptions"]) == sorted(AXIOMS)
     assert answer["automaton"] == automaton.digest
-    assert "right_on_every_word letter_by_letter any_order" in proof.read_text()
+    assert "Krohn.Recurrent.any_order" in proof.read_text()
     line = answer["kernel"]["configuration"]
     command = f"(echo '{line}'; cat model.safetensors) | sha256sum"
     said = subprocess.run(["sh", "-c", command], cwd=net, capture_output=True, text=True, check=True)
@@ -129,6 +129,7 @@ def test_the_readers_file_is_not_deceived_by_names_defined_anew(coq: Path, tmp_p
     anew = "Definition right_on_every_word {A B} (_ : A) (_ : B) (_ : Z) (_ : mixer) (_ : sizes) "
     anew += "(_ : list tensor) (_ : automaton) := True.\n"
     hostile = text.replace("Theorem network", anew + "Theorem network").replace(proof, "Proof. exact I. ")
+    hostile = hostile.replace("Krohn.Recurrent.right_on", "right_on")
     (tmp_path / "proof.v").write_text(hostile)
     assert compiled(coq, tmp_path) == 0  # its last lines look as before, and Coq accepts it
     answer = read_by(coq, tmp_path)

@@ -15,7 +15,7 @@ from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in
 
 import krohn
 from krohn.cli.app import run
-from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_definitions
+from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_certificate
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
 from krohn.coq.cuts import last_cut
@@ -278,7 +278,7 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
         for dtype in (torch.float32, torch.float64):
             with torch.no_grad():
                 both.append(TorchNetwork(weights, dtype)(torch.tensor([word]))[0].double().numpy() * 1024)
-        text.append(transformer_definitions(network, nothing, str(seed)))
+        text.append(transformer_certificate(network, nothing).definitions(str(seed)))
         letters = ";".join(map(str, word))
         text.append(
             f"Eval vm_compute in let tr := transformer_of network_sizes{seed} tensors{seed} in "

@@ -6,10 +6,10 @@ checker of the development says yes; hints are not trusted.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.real import Array
 from krohn.check.recurrent.boxes import Boxes
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
@@ -18,7 +18,7 @@ from krohn.coq.counting_hints import ChannelHint, CountHint, Counting, LayerHint
 from krohn.coq.exploring import Exploration
 from krohn.coq.heads import GRID
 from krohn.coq.scanning import ScanHint, Scanning
-from krohn.coq.stored import StoredNetwork, StoredRun, StoredTensor, StoredTransformer
+from krohn.coq.stored import Stored, StoredNetwork, StoredRun, StoredTensor, StoredTransformer
 
 THEOREM = "network_is_right"
 MARK = "a certificate, to be checked by"
@@ -38,49 +38,76 @@ TRANSFORMER_HEAD = _imports("Counting Counted Scan TransformerCertificate Transf
 RUN_HEAD = _imports("Contracting Tensors Lstm")
 
 
-def _file(
-    network: StoredNetwork | StoredTransformer | StoredRun, begin: str, theorem: str, proof: str
-) -> str:
-    automaton = network.automaton
-    return f"""(* {comment(automaton.name)}, {network.architecture}: {MARK}
+@dataclass(frozen=True)
+class Certificate:
+    """What Coq is to check.
+
+    Attributes:
+        head: the modules that the file imports.
+        claim: the theorem without sizes, tensors and automaton, by full names.
+        given: by name, what the file defines besides tensors and automaton; ``network_sizes`` by full name.
+        proof: the tactic that leaves the computation.
+    """
+
+    network: Stored
+    head: str
+    claim: str
+    given: dict[str, str]
+    proof: str
+
+    def definitions(self, tag: str = "") -> str:
+        """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
+        given = "\n".join(f"Definition {name}{tag} := {term}." for name, term in self.given.items())
+        tensors = ";\n".join(map(tensor_text, self.network.tensors))
+        return f"""Definition tensors{tag} : list tensor := [\n{tensors}].
+Definition machine{tag} :=
+  {self._automaton}.
+{given}
+"""
+
+    @property
+    def _automaton(self) -> str:
+        automaton = self.network.automaton
+        table = _rows(automaton.table.tolist())
+        return f"Krohn.Float32.Build_automaton {automaton.start} {automaton.num_letters}\n{table}"
+
+    @property
+    def _names(self) -> str:
+        automaton = self.network.automaton
+        return f"""Letters: {comment(" ".join(automaton.letter_names))}
+   States: {comment(" ".join(automaton.state_names))}"""
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        network = self.network
+        return f"""(* {comment(network.automaton.name)}, {network.architecture}: {MARK}
    coqc -Q DEVELOPMENT Krohn FILE.v
    The hash is that of a line and the network's file after it:
    (echo '{network.line}'; cat {network.file}) | sha256sum
    Hints are not trusted.
-   Letters: {comment(" ".join(automaton.letter_names))}
-   States: {comment(" ".join(automaton.state_names))} *)
-{begin}
+   {self._names} *)
+{self.head}
+{self.definitions()}
 Theorem {THEOREM} :
-  {theorem}.
-Proof. {proof}. vm_cast_no_check (eq_refl true). Qed.
+  {self.claim}
+  network_sizes tensors machine.
+Proof. {self.proof}. vm_cast_no_check (eq_refl true). Qed.
 Print Assumptions {THEOREM}.
 """
 
+    def reader(self, module: str) -> str:
+        """A file of the reader's own: what ``module`` proves, by full names.
 
-def certificate_text(network: StoredNetwork, exploration: Exploration) -> str:
-    """The file of a recurrent network."""
-    order = "any" if exploration.any_order else "one"
-    theorem = f"""right_on_every_word letter_by_letter {order}_order 0x{network.digest}
-    ({_mixer(network.cell)}) network_sizes tensors machine"""
-    begin = f"{HEAD}\n{definitions(network, exploration.hints)}"
-    return _file(network, begin, theorem, f"refine (in_{order}_order _ network_kind _ _ _ hints _)")
-
-
-def reader_text(
-    module: str, statement: str, automaton: Semiautomaton, line: str, file: str = "model.safetensors"
-) -> str:
-    """A file of the reader's own: what ``module`` proves, by full names.
-
-    Names that the certificate defines cannot stand for others here: nothing of it is imported.
-    """
-    table = _rows(automaton.table.tolist())
-    return f"""(* {comment(automaton.name)}: what {module}.v must prove; {MARK}
+        Names that the certificate defines cannot stand for others here: nothing of it is imported.
+        """
+        network = self.network
+        return f"""(* {comment(network.automaton.name)}: what {module}.v must prove; {MARK}
    coqc -Q DEVELOPMENT Krohn {module}.v && coqtop -batch -Q DEVELOPMENT Krohn -l {module}.reader.v
    Read this file instead of {module}.v: a certificate may define a name of the development anew, and its
    last lines would look the same. Here all names are full, and only the tensors are taken from it; which
-   they are, says the hash: (echo '{line}'; cat {file}) | sha256sum
-   Letters: {comment(" ".join(automaton.letter_names))}
-   States: {comment(" ".join(automaton.state_names))}
+   they are, says the hash: (echo '{network.line}'; cat {network.file}) | sha256sum
+   {self._names}
    Print Assumptions must list these four axioms and nothing else:
      {" ".join(AXIOMS)} *)
 From Coq Require Import ZArith List.
@@ -88,126 +115,73 @@ Import List.ListNotations.
 From Krohn Require Certificate TransformerCertificate Contracting.
 Require {module}.
 Check ({module}.{THEOREM} :
-  {statement}
+  {self.claim}
+  ({self.given["network_sizes"]})
   {module}.tensors
-  (Krohn.Float32.Build_automaton {automaton.start} {automaton.num_letters}
-{table})).
+  ({self._automaton})).
 Print Assumptions {module}.{THEOREM}.
 """
 
 
-def statement(network: StoredNetwork, exploration: Exploration) -> str:
-    """The theorem without tensors and automaton, by full names."""
-    order = "any" if exploration.any_order else "one"
-    cell, states = network.cell, network.automaton.num_states
-    name, _, sizes = _mixer(cell).partition(" ")
-    file = "Delta" if name == "delta" else "Diagonal"
-    return f"""Krohn.Recurrent.right_on_every_word Krohn.Recurrent.letter_by_letter
-  Krohn.Recurrent.{order}_order 0x{network.digest}%Z
-  (Krohn.{file}.{name} {sizes})
-  (Krohn.Recurrent.Build_sizes {network.automaton.num_letters} {cell.dim} {str(cell.conv == 2).lower()}
-    {cell.layers} {cell.mlp} {states})"""
-
-
-def definitions(network: StoredNetwork, hints: Iterable[Iterable[int]], tag: str = "") -> str:
-    """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
-    automaton, cell = network.automaton, network.cell
-    return f"""Definition network_kind{tag} : kind := {_kind(network.cell)}.
-Definition network_sizes{tag} : sizes := {{|
-  LettersRead := {automaton.num_letters}; Width := {cell.dim}; Layers := {cell.layers};
-  LooksBack := {str(cell.conv == 2).lower()}; Hidden := {cell.mlp};
-  Classes := {automaton.num_states} |}}.
-{_tensors(network.tensors, tag)}
-{_machine(automaton, tag)}
-Definition hints{tag} : list (list nat) :=
-{_rows(hints)}.
-"""
-
-
-def _mixer(cell: StackCell) -> str:
-    """The mixer, as ``Delta.v`` or ``Diagonal.v`` names it."""
-    if isinstance(cell, DiagonalStack):
-        signed = "" if cell.gate == "complex" else f"{str(cell.gate == 'signed').lower()} "
-        name = "complex_diagonal" if cell.gate == "complex" else "diagonal"
-        return f"{name} {signed}{cell.options['channels']}"
-    assert isinstance(cell, DeltaStack)
-    sizes = " ".join(map(str, cell.sizes_of_heads))
-    return f"delta {sizes} {str(isinstance(cell, RankOneStack)).lower()}"
-
-
-def _kind(cell: StackCell) -> str:
-    """The same, as ``Reading.v`` names it."""
-    name, _, sizes = _mixer(cell).partition(" ")
-    if isinstance(cell, DiagonalStack) and name == "diagonal":
-        return f"RealNumbers Network.{cell.gate.capitalize()} {cell.memory}"
-    return f"{'Heads' if name == 'delta' else 'ComplexNumbers'} {sizes}"
-
-
-def comment(text: str) -> str:
-    """Text for a Coq comment, without anything that could end it or begin another."""
-    plain = "".join(c if c.isprintable() else "?" for c in text)
-    return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
-
-
-def _tensors(tensors: Iterable[StoredTensor], tag: str) -> str:
-    texts = ";\n".join(map(tensor_text, tensors))
-    return f"Definition tensors{tag} : list tensor := [\n{texts}]."
-
-
-def _machine(automaton: Semiautomaton, tag: str) -> str:
-    return f"""Definition machine{tag} : Float32.automaton := {{| Float32.First := {automaton.start};
-  Float32.Letters := {automaton.num_letters}; Float32.Table := {_rows(automaton.table.tolist())} |}}."""
-
-
-def _rows(rows: Iterable[Iterable[int]]) -> str:
-    return "[" + ";\n".join("[" + ";".join(map(str, row)) + "]" for row in rows) + "]%nat"
-
-
-def tensor_text(tensor: StoredTensor) -> str:
-    """A tensor as Coq text, run-length encoded."""
-    starts = np.flatnonzero(np.diff(tensor.words, prepend=~tensor.words[:1]))
-    counts = np.diff(starts, append=tensor.words.size)
-    runs = (
-        f"Run {n} {word:#x}" for n, word in zip(counts.tolist(), tensor.words[starts].tolist(), strict=True)
+def recurrent_certificate(network: StoredNetwork, exploration: Exploration) -> Certificate:
+    """That a recurrent network is right on every word."""
+    cell, automaton = network.cell, network.automaton
+    order = "in_any_order" if exploration.any_order else "in_one_order"
+    mixer, kind = _mixer(cell)
+    sizes = f"{cell.dim} {str(cell.conv == 2).lower()} {cell.layers} {cell.mlp} {automaton.num_states}"
+    return Certificate(
+        network,
+        HEAD,
+        f"""Krohn.Recurrent.right_on_every_word Krohn.Recurrent.letter_by_letter
+  Krohn.Recurrent.{order[3:]} 0x{network.digest}%Z ({mixer})""",
+        {
+            "network_kind": kind,
+            "network_sizes": f"Krohn.Recurrent.Build_sizes {automaton.num_letters} {sizes}",
+            "hints": f"({_rows(exploration.hints)} : list (list nat))",
+        },
+        f"refine ({order} _ network_kind _ _ _ hints _)",
     )
-    shape = ";".join(map(str, tensor.shape))
-    label = f'{{| Name := "{tensor.name}"; Type_ := "{tensor.dtype}"; Shape := [{shape}]%nat |}}'
-    return f"{{| Label := {label}; Runs := [\n{_wrap(runs)}] |}}"
 
 
-def _wrap(items: Iterable[str]) -> str:
-    lines, line = [], ""
-    for item in items:
-        if len(line) + len(item) > _LINE:
-            lines.append(line)
-            line = ""
-        line += item + ";"
-    return "\n".join([*lines, line]).removesuffix(";")
+def _mixer(cell: StackCell) -> tuple[str, str]:
+    """The mixer, as ``Delta.v`` or ``Diagonal.v`` names it, and as ``Reading.v`` does."""
+    if isinstance(cell, DiagonalStack) and cell.gate == "complex":
+        channels = cell.options["channels"]
+        return f"Krohn.Diagonal.complex_diagonal {channels}", f"ComplexNumbers {channels}"
+    if isinstance(cell, DiagonalStack):
+        sizes = f"{str(cell.gate == 'signed').lower()} {cell.options['channels']}"
+        kind = f"RealNumbers Network.{cell.gate.capitalize()} {cell.memory}"
+        return f"Krohn.Diagonal.diagonal {sizes}", kind
+    assert isinstance(cell, DeltaStack)
+    sizes = f"{' '.join(map(str, cell.sizes_of_heads))} {str(isinstance(cell, RankOneStack)).lower()}"
+    return f"Krohn.Delta.delta {sizes}", f"Heads {sizes}"
 
 
-# A Transformer.
+def transformer_certificate(network: StoredTransformer, hints: Counting | Scanning) -> Certificate:
+    """That a compiled Transformer is right on every word up to its length."""
+    weights, scans = network.weights, isinstance(hints, Scanning)
+    sizes = " ".join(
+        map(str, (*weights.embedding.shape[::-1], *map(len, (weights.padding, weights.positions))))
+    )
+    return Certificate(
+        network,
+        TRANSFORMER_HEAD,
+        f"Krohn.TransformerFile.transformer_is_right {network.length} 0x{network.digest}%Z",
+        {
+            "network_sizes": f"""Krohn.TransformerFile.Build_tsizes {sizes}
+    {weights.readout.shape[1]} {_layer_sizes(network)}%nat""",
+            "hints": _scanning(hints) if isinstance(hints, Scanning) else _counting(hints),
+        },
+        f"apply (by_{'scanning' if scans else 'counting'} _ _ _ _ _ hints)",
+    )
 
 
-def transformer_text(network: StoredTransformer, hints: Counting | Scanning) -> str:
-    """The file of a compiled Transformer."""
-    how = "scanning" if isinstance(hints, Scanning) else "counting"
-    theorem = f"""transformer_is_right {network.length} 0x{network.digest}
-    network_sizes tensors machine"""
-    begin = f"{TRANSFORMER_HEAD}\n{transformer_definitions(network, hints)}"
-    return _file(network, begin, theorem, f"apply (by_{how} _ _ _ _ _ hints)")
-
-
-def transformer_definitions(network: StoredTransformer, hints: Counting | Scanning, tag: str = "") -> str:
-    """Sizes, tensors, automaton and hints; each name ends in ``tag``."""
-    weights = network.weights
-    return f"""Definition network_sizes{tag} : tsizes := {{| TWidth := {weights.embedding.shape[1]};
-  TLetters := {len(weights.embedding)}; TPadding := {len(weights.padding)};
-  TPositions := {len(weights.positions)}; TClasses := {weights.readout.shape[1]};
-  TLayerSizes := {_layer_sizes(network)}%nat |}}.
-{_tensors(network.tensors, tag)}
-{_machine(network.automaton, tag)}
-Definition hints{tag} := {_scanning(hints) if isinstance(hints, Scanning) else _counting(hints)}.
-"""
+def _layer_sizes(network: StoredTransformer) -> str:
+    return _list(
+        f"({_list(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
+        f"{_list(layer.mlp.hidden_widths)})"
+        for layer in network.weights.layers
+    )
 
 
 def _scanning(hints: Scanning) -> str:
@@ -230,24 +204,6 @@ def _counting(hints: Counting) -> str:
 LayerHints := {_list(map(_layer, hints.layers))};
 Finals := {_list(hints.states)}%nat;
 Known := {known} |}}"""
-
-
-def _layer_sizes(network: StoredTransformer) -> str:
-    return _list(
-        f"({_list(f'({h.query.shape[1]}, {h.value.shape[1]})' for h in layer.heads)}, "
-        f"{_list(layer.mlp.hidden_widths)})"
-        for layer in network.weights.layers
-    )
-
-
-def transformer_statement(network: StoredTransformer) -> str:
-    """The theorem without tensors and automaton, by full names."""
-    weights = network.weights
-    return f"""Krohn.TransformerFile.transformer_is_right {network.length}
-  0x{network.digest}%Z
-  (Krohn.TransformerFile.Build_tsizes {weights.embedding.shape[1]} {len(weights.embedding)}
-    {len(weights.padding)} {len(weights.positions)} {weights.readout.shape[1]}
-    {_layer_sizes(network)})"""
 
 
 def _list(items: Iterable[object]) -> str:
@@ -298,18 +254,10 @@ def _truths(values: Iterable[bool]) -> str:
     return _list(str(value).lower() for value in values)
 
 
-# A trained LSTM.
-
-
-def run_text(run: StoredRun, boxes: Boxes) -> str:
-    """The file of a trained LSTM: boxes of its state that every letter maps into each other."""
-    theorem = f"lstm_is_right 0x{run.digest} network_sizes tensors machine"
-    return _file(run, f"{RUN_HEAD}\n{run_definitions(run, boxes)}", theorem, "apply (by_boxes _ _ _ _ hints)")
-
-
-def run_definitions(run: StoredRun, boxes: Boxes, tag: str = "") -> str:
-    """Sizes, tensors, automaton and boxes; each name ends in ``tag``."""
-    inputs, units, rows, columns, classes = _run_sizes(run)
+def run_certificate(run: StoredRun, boxes: Boxes) -> Certificate:
+    """That a trained LSTM is right on every word, by boxes of its state that letters map into each other."""
+    shape = {tensor.name: tensor.shape for tensor in run.tensors}
+    (_, rows, inputs), (_, units, columns) = shape["wte"], shape["head.weight"]
     regions = ";\n".join(
         f"{{| Stands := {state}; Shown := {_sides(low[:units], high[:units])}; "
         f"Held := {_sides(low[units:], high[units:])}; Follows := {_list(following)}%nat |}}"
@@ -317,27 +265,48 @@ def run_definitions(run: StoredRun, boxes: Boxes, tag: str = "") -> str:
             boxes.state.tolist(), boxes.follower.tolist(), boxes.low, boxes.high, strict=True
         )
     )
-    return f"""Definition network_sizes{tag} : lsizes := {{| LInputs := {inputs}; LUnits := {units};
-  LRows := {rows}; LColumns := {columns}; LClasses := {classes} |}}.
-{_tensors(run.tensors, tag)}
-{_machine(run.automaton, tag)}
-Definition hints{tag} : list region := [
-{regions}].
-"""
-
-
-def run_statement(run: StoredRun) -> str:
-    """The theorem without tensors and automaton, by full names."""
-    sizes = " ".join(map(str, _run_sizes(run)))
-    return f"Krohn.Lstm.lstm_is_right 0x{run.digest}%Z\n  (Krohn.Lstm.Build_lsizes {sizes})"
-
-
-def _run_sizes(run: StoredRun) -> tuple[int, int, int, int, int]:
-    shape = {tensor.name: tensor.shape for tensor in run.tensors}
-    (_, rows, inputs), (_, units, columns) = shape["wte"], shape["head.weight"]
-    return inputs, units, rows, columns, run.automaton.num_states
+    sizes = f"{inputs} {units} {rows} {columns} {run.automaton.num_states}"
+    return Certificate(
+        run,
+        RUN_HEAD,
+        f"Krohn.Lstm.lstm_is_right 0x{run.digest}%Z",
+        {"network_sizes": f"Krohn.Lstm.Build_lsizes {sizes}", "hints": f"[\n{regions}]"},
+        "apply (by_boxes _ _ _ _ hints)",
+    )
 
 
 def _sides(low: Array, high: Array) -> str:
     ends = zip(np.floor(low * GRID).tolist(), np.ceil(high * GRID).tolist(), strict=True)
     return _list(f"({int(a)},{int(b)})" for a, b in ends)
+
+
+def comment(text: str) -> str:
+    """Text for a Coq comment, without anything that could end it or begin another."""
+    plain = "".join(c if c.isprintable() else "?" for c in text)
+    return plain.replace("(*", "( *").replace("*)", "* )").replace('"', "''")
+
+
+def _rows(rows: Iterable[Iterable[int]]) -> str:
+    return "[" + ";\n".join("[" + ";".join(map(str, row)) + "]" for row in rows) + "]%nat"
+
+
+def tensor_text(tensor: StoredTensor) -> str:
+    """A tensor as Coq text, run-length encoded."""
+    starts = np.flatnonzero(np.diff(tensor.words, prepend=~tensor.words[:1]))
+    counts = np.diff(starts, append=tensor.words.size)
+    runs = (
+        f"Run {n} {word:#x}" for n, word in zip(counts.tolist(), tensor.words[starts].tolist(), strict=True)
+    )
+    shape = ";".join(map(str, tensor.shape))
+    label = f'{{| Name := "{tensor.name}"; Type_ := "{tensor.dtype}"; Shape := [{shape}]%nat |}}'
+    return f"{{| Label := {label}; Runs := [\n{_wrap(runs)}] |}}"
+
+
+def _wrap(items: Iterable[str]) -> str:
+    lines, line = [], ""
+    for item in items:
+        if len(line) + len(item) > _LINE:
+            lines.append(line)
+            line = ""
+        line += item + ";"
+    return "\n".join([*lines, line]).removesuffix(";")

@@ -208,6 +208,9 @@ def stored_run(folder: Path) -> StoredRun:
     return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
 
 
+Stored = StoredNetwork | StoredTransformer | StoredRun
+
+
 def line_of(cell: StackCell) -> str:
     """The configuration of a mixer in a line."""
     if isinstance(cell, DiagonalStack):

@@ -16,21 +16,18 @@ from krohn.check.claim import Claim
 from krohn.check.files.network_folders import read_net
 from krohn.coq.certificate_text import (
     MARK,
-    certificate_text,
-    reader_text,
-    run_statement,
-    run_text,
-    statement,
-    transformer_statement,
-    transformer_text,
+    Certificate,
+    recurrent_certificate,
+    run_certificate,
+    transformer_certificate,
 )
 from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
 from krohn.coq.counters import counting
-from krohn.coq.counting_hints import Counting
 from krohn.coq.exploring import explore, grow
 from krohn.coq.heads import NoCounters
 from krohn.coq.scanning import Scanning, scanning
 from krohn.coq.stored import (
+    Stored,
     StoredNetwork,
     StoredRun,
     StoredTransformer,
@@ -54,7 +51,6 @@ from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 ORDERS = {ANY: "any order", LEFT: f"order {LEFT}"}
 LETTER_BY_LETTER, WHOLE_WORDS = "letter by letter", "whole words"
 Ran = tuple[SecondOpinion, Counterexample | None]
-Stored = StoredNetwork | StoredTransformer | StoredRun
 
 
 def kernel_verdict(
@@ -91,10 +87,9 @@ def kernel_verdict(
     except (LimitExceeded, NoCounters) as error:
         return _outcome(network, claim, identity, str(error), ran)
     if target is not None:
-        write_text(target, proposed.text)
-        reader = reader_text(target.stem, proposed.statement, network.automaton, network.line, network.file)
-        write_text(_reader(target), reader)
-    coq = check_text(proposed.text)
+        write_text(target, proposed.certificate.text)
+        write_text(_reader(target), proposed.certificate.reader(target.stem))
+    coq = check_text(proposed.certificate.text)
     claim = replace(claim, order=proposed.order, assumptions=coq.assumptions)
     return _outcome(network, claim, identity, _reason(coq, proposed, ran[0]), ran, proposed, coq)
 
@@ -145,10 +140,9 @@ def _outcome(
 
 @dataclass(frozen=True)
 class _Proposed:
-    """A certificate that Coq has not checked yet; ``statement`` is its theorem by full names."""
+    """A certificate that Coq has not checked yet."""
 
-    text: str
-    statement: str
+    certificate: Certificate
     order: str
     pairs: int
     right: bool
@@ -170,27 +164,14 @@ def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
 def _propose(network: Stored) -> _Proposed:
     if isinstance(network, StoredRun):
         boxes, closed = grow(network)
-        return _Proposed(run_text(network, boxes), run_statement(network), ANY, len(boxes.state), closed)
-    return _recurrent(network) if isinstance(network, StoredNetwork) else _transformer(network)
-
-
-def _recurrent(network: StoredNetwork) -> _Proposed:
-    result = explore(network)
-    order = ANY if result.any_order else LEFT
-    text = certificate_text(network, result)
-    return _Proposed(text, statement(network, result), order, len(result.hints), result.right)
-
-
-def _transformer(network: StoredTransformer) -> _Proposed:
-    hints: Counting | Scanning
-    if network.scans:
-        hints = scan_hints(network)
-        pairs = len(hints.states)
-    else:
-        hints = counting(network.weights, network.automaton)
-        pairs = len(hints.known)
-    text = transformer_text(network, hints)
-    return _Proposed(text, transformer_statement(network), ANY, pairs, hints.right)
+        return _Proposed(run_certificate(network, boxes), ANY, len(boxes.state), closed)
+    if isinstance(network, StoredNetwork):
+        found = explore(network)
+        order = ANY if found.any_order else LEFT
+        return _Proposed(recurrent_certificate(network, found), order, len(found.hints), found.right)
+    hints = scan_hints(network) if network.scans else counting(network.weights, network.automaton)
+    pairs = len(hints.states if isinstance(hints, Scanning) else hints.known)
+    return _Proposed(transformer_certificate(network, hints), ANY, pairs, hints.right)
 
 
 def scan_hints(network: StoredTransformer) -> Scanning:
