@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.transformer.witness import Scan
 from krohn.coq.heads import NoCounters
@@ -37,7 +38,6 @@ class Scanning:
     letters: tuple[tuple[int, ...], ...]
     states: tuple[tuple[int, ...], ...]
     layers: tuple[ScanHint, ...]
-    right: bool
 
     @property
     def registers(self) -> int:
@@ -50,29 +50,24 @@ def scanning(network: Transformer, automaton: Semiautomaton, found: Scan) -> Sca
     if any(len(layer.heads) != 1 for layer in network.layers):
         raise NoCounters("a network that looks back must have one head in each layer")
     letters = tuple(map(tuple, found.letters.tolist()))
-    states, right = _rows(letters, automaton)
+    table, refusal = automaton.table.tolist(), "words that lead to one state must be one map of points"
+    rows = dict(
+        explore(
+            (automaton.start, tuple(range(len(letters[0])))),
+            lambda node: zip(
+                table[node[0]], (tuple(row[i] for i in node[1]) for row in letters), strict=True
+            ),
+            automaton.num_states,
+            f"{refusal} where heads look back; here they are not",
+        )[0]
+    )
+    if len(rows) < automaton.num_states:
+        raise NoCounters("words must reach every state; some state of this automaton is out of reach")
+    states = tuple(rows[state] for state in range(automaton.num_states))
     layers = []
     for number, layer in enumerate(network.layers):
         (head,), current = layer.heads, found.channels[number]
         value = np.abs(head.value[current]).argmax(axis=1)
         places = current, value, np.abs(head.output[value]).argmax(axis=1), found.channels[number + 1]
         layers.append(ScanHint(*(tuple(each.tolist()) for each in places)))
-    return Scanning(letters, states, tuple(layers), right)
-
-
-def _rows(
-    letters: tuple[tuple[int, ...], ...], automaton: Semiautomaton
-) -> tuple[tuple[tuple[int, ...], ...], bool]:
-    """The registers of each state, as words lead to it; and whether all words that lead to it agree."""
-    rows = {automaton.start: tuple(range(len(letters[0])))}
-    right = True
-    for state in (waiting := [automaton.start]):
-        for letter, row in enumerate(letters):
-            target, after = int(automaton.table[state, letter]), tuple(row[i] for i in rows[state])
-            if target not in rows:
-                rows[target] = after
-                waiting.append(target)
-            right &= rows[target] == after
-    if len(rows) < automaton.num_states:
-        raise NoCounters("words must reach every state; some state of this automaton is out of reach")
-    return tuple(rows[state] for state in range(automaton.num_states)), right
+    return Scanning(letters, states, tuple(layers))

@@ -169,9 +169,11 @@ def _propose(network: Stored) -> _Proposed:
         found = explore(network)
         order = ANY if found.any_order else LEFT
         return _Proposed(recurrent_certificate(network, found), order, len(found.hints), found.right)
-    hints = scan_hints(network) if network.scans else counting(network.weights, network.automaton)
-    pairs = len(hints.states if isinstance(hints, Scanning) else hints.known)
-    return _Proposed(transformer_certificate(network, hints), ANY, pairs, hints.right)
+    if network.scans:
+        scan = scan_hints(network)
+        return _Proposed(transformer_certificate(network, scan), ANY, len(scan.states), right=True)
+    hints = counting(network.weights, network.automaton)
+    return _Proposed(transformer_certificate(network, hints), ANY, len(hints.known), hints.right)
 
 
 def scan_hints(network: StoredTransformer) -> Scanning:
