@@ -379,6 +379,12 @@ MUTANTS = [
         "tests/exporting/test_one_hypothesis_less.py -k trained",
     ),
     (
+        "construct/lowering/map_gadgets.py",
+        "_tables(operation, context) if context.rounded else (False, False)",
+        "(False, False)",
+        "tests/construct/test_choices.py -k rounded",
+    ),
+    (
         "check/transformer/near.py",
         "SINGLE.inner.error(squares, d + MOMENTS, 2.0 * d) / (d * least * least)",
         "SINGLE.inner.error(np.ones(1), d + MOMENTS, 0.0)",

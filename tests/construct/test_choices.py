@@ -9,11 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.budget import Budget
 from krohn.construct.compiling import cost, proposals
+from krohn.construct.lowering.assembly import lowers_again
 from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
@@ -163,6 +165,17 @@ def test_a_network_for_the_observation_shows_the_colour_of_the_state(seed: int) 
     colours = [[automaton.observe[state] for state in run] for run in naive_states(automaton, WORDS)]
     assert network.run(WORDS).tolist() == colours
     assert network.automaton.num_states <= automaton.num_states
+
+
+def test_sums_are_rounded_where_the_proof_needs_it() -> None:
+    """Both ways are tried; the one with fewer blocks is proved up to some length, the other beyond it."""
+    automaton = parse_spec("regex:a*b(a|b)*aab")
+    found = [krohn.compile(automaton, length) for length in (100, 1000)]
+    assert [(net.proved, net.transformer.depth, net.transformer.num_blocks) for net in found] == [
+        ("float32", 1, 2),
+        ("float32", 1, 4),
+    ]
+    assert all(lowers_again(net) for net in found)
 
 
 def test_what_never_changes_needs_no_layer() -> None:

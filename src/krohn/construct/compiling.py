@@ -7,7 +7,6 @@ their order. ``SOURCES`` lists where plans come from. ``krohn.compile`` shows th
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from textwrap import shorten
 from typing import Unpack
 
@@ -299,12 +298,13 @@ def _lower(
     reasons = list(_refusals(request, program))
     if reasons:
         raise Unsupported("; ".join(reasons))
-    for narrow, saturate in ways(request, program):
+    for narrow, saturate, rounded in ways(request, program):
         network, layout = lower(
             program,
             length,
             narrow=narrow,
             saturate=saturate,
+            rounded=rounded,
             exact=request.dtype is not None and FLOATS[request.dtype].half,
         )
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
@@ -329,24 +329,32 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
         yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 
 
-Ways = Callable[[Request, Program], Iterable[tuple[bool, bool]]]
-"""Pairs (narrow, saturate): whether wraps are counted in two rounds, and whether steps saturate."""
+Way = tuple[bool, bool, bool]
+"""Whether wraps are counted in two rounds, whether steps saturate, whether tables read rounded sums."""
+Ways = Callable[[Request, Program], Iterable[Way]]
 
 
-def _usual_ways(request: Request, program: Program) -> Iterable[tuple[bool, bool]]:
+def _usual_ways(request: Request, program: Program) -> Iterable[Way]:
     if request.objective == "depth":
-        return [(False, False) if request.dtype == "float64" else (True, True)]
+        return [(False, False, False) if request.dtype == "float64" else (True, True, True)]
     return _all_ways(request, program)
 
 
-def _all_ways(request: Request, program: Program) -> Iterable[tuple[bool, bool]]:
+def _all_ways(request: Request, program: Program) -> Iterable[Way]:
     """Those that differ for this program; half types need steps that saturate."""
     maps = [change for layer in program.layers for change in layer.maps]
     narrow = any(isinstance(change, Modulo) for change in maps)
     steps = any(isinstance(change, (Modulo, Table, Clamp)) for change in maps)
     half = request.dtype is not None and FLOATS[request.dtype].half
-    saturate = (True,) if half else (False, True) if steps else (False,)
-    return product((False, True) if narrow else (False,), saturate)
+    clamped = {change.target for change in maps if isinstance(change, Clamp)}
+    read = any(isinstance(change, Table) and clamped & {*change.reads} for change in maps)
+    for two_rounds in (False, True) if narrow else (False,):
+        if not half:
+            yield two_rounds, False, False
+        if half or steps:
+            yield two_rounds, True, False
+        if read:
+            yield two_rounds, True, True
 
 
 # The choice.

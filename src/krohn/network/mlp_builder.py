@@ -159,6 +159,7 @@ class MapContext:
     program: Program
     positions: int
     narrow: bool
+    rounded: bool
     builder: MlpBuilder
     signals: dict[Channel, Signal] = field(default_factory=dict)
     stored: dict[Channel, Signal] = field(default_factory=dict)  # where stored and read values differ

@@ -133,12 +133,14 @@ def lower(
     *,
     narrow: bool = False,
     saturate: bool = False,
+    rounded: bool = False,
     exact: bool = False,
 ) -> tuple[Transformer, Layout]:
     """The network that computes the program on words up to ``length``, and what its channels mean.
 
-    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats.
-    Both trade width against hidden layers of the MLPs. ``exact`` is for half types: look-backs copy exactly.
+    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats;
+    ``rounded`` rounds the clamped sums that tables read. All trade width against hidden layers of the MLPs.
+    ``exact`` is for half types: look-backs copy exactly.
     """
     codes = PositionCodes(program.num_padding + length, exact)
     added = sums_of_heads(program)
@@ -151,7 +153,7 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        context = MapContext(program, codes.count, narrow, MlpBuilder(len(before), saturate))
+        context = MapContext(program, codes.count, narrow, rounded, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
                 heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
@@ -352,8 +354,9 @@ def longest(faults: Faults) -> int:
 
 
 WAYS: tuple[dict[str, Any], ...] = tuple(
-    {"narrow": narrow, "saturate": saturate, "exact": exact}
-    for narrow, saturate, exact in product(*[(False, True)] * 3)
+    {"narrow": narrow, "saturate": saturate, "rounded": rounded, "exact": exact}
+    for narrow, saturate, rounded, exact in product(*[(False, True)] * 4)
+    if saturate or not rounded
 )
 """All ways to lower a program: the options of ``lower``."""
 

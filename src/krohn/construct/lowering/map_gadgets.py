@@ -176,20 +176,15 @@ def _with_bounds(signal: Signal, low: float, high: float) -> Signal:
 
 # Clamping: ``low + relu(y − low) − relu(y − high)``, two units, exact; errors pass through unchanged.
 #
-# A table of n rows multiplies the error of a clamped sum by up to n. Where steps saturate, because the float
-# format is short, and that is too much, the table gets the clamped sum rounded, by a staircase of its own.
-
-
-SUM_ERROR = 8 * 2.0**-24
-"""Error of a sum of p terms in float32 over p²: p roundings of numbers up to p, with headroom."""
-TOO_MUCH = 0.5
-"""Error of a table's code, at worst; it tolerates a quarter, and few tables need all their rows."""
+# A table of n rows multiplies the error of a clamped sum by up to n. Where the format is too short for that,
+# ``rounded`` gives tables the clamped sum rounded, by a staircase of its own. No estimate says where: both
+# ways are built, and the checker decides.
 
 
 def lower_clamp(operation: Clamp, context: MapContext) -> None:
     """Two units; rounded, two for every value but one."""
     total = context.sum_of(operation.terms, operation.offset)
-    here, later = _large_tables(operation, context)
+    here, later = _tables(operation, context) if context.rounded else (False, False)
     if here:
         context.write(operation.target, _round(operation, total, context))
         return
@@ -208,15 +203,13 @@ def _round(operation: Clamp, total: Signal, context: MapContext) -> Signal:
     return staircase(context.builder, total, places, places[:, None])[0]
 
 
-def _large_tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
-    """Whether too large a table reads the target in the layer of the clamp, and in another one."""
+def _tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
+    """Whether a table reads the target in the layer of the clamp, and in another one."""
     result = {True: False, False: False}
-    most = TOO_MUCH / (SUM_ERROR * context.positions**2)
-    if context.builder.saturate:
-        for layer in context.program.layers:
-            readers = [change for change in layer.maps if operation.target in change.reads]
-            large = any(isinstance(change, Table) and len(change.rows) > most for change in readers)
-            result[operation in layer.maps] |= large
+    for layer in context.program.layers:
+        result[operation in layer.maps] |= any(
+            isinstance(change, Table) and operation.target in change.reads for change in layer.maps
+        )
     return result[True], result[False]
 
 
