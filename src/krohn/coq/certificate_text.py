@@ -39,7 +39,7 @@ RUN_HEAD = _imports("Contracting Tensors Lstm")
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CoqCertificate:
     """What Coq is to check.
 
     Attributes:
@@ -123,13 +123,13 @@ Print Assumptions {module}.{THEOREM}.
 """
 
 
-def recurrent_certificate(network: StoredNetwork, exploration: Exploration) -> Certificate:
+def recurrent_certificate(network: StoredNetwork, exploration: Exploration) -> CoqCertificate:
     """That a recurrent network is right on every word."""
     cell, automaton = network.cell, network.automaton
     order = "in_any_order" if exploration.any_order else "in_one_order"
     mixer, kind = _mixer(cell)
     sizes = f"{cell.dim} {str(cell.conv == 2).lower()} {cell.layers} {cell.mlp} {automaton.num_states}"
-    return Certificate(
+    return CoqCertificate(
         network,
         HEAD,
         f"""Krohn.Recurrent.right_on_every_word Krohn.Recurrent.letter_by_letter
@@ -157,13 +157,13 @@ def _mixer(cell: StackCell) -> tuple[str, str]:
     return f"Krohn.Delta.delta {sizes}", f"Heads {sizes}"
 
 
-def transformer_certificate(network: StoredTransformer, hints: Counting | Scanning) -> Certificate:
+def transformer_certificate(network: StoredTransformer, hints: Counting | Scanning) -> CoqCertificate:
     """That a compiled Transformer is right on every word up to its length."""
     weights, scans = network.weights, isinstance(hints, Scanning)
     sizes = " ".join(
         map(str, (*weights.embedding.shape[::-1], *map(len, (weights.padding, weights.positions))))
     )
-    return Certificate(
+    return CoqCertificate(
         network,
         TRANSFORMER_HEAD,
         f"Krohn.TransformerFile.transformer_is_right {network.length} 0x{network.digest}%Z",
@@ -254,7 +254,7 @@ def _truths(values: Iterable[bool]) -> str:
     return _list(str(value).lower() for value in values)
 
 
-def run_certificate(run: StoredRun, boxes: Boxes) -> Certificate:
+def run_certificate(run: StoredRun, boxes: Boxes) -> CoqCertificate:
     """That a trained LSTM is right on every word, by boxes of its state that letters map into each other."""
     shape = {tensor.name: tensor.shape for tensor in run.tensors}
     (_, rows, inputs), (_, units, columns) = shape["wte"], shape["head.weight"]
@@ -266,7 +266,7 @@ def run_certificate(run: StoredRun, boxes: Boxes) -> Certificate:
         )
     )
     sizes = f"{inputs} {units} {rows} {columns} {run.automaton.num_states}"
-    return Certificate(
+    return CoqCertificate(
         run,
         RUN_HEAD,
         f"Krohn.Lstm.lstm_is_right 0x{run.digest}%Z",

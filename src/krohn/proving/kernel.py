@@ -16,7 +16,7 @@ from krohn.check.claim import Claim
 from krohn.check.files.network_folders import read_net
 from krohn.coq.certificate_text import (
     MARK,
-    Certificate,
+    CoqCertificate,
     recurrent_certificate,
     run_certificate,
     transformer_certificate,
@@ -142,7 +142,7 @@ def _outcome(
 class _Proposed:
     """A certificate that Coq has not checked yet."""
 
-    certificate: Certificate
+    certificate: CoqCertificate
     order: str
     pairs: int
     right: bool
