@@ -1,5 +1,5 @@
-(* Heads that look back by a fixed distance: each layer composes two windows of letters into one.
-   *)
+(* Heads that look back by a fixed distance: each layer composes two windows of letters into
+   one. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
@@ -159,8 +159,8 @@ Proof.
 Qed.
 
 (* ---------- one layer ---------- *)
-(* The channels of the registers, of their copies, and of the registers after the layer; which value
-   of the head is copied. *)
+(* The channels of the registers, of their copies, and of the registers after the layer; which
+   value of the head is copied. *)
 Record scan_hint := { Cur : list nat; Value : list nat; Back : list nat; Next : list nat }.
 Definition reg (XR : list (list box)) (i v : nat) : box := nth v (nth i XR []) zero_box.
 Definition chan (cs : list nat) (i : nat) : nat := nth i cs O.
@@ -192,7 +192,8 @@ Proof.
       if (fst q =? t - m)%nat then high else Z.max (snd (snd q)) high) (- far) (combine js ss)).
   { clear EM high. intros js EM. induction EM as [|s i ss js Es EM IH]; intros [];
       cbn [combine fold_right fst snd].
-    - subst i. exists s. split; [exact Es|]. destruct (Nat.eqb_spec j (t - m)); [contradiction|lia].
+    - subst i. exists s. split; [exact Es|].
+      destruct (Nat.eqb_spec j (t - m)); [contradiction|lia].
     - destruct (IH H) as [s' [E1 E2]]. exists s'. split; [exact E1|].
       destruct (i =? t - m)%nat; lia. }
   intros I. destruct (G _ EM I) as [s [E1 E2]]. exists s. split; [exact E1|]. unfold high. lia.
