@@ -111,6 +111,7 @@ def test_options_of_transformers_are_refused_for_recurrent_networks(
         ("circuit C2", "choose it with --length"),
         ("verify net --renamed", "--renamed needs --automaton"),
         ("verify net --out net.v", "with --kernel"),
+        ("compile C2 --length 4 --out=", "a path must have a name"),
         ("verify none", "must exist"),
         ("run none", "must exist"),
         ("explain none", "must exist"),

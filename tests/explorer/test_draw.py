@@ -116,7 +116,7 @@ def test_a_typed_pattern_becomes_its_minimal_automaton(browser: Chrome, pages: P
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "(", "a)", "*", "a{60}", "[^a]", "[a", "a|*", "()", "a.b", "a{1}{2}"]
+    "pattern", ["", "(", "a)", "*", "a{60}", "[^a]", "[a", "a|*", "()", "a.b", "a{1}{2}", "\\d", "a\\"]
 )
 def test_a_typo_in_a_pattern_is_reported(browser: Chrome, pages: Path, pattern: str) -> None:
     open_page(browser, pages)

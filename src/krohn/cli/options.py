@@ -17,12 +17,24 @@ from krohn.base.atomic import check_output
 from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]
-PATH = click.Path(path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-class OutputFile(click.Path):
+class NamedPath(click.Path):
+    """A file or folder by its name: none, as of an unset variable, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, refused if it is empty."""
+        if not value:
+            self.fail("a path must have a name; got none (the current folder is .)", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = NamedPath(path_type=Path)
+FILE = NamedPath(dir_okay=False, path_type=Path)
+FOLDER = NamedPath(file_okay=False, path_type=Path)
+
+
+class OutputFile(NamedPath):
     """A file to write; a wrong ending, or a file that krohn did not write, is refused before the work."""
 
     def __init__(self, *endings: str) -> None:
@@ -47,7 +59,7 @@ class FiniteFloat(click.FloatRange):
         return number
 
 
-class NetworkFolder(click.Path):
+class NetworkFolder(NamedPath):
     """A directory with a network; the name of an automaton instead says how to make one."""
 
     def __init__(self) -> None:

@@ -98,6 +98,8 @@ krohn.Pattern = class {
       return found;
     }
     let signs = sign === "\\" ? this.text[this.at++] : sign;
+    // What a backslash makes of a letter or digit is a set, or no sign of its own; the board has room for few letters.
+    if (sign === "\\" && /^[A-Za-z0-9]/.test(signs || "")) throw new Error(`“\\${signs}” is not read here; write letters out: [abc].`);
     if (sign === "[") {
       const close = this.text.indexOf("]", this.at);
       signs = this.text.slice(this.at, close);
