@@ -1,20 +1,25 @@
 """Certificates of trained LSTMs: a right one is accepted, and nothing that lacks a hypothesis."""
 
+import json
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from tests.coq.asking import output_of
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.recurrent.boxes import Boxes, build_gated
+from krohn.check.verdict import Refused
+from krohn.cli.app import run as command
 from krohn.coq.certificate_text import RUN_HEAD, run_certificate
 from krohn.coq.exploring import grow
-from krohn.coq.stored import StoredRun, StoredTensor
+from krohn.coq.stored import StoredRun, StoredTensor, stored_run
 
 NETWORKS = Path(__file__).parents[2] / "results" / "networks"
 LATEST = Semiautomaton(np.array([[0, 1], [0, 1]]))
@@ -108,3 +113,27 @@ def test_a_trained_lstm_is_certified(coq: Path, name: str) -> None:
     verdict = krohn.verify(NETWORKS / f"{name}-lstm-proved", kernel=True)
     assert verdict.certified, verdict.reason
     assert verdict.length is None
+
+
+def test_a_run_that_reads_more_than_letters_is_refused(tmp_path: Path) -> None:
+    """The theorem is about letters from the zero state. Here a token before them, whose row is 0, toggles."""
+    pytest.importorskip("torch")
+    from krohn.lab.training.trained_network import read_run
+
+    shutil.copytree(NETWORKS / "c2-lstm-proved", tmp_path, dirs_exist_ok=True)
+    held = {name: value.copy() for name, value in load_file(tmp_path / "weights.safetensors").items()}
+    toggle = held["wte"][:, 1:2].copy()
+    held["wte"][:, :2] -= toggle
+    held["bias"] += (toggle @ held["weight_ih"])[:, 0]
+    save_file(held, tmp_path / "weights.safetensors", metadata={"krohn": "1"})
+    config, words = json.loads((tmp_path / "config.json").read_text()), np.array([[0, 1, 1], [1, 0, 0]])
+    for change, right in (({}, True), ({"bos": True}, False), ({"scratchpad": True}, None)):
+        (tmp_path / "config.json").write_text(json.dumps({**config, "task": {**config["task"], **change}}))
+        if right is not None:
+            assert (read_run(tmp_path).states(words) == words.cumsum(1) % 2).all(1).tolist() == [right] * 2
+        if right:
+            assert stored_run(tmp_path).automaton.num_states == 2
+        else:
+            with pytest.raises(Refused, match="reads letters alone"):
+                krohn.verify(tmp_path, kernel=True)
+            assert command(["verify", str(tmp_path), "--kernel"]) == 2

@@ -18,8 +18,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
 from krohn.check.files.network_folders import read_net
-from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated
+from krohn.check.recurrent.boxes import Boxes, boxes_from
 from krohn.check.recurrent.cells import Gated
+from krohn.check.recurrent.rules import cell_of
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.errors import InvalidFile, Unsupported
 from krohn.network.storage import MODEL
@@ -189,7 +190,8 @@ class StoredRun:
 
 def stored_run(folder: Path) -> StoredRun:
     """The run in a directory; it must be a proved LSTM of one replicate."""
-    path, config = folder / CERTIFICATE, read_net(folder).configuration
+    path, net = folder / CERTIFICATE, read_net(folder)
+    config = net.configuration
     if config["model"].get("kind") != "lstm" or config["target"] != "state" or not path.exists():
         raise Unsupported(
             "the kernel's proofs cover trained LSTMs that output states, with a certificate; write it first: "
@@ -197,14 +199,14 @@ def stored_run(folder: Path) -> StoredRun:
         )
     whole = (folder / StoredRun.file).read_bytes()
     tensors = tensors_of_bytes(whole, METADATA)
-    automaton, claim = parse_spec(str(config["spec"])), read_certificate(path)
+    automaton, certificate = parse_spec(str(config["spec"])), read_certificate(path)
     if any(len(tensor.shape) < 2 or tensor.shape[0] != 1 for tensor in tensors):
         raise Unsupported("the kernel's proofs cover runs of one replicate; this one has more")
-    arrays = {tensor.name: tensor.floats()[0] for tensor in tensors}
-    cell = build_gated("lstm", arrays, automaton.num_letters, automaton.num_states)
-    boxes = boxes_from(claim.witness)
-    if not np.array_equal(claim.claim.automaton.table, automaton.table):
+    if not np.array_equal(certificate.claim.automaton.table, automaton.table):
         raise InvalidFile("the certificate must be about the automaton of the run; it is not")
+    # The theorem is about tensors and letters alone: a run that reads more is refused, as the checker does.
+    cell, boxes = cell_of(net, certificate.claim), boxes_from(certificate.witness)
+    assert isinstance(cell, Gated), "of a run"
     return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
 
 
