@@ -415,6 +415,18 @@ MUTANTS = [
         "tests/proving/test_stock.py -k prefix",
     ),
     (
+        "check/transformer/words.py",
+        "fits and all(np.array_equal(row, places <= t) for t, row in enumerate(mask[0, 0]))",
+        "fits",
+        "tests/proving/test_stock.py -k buffers",
+    ),
+    (
+        "coq/stored.py",
+        "cell_of(net, certificate.claim)",
+        'cell_of(type(net)(net.kind, {**config, "bos": False}, net.tensors), certificate.claim)',
+        "tests/coq/test_contracting.py -k reads_more",
+    ),
+    (
         "proving/stock.py",
         "return with_outputs(meant, tokens)",
         "return meant",

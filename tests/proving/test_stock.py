@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("transformers")
 import torch
+from safetensors.torch import load_file, save_file
 from tests.proving.stock_networks import every_word, mutants, trained_sum
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -17,6 +18,7 @@ import krohn
 from krohn.check.__main__ import main
 from krohn.check.certificate import read_certificate
 from krohn.check.files.net import Net
+from krohn.check.files.network_folders import read_net
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.near import MOST_TERMS
 from krohn.check.transformer.running_error import Running
@@ -344,6 +346,38 @@ def test_names_have_one_prefix_or_none() -> None:
     mixed = {("wte.weight" if "wte" in name else name): value for name, value in held.items()}
     with pytest.raises(InvalidFile, match="all with or all without"):
         stock_net(config, mixed, marks)
+
+
+def test_buffers_of_older_versions_are_ignored_if_they_are_the_usual_ones(
+    network: GPT2LMHeadModel, folder: Path, tmp_path: Path
+) -> None:
+    """transformers ignores them, whatever they hold; an older version would take another mask from them."""
+    own, marks = load_file(folder / "model.safetensors"), tokens_for(krohn.zoo("C5"), None)
+    words, mask = torch.from_numpy(every_word(MODULUS, LENGTH)), torch.ones(1, 1, LENGTH, LENGTH).tril()
+    bare = {name.removeprefix("transformer."): value for name, value in own.items()}
+    (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
+    for held, name, buffer, says in (
+        (own, "transformer.h.0.attn.bias", mask.bool(), None),
+        (own, "transformer.h.0.attn.bias", mask.byte(), None),
+        (bare, "h.0.attn.bias", mask, None),
+        (own, "transformer.h.0.attn.masked_bias", torch.tensor(-1e4), None),
+        (own, "transformer.h.0.attn.bias", torch.ones_like(mask).bool(), "must be the buffer"),
+        (own, "transformer.h.0.attn.bias", mask[0, 0].clone(), "must be the buffer"),
+        (own, "transformer.h.0.attn.bias", torch.tensor(1.0), "must be the buffer"),
+        (own, "transformer.h.0.attn.masked_bias", torch.tensor(0.0), "must be the buffer"),
+        (own, "transformer.h.0.attn.masked_bias", torch.tensor([-1e4]), "must be the buffer"),
+        (own, "transformer.h.0.mlp.bias", mask, "unknown tensor"),
+    ):
+        save_file({**held, name: buffer}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+        with torch.no_grad():
+            said = GPT2LMHeadModel.from_pretrained(tmp_path)(words).logits
+        assert torch.equal(said, network(words).logits)
+        if says is None:
+            assert read_net(tmp_path, tokens=marks).digest == read_net(folder, tokens=marks).digest
+            assert krohn.verify(tmp_path, automaton="C5", length=1).certified
+        else:
+            with pytest.raises(InvalidFile, match=says):
+                krohn.verify(tmp_path, automaton="C5", length=1)
 
 
 def test_the_sentence_says_what_tokens_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ MAX_HEADER = 1 << 23
 """Bytes of the header of a tensor file: about 80,000 tensors."""
 MAX_AXES = 4
 KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "BF16": "<u2"}
+KINDS |= {"U8": "|u1", "BOOL": "|u1"}
 
 Tensors = dict[str, npt.NDArray[Any]]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
@@ -25,6 +26,8 @@ WORK = 3e12
 """Multiplications of a proof: about ten minutes of two cores."""
 FROM_OLDER = frozenset({"_name_or_path", "gradient_checkpointing", "_attn_implementation_autoset"})
 """Fields of earlier versions of ``transformers`` that change no answer."""
+MASK = (".attn.bias", ".attn.masked_bias")
+"""Buffers of earlier versions, which later ones ignore: the causal mask, and the score of what it hides."""
 
 
 def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -> Net:
@@ -44,11 +47,22 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
         name if name.startswith(("transformer.", "lm_head.")) else f"transformer.{name}": tensor
         for name, tensor in tensors.items()
     }
+    for name in [name for name in own if name.endswith(MASK)]:
+        mask = own.pop(name)
+        usual = mask.shape == () and mask == -1e4 if name.endswith(MASK[1]) else is_causal(mask)
+        need(usual, f"{name} must be the buffer of the causal mask that transformers once saved")
     table, head = (own.get(name) for name in ("transformer.wte.weight", "lm_head.weight"))
     tied = about["tie_word_embeddings"] is True and table is not None and head is not None
     if tied and np.array_equal(table, head):  # type: ignore[arg-type]
         del own["lm_head.weight"]  # a module lists it, a file does not
     return Net(STOCK, {**about, **marks}, own)
+
+
+def is_causal(mask: npt.NDArray[Any]) -> bool:
+    """Whether a position sees itself and those before it; compared row by row, in little memory."""
+    places = np.arange(mask.shape[-1] if mask.ndim else 0)
+    fits = mask.shape == (1, 1, len(places), len(places))
+    return fits and all(np.array_equal(row, places <= t) for t, row in enumerate(mask[0, 0]))
 
 
 def read_stock(folder: Path, tokens: Mapping[str, Any] | None = None) -> Net:
