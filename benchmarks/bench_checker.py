@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import krohn
-from krohn.network.storage import save
+from krohn.network.compiled import save
 from krohn.network.transformer import Mlp
 
 REFUSED = (

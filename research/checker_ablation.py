@@ -24,16 +24,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import krohn
-from krohn.check.arithmetic import affine
 from krohn.check.arithmetic import format as formats
 from krohn.check.recurrent import chunks
-from krohn.check.transformer import checker, head_rules, layer_norm, mlp, race, scan
+from krohn.check.transformer import checker, head_rules, mlp, race, scan
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
-from krohn.proving.compiled import arithmetic
+from krohn.proving.compiled import arithmetic, attempt
 from krohn.proving.export import prove
-from krohn.proving.proof import attempt
 from krohn.proving.witness import machines
 from krohn.proving.witness import search as witness_search
 
@@ -99,11 +97,11 @@ def refuse(*given: Any, **options: Any) -> Any:
     raise Refused("taken out")
 
 
-def plain(self: affine.Affine) -> affine.Affine:
+def plain(self: mlp.Affine) -> mlp.Affine:
     """Bounds each unit by its box alone, without shared symbols."""
-    result = affine.entering(self.box)
+    result = mlp.entering(self.box)
     own = result.tied.sum(axis=0)
-    return affine.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own, self.grain)
+    return mlp.Affine(self.box, result.centre, np.zeros((0, *own.shape)), own, self.grain)
 
 
 def no_clock(along: Any) -> Any:
@@ -147,9 +145,9 @@ EXACT_ENDS, REMEMBER = machines._exact_ends, checker.remember
 READINGS, WEIGHT_ERROR = checker.readings_of, formats.Format.weight_error
 Part = tuple[tuple[Any, str, Callable[..., Any]], ...]
 PARTS: dict[str, Part] = {
-    "affine forms": ((affine.Affine, "shared", plain),),
+    "affine forms": ((mlp.Affine, "shared", plain),),
     "pairs of opposite units": ((mlp, "mirrors", lambda into, out: np.zeros((0, 2), dtype=np.int64)),),
-    "grain of forms": ((affine, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
+    "grain of forms": ((mlp, "dividing", lambda unit, weight: np.zeros(weight.shape[1])),),
     "strands run as one": ((mlp.Block, "gathered", lambda self, blocks, found: found),),
     "clocks": ((checker, "readings_of", no_clock), (witness_search, "readings_of", no_clock)),
     "choices of folds": ((machines, "_exact_ends", no_choices),),
@@ -161,7 +159,7 @@ PARTS: dict[str, Part] = {
     "weights that are exactly 0 and 1": ((formats.Format, "certain", lambda self, gap: False),),
     "races": ((race, "race", refuse),),
     "rounds of a scan": ((scan, "_require_cut", refuse),),
-    "LayerNorm: few large squares": ((layer_norm, "positive_sum", any_moments),),
+    "LayerNorm: few large squares": ((formats, "positive_sum", any_moments),),
     "chunks": ((chunks, "_fits", lambda size, unit: False),),
 }
 

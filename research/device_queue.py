@@ -29,7 +29,7 @@ from pathlib import Path
 
 import torch
 
-from krohn.base import atomic
+from krohn.base.files import write_json
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
@@ -171,12 +171,12 @@ def _keep_one(result: TrainResult, folder: Path, number: int) -> None:
     }
     entry = result.replicates[number]
     folder.mkdir(parents=True, exist_ok=True)
-    atomic.write_json(folder / CONFIG, result.config.to_dict())
+    write_json(folder / CONFIG, result.config.to_dict())
     write_weights(folder, weights)
     hints = {name: value[number : number + 1].to(torch.bfloat16) for name, value in result.hints.items()}
     if hints:
         write_tensors(folder / HINTS, hints)
-    atomic.write_json(
+    write_json(
         folder / RESULT,
         {
             "run": result.config.run_id,

@@ -26,14 +26,13 @@ import numpy as np
 
 import krohn
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import RULES, check_certificate, transformer_of
+from krohn.check.files.folders import Net
+from krohn.check.rules import RULES, check_certificate, read_net, transformer_of
 from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.proving.claims import claim_about
+from krohn.proving.compiled import furthest
 from krohn.proving.export import without_norms
-from krohn.proving.proof import furthest
 from krohn.proving.word_search import all_words
 
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent)]

@@ -36,8 +36,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from krohn.automata.simulation import simulate
 from krohn.automata.zoo import parse_spec
+from krohn.functions import simulate
 from krohn.lab.cards.layers import Alone, find_layer
 
 ROOT = Path(__file__).parents[1]

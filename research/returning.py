@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import decoder_tensors, stages_of_tensors
 from krohn.network.gpt2.decoder import Decoder, Tensor

@@ -42,7 +42,7 @@ MUTANTS = [
         "tests/algebra/test_permutation.py",
     ),
     (
-        "automata/simulation.py",
+        "automata/semiautomaton.py",
         "letters.max() >= automaton.num_letters",
         "letters.max() > automaton.num_letters",
         "tests/automata/test_refused_automata.py",
@@ -78,7 +78,7 @@ MUTANTS = [
         "tests/lab/interpret/test_intervals.py",
     ),
     (
-        "network/forward.py",
+        "network/transformer.py",
         "bits + np.uint32(0x7FFF)",
         "bits + np.uint32(0x8000)",
         "tests/network/test_same_arithmetic.py tests/network/test_forward.py",
@@ -111,7 +111,7 @@ MUTANTS = [
         "tests/paper/test_counter_and_memory.py",
     ),
     (
-        "construct/lowering/attention_gadgets.py",
+        "construct/lowering/gadgets.py",
         "1 << self.count.bit_length()",
         "1 << (self.count.bit_length() + 1)",
         "tests/golden/test_golden.py",
@@ -132,12 +132,12 @@ MUTANTS = [
     ("lab/tasks/batches.py", "< self.config.reveal", "<= 1 - self.config.reveal", "tests/lab/tasks"),
     ("lab/tasks/batches.py", "states + self.automaton.num_letters", "states", "tests/lab/tasks"),
     (
-        "base/atomic.py",
+        "base/files.py",
         "os.replace(temporary, target)",
         "target.write_bytes(b'')",
         "tests/base/test_atomic.py",
     ),
-    ("check/transformer/readout.py", "~(margins > 0)", "~(margins > -1)", "tests/check/test_readout.py"),
+    ("check/transformer/mlp.py", "~(margins > 0)", "~(margins > -1)", "tests/check/test_readout.py"),
     (
         "exporting/from_compiled.py",
         "few_bits(value, 12)",
@@ -205,7 +205,7 @@ MUTANTS = [
         "tests/proving/test_completeness.py",
     ),
     (
-        "proving/checks.py",
+        "proving/claims.py",
         "-floor(portable_bound(-share) * 1e6) / 1e6",
         "share",
         "tests/golden/test_golden.py -k report",
@@ -355,19 +355,19 @@ MUTANTS = [
         "tests/cli/test_verdict_texts.py -k covers",
     ),
     (
-        "proving/identity.py",
+        "proving/claims.py",
         "elif match.get(target) != wanted:",
         "elif match.get(target) == wanted:",
         "tests/proving/test_identity.py tests/proving/test_renamings_by_brute_force.py",
     ),
     (
-        "proving/identity.py",
+        "proving/claims.py",
         "if states.keys() != set(other.state_names) or",
         "if states.keys() != set(other.state_names) and",
         "tests/proving/test_identity.py",
     ),
     (
-        "proving/identity.py",
+        "proving/claims.py",
         'observed = left.target == "observation"',
         "observed = False",
         "tests/proving/test_identity.py -k keeps_what_is_shown",
@@ -379,7 +379,7 @@ MUTANTS = [
         "tests/exporting/test_one_hypothesis_less.py -k trained",
     ),
     (
-        "construct/lowering/map_gadgets.py",
+        "construct/lowering/gadgets.py",
         "_tables(operation, context) if context.rounded else (False, False)",
         "(False, False)",
         "tests/construct/test_choices.py -k rounded",

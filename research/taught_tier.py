@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from krohn.base import atomic
+from krohn.base.files import write_json
 from krohn.lab.training.directory import CONFIG, HINTS, RESULT, write_tensors, write_weights
 from krohn.lab.training.loop import TrainResult, train
 
@@ -48,12 +48,12 @@ def keep(result: TrainResult, out: Path) -> None:
     for number, entry in enumerate(result.replicates):
         folder = out / f"{result.config.task.spec.lower().replace(',', '-')}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
-        atomic.write_json(folder / CONFIG, result.config.to_dict())
+        write_json(folder / CONFIG, result.config.to_dict())
         write_weights(folder, {name: value[number : number + 1] for name, value in result.weights.items()})
         hints = {name: value[number : number + 1] for name, value in result.hints.items()}
         write_tensors(folder / HINTS, hints)
         summary = {"run": result.config.run_id, "replicate": number, "replicates": [entry], "finished": True}
-        atomic.write_json(folder / RESULT, summary)
+        write_json(folder / RESULT, summary)
 
 
 def main() -> None:

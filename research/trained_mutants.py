@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from krohn.automata.simulation import simulate
 from krohn.check.certificate import read_certificate
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.boxes import Boxes, boxes_from, check
+from krohn.functions import simulate
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run

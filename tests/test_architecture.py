@@ -221,7 +221,7 @@ def test_there_is_no_cycle_of_modules() -> None:
 
 def test_modules_and_functions_stay_small() -> None:
     for path in modules():
-        assert len(path.read_text().splitlines()) <= 500, path
+        assert len(path.read_text().splitlines()) <= 600, path
         for node in ast.walk(syntax(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 assert node.end_lineno is not None

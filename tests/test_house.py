@@ -87,7 +87,7 @@ def test_a_trace_counts_files_whose_functions_ran() -> None:
     files = house.traced("import krohn; krohn.zoo('C2').run('101')")
     assert "automata/semiautomaton.py" in files
     assert "automata/zoo.py" in files
-    assert "network/forward.py" not in files
+    assert "network/transformer.py" not in files
 
 
 def test_participles_are_whole_names_of_functions_and_no_properties() -> None:

@@ -24,8 +24,7 @@ import numpy as np
 import krohn
 from krohn.automata.zoo import zoo_names
 from krohn.errors import KrohnError
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 
 LARGE = ("PermReset5",)
 """Networks of a hundred million weights, which get a table of their own."""

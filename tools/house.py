@@ -46,7 +46,7 @@ AIMS = {
 WAYS = {
     "compile S4": "import krohn; krohn.compile(krohn.zoo('S4'), length=100)",
     "compile S4 --unproved": "import krohn; krohn.compile(krohn.zoo('S4'), length=100, unproved=True)",
-    "verify": "import krohn; krohn.verify(krohn.load('net'))",
+    "verify": "import krohn; krohn.verify('net')",
     "train": "from krohn.lab.training.config import RunConfig, TaskConfig, model_config; import krohn; "
     "krohn.train(RunConfig(task=TaskConfig(spec='Grid4', length=10), "
     "model=model_config('gpt', layers=1, dim=16, heads=2, mlp=16), steps=4), device='cpu')",

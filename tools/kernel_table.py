@@ -15,7 +15,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.coq.coqc import development
 from krohn.coq.stored import stored_network, stored_transformer
 from krohn.errors import KrohnError
-from krohn.network.storage import save as save_compiled
+from krohn.network.compiled import save as save_compiled
 from krohn.proving.kernel import kernel_verdict
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS

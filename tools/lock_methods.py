@@ -25,7 +25,6 @@ from torch import Tensor
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.automata.simulation import right_outputs
 from krohn.lab.interpret.extraction import read_machine, separating_word
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.suite.disguise import DISGUISES
@@ -77,7 +76,7 @@ class Target:
             parts = (words[at : at + USUAL] for at in range(0, len(words), USUAL))
             return np.concatenate([stages.run(part).answers for part in parts])
 
-        asked = shown if truth is None else lambda words: right_outputs(truth, words)
+        asked = shown if truth is None else lambda words: truth.right_outputs(words)
         return cls(stages, tuple(odd.tolist()), asked)
 
     @property
@@ -91,7 +90,7 @@ class Target:
 
     def planted(self, words: Words) -> Found:
         """The planted word, if one of the words contains it: labels leave the parity where it ends."""
-        differ = self.labels(words) != right_outputs(self.base, words)
+        differ = self.labels(words) != self.base.right_outputs(words)
         if not differ.any():
             return None
         row = int(differ.any(axis=1).argmax())
@@ -178,7 +177,7 @@ def lstar(target: Target, seed: int) -> Found:
             while left[0] > 0:
                 words = rng.integers(LETTERS, size=(min(1 << 16, left[0]), LENGTH))
                 left[0] -= len(words)
-                wrong = right_outputs(learned, words) != target.labels(words)
+                wrong = learned.right_outputs(words) != target.labels(words)
                 if wrong.any():
                     row = int(wrong.any(axis=1).argmax())
                     return tuple(words[row, : int(wrong[row].argmax()) + 1].tolist())
@@ -205,7 +204,7 @@ def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20,
     seen = [tried]
     for _ in range(rounds):
         own, other = stages.embed(tried), stages.embed(rng.integers(LETTERS, size=tried.shape))
-        wanted = torch.from_numpy(1 - right_outputs(target.base, tried)[:, -1])[:, None]
+        wanted = torch.from_numpy(1 - target.base.right_outputs(tried)[:, -1])[:, None]
         slope = torch.zeros_like(own)
         for point in range(points):
             stream = (own + (other - own) * point / points).detach().requires_grad_(True)

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import torch
 
-from krohn.base import atomic
-from krohn.base.strict_json import read_json
+from krohn.base.files import read_json, write_json
 from krohn.errors import InvalidFile, KrohnError
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
 from krohn.lab.training.trained_network import read_replicate
@@ -32,8 +31,8 @@ def pack(folder: Path, out: Path) -> list[str]:
     chosen = int(result.get("replicate", number))
     entry = result["replicates"][number]
     out.mkdir(parents=True)
-    atomic.write_json(out / CONFIG, config.to_dict())
-    atomic.write_json(
+    write_json(out / CONFIG, config.to_dict())
+    write_json(
         out / RESULT,
         {"run": config.run_id, "replicate": chosen, "replicates": [entry], "finished": result["finished"]},
     )

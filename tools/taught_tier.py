@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from circuit_methods import CIRCUIT_METHODS, aligned, most_variance
 
-from krohn.base.atomic import write_json
+from krohn.base.files import write_json
 from krohn.lab.interpret.findings import Share
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import TEST, TRAIN

@@ -74,7 +74,7 @@ _PUBLIC = {
     "parse_spec": "krohn.automata.zoo:parse_spec",
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",
-    "simulate": "krohn.automata.simulation:simulate",
+    "simulate": "krohn.functions:simulate",
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.algebra.analysis:analyze",
     "decompose": "krohn.construct.decomposing:decompose",

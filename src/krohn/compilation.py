@@ -12,15 +12,14 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, KEYS, RECURRENT, Folder
+from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
 from krohn.check.verdict import Budget
 from krohn.construct.compiling import build, candidates, make_request
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions
 from krohn.errors import InvalidInput, UnknownName, counted, plainly
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import MODEL
-from krohn.proving.proof import attempt
+from krohn.network.compiled import MODEL, CompiledNetwork
+from krohn.proving.compiled import attempt
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork

@@ -12,25 +12,23 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.datasets import loader, write_dataset, write_language
-from krohn.automata.reader import Reader
+from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.sampling import Sampler
-from krohn.automata.semiautomaton import Semiautomaton, Word, Words
-from krohn.automata.simulation import answer_all, check_words, states_of_all
+from krohn.automata.semiautomaton import Semiautomaton, Word, Words, check_words
 from krohn.automata.small import require_listable, sample_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require
-from krohn.base.strict_json import short
+from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require, short
 from krohn.compilation import compile
 from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
 from krohn.explorer.trained_results import GALLERY, results_view
-from krohn.network import storage
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word
-from krohn.network.forward import float_name
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
+from krohn.network.transformer import float_name
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
@@ -78,7 +76,24 @@ def _read(
         from krohn.lab.training.trained_network import read_run
 
         return read_run(Path(directory), device)
-    return storage.load(directory)
+    return load_compiled(directory)
+
+
+@plainly
+def simulate(
+    automaton: AutomatonLike, words: Words, start: int | None = None
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """The state after each letter of a word, or of several words of one length.
+
+    A string or a list of letters (numbers or names) is one word, a list of lists is several.
+
+    Example:
+        >>> krohn.simulate(krohn.zoo("Parity"), [[1, 0, 1], [1, 1, 1]]).tolist()
+        [[1, 1, 0], [1, 0, 1]]
+        >>> krohn.simulate("abab", "abba").tolist()
+        [0, 1, 4, 4]
+    """
+    return as_automaton(automaton).simulate(words, start)
 
 
 @plainly
@@ -162,7 +177,7 @@ def explain(network: Network, word: Word) -> Explanation:
     """What registers and heads of a compiled network hold and see on a word."""
     if not isinstance(network, CompiledNetwork):
         require(network, "explain needs", COMPILED)
-        network = storage.load(network)
+        network = load_compiled(network)
     return explain_word(network, word)
 
 
@@ -172,7 +187,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     if isinstance(network, CompiledNetwork):
         return threshold_circuit(network, length)
     if isinstance(network, str | Path) and Folder(Path(network)).kind == COMPILED:
-        return threshold_circuit(storage.load(network), length)
+        return threshold_circuit(load_compiled(network), length)
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")
     return threshold_circuit(compile(network, length, unproved=True), length)

@@ -13,10 +13,10 @@ from krohn.automata.families import direct_product
 from krohn.automata.quotients import quotient
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton, check_size, with_target
-from krohn.automata.simulation import simulate
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import as_automaton, parse_spec, zoo
 from krohn.errors import InvalidAutomaton, InvalidInput, KrohnError, LimitExceeded, UnknownName
+from krohn.functions import simulate
 
 NAN = float("nan")
 PARITY = Semiautomaton(np.array([[1, 0], [0, 1]]))

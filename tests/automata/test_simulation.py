@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from krohn.automata.semiautomaton import letter_type
-from krohn.automata.simulation import simulate
 from krohn.automata.zoo import zoo
+from krohn.functions import simulate
 
 
 @pytest.mark.parametrize("name", ["Parity", "S5", "Dyck4,8", "abab", "Grid3x4", "PermReset5", "C2xC2xC2"])

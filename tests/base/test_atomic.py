@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from krohn.base.atomic import write_bytes, write_folder, write_json, write_text, write_whole
+from krohn.base.files import write_bytes, write_folder, write_json, write_text, write_whole
 
 
 def test_a_file_holds_what_was_written(tmp_path: Path) -> None:

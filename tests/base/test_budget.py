@@ -10,7 +10,7 @@ from every import every
 from krohn.base.budget import Budget, BudgetSpent, unlimited
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.network.storage import save
+from krohn.network.compiled import save
 
 SOURCE = Path(krohn.__file__).parent
 SEARCHING = ("automata", "algebra", "cascade", "construct", "network")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import krohn
-from krohn.base.folder import (
+from krohn.base.files import (
     CHECKPOINT,
     COMPILED,
     CONTENTS,
@@ -21,7 +21,7 @@ from krohn.base.folder import (
     Folder,
     require,
 )
-from krohn.check.files.network_folders import READERS
+from krohn.check.rules import READERS
 from krohn.errors import InvalidInput, KrohnError
 
 

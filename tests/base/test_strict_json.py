@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 from every import every
-from krohn.base.strict_json import parse_json, read_json, require_keys, short, shown, with_sorted_metadata
+from krohn.base.files import parse_json, read_json, require_keys, short, shown, with_sorted_metadata
 from krohn.errors import InvalidFile, LimitExceeded
 
 values = st.recursive(

@@ -11,8 +11,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade.covering import check_covering
-from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
-from krohn.cascade.levels import cascade_levels
+from krohn.cascade.holonomy import Cascade, Update, cascade_levels, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 

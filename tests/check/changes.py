@@ -21,7 +21,7 @@ from check.unread_changes import (
     unread_deep_unit,
 )
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.storage import transformer_from
+from krohn.network.compiled import transformer_from
 from krohn.network.transformer import Transformer
 
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from krohn.check.arithmetic.affine import Affine, entering
 from krohn.check.arithmetic.format import FORMATS, Format
 from krohn.check.arithmetic.real import Array, Real
+from krohn.check.transformer.mlp import Affine, entering
 
 STORED = {"float64": np.float64, "float32": np.float32}
 

@@ -6,8 +6,7 @@ from check.attacks import CONTROLS, DECEIVED, Attack
 from check.attacks_refused import NEVER
 from check.judge import wrong_word
 from every import every
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 
 
 @every(("attack", "dtype"), [*DECEIVED, *NEVER])

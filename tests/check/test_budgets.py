@@ -17,8 +17,7 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import RULES
+from krohn.check.rules import RULES, read_net
 from krohn.network.transformer import Transformer
 from krohn.proving.claims import checkable_table
 

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.network.transformer import run as run_in
+from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])
@@ -176,7 +175,7 @@ def test_scores_that_a_half_type_could_not_hold_are_run_as_they_are_proved() -> 
 def run_states(construction: Construction, dtype: str) -> bool:
     network, automaton, length = construction
     words = np.random.default_rng(1).integers(automaton.num_letters, size=(200, length))
-    from krohn.network.forward import run
+    from krohn.network.transformer import run
 
     return bool((run(network, words, dtype) == np.asarray(simulate(automaton, words))).all())
 

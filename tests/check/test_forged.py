@@ -18,13 +18,11 @@ from krohn.automata.files import automaton_payload
 from krohn.check.__main__ import main
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import RULES
+from krohn.check.rules import RULES, read_net
 from krohn.cli.app import run
-from krohn.network.storage import save
+from krohn.network.compiled import save
 from krohn.proving.claims import checkable_table
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 from krohn.proving.verification import verify
 from proving.built_networks import compiled
 

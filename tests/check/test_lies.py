@@ -18,8 +18,7 @@ from check.judge import hard_words, outputs, runs
 from every import every
 from krohn.check.files.reader import Automaton
 from krohn.check.transformer.checker import check
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt, checkable
+from krohn.proving.compiled import arithmetic, attempt, checkable
 from proving.built_networks import compiled
 
 LENGTH = 8

@@ -20,7 +20,7 @@ from krohn.check.__main__ import main
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.arithmetic.sums import ANY, CHUNK, CHUNKS, LEFT
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.network_folders import read_net
+from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.lab.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK
 from krohn.lab.models.kernels.plain import one_hot

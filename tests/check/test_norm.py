@@ -13,11 +13,10 @@ import torch
 import krohn
 from check.judge import decoder_outputs, hard_words, runs
 from every import every
-from krohn.check.arithmetic.format import FORMATS, whole
+from krohn.check.arithmetic.format import FORMATS, normalise, spread, whole
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
-from krohn.check.transformer.layer_norm import normalise, spread
 from krohn.check.verdict import Refused
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table

@@ -15,9 +15,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from krohn.check.files.reader import Automaton
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.gpt2 import decoder_of
-from krohn.proving.compiled import arithmetic
+from krohn.proving.compiled import arithmetic, furthest
 from krohn.proving.export import without_norms
-from krohn.proving.proof import furthest
 
 Tensors = dict[str, npt.NDArray[Any]]
 PROMPT, LETTERS, STATES, TOKENS, LENGTH = (0,), (1, 2), (3, 4), 5, 6

@@ -13,13 +13,12 @@ import pytest
 
 import krohn
 from check.torch_judge import outputs
-from krohn.automata.simulation import simulate
 from krohn.check.transformer.checker import check
+from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Transformer
 from krohn.proving.claims import Question
-from krohn.proving.compiled import arithmetic, verify_compiled
-from krohn.proving.proof import attempt, checkable
+from krohn.proving.compiled import arithmetic, attempt, checkable, verify_compiled
 from krohn.proving.word_search import all_words
 
 LENGTH, DTYPE = 5, "float32"

@@ -19,11 +19,11 @@ from check.judge import STORES
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.__main__ import main
-from krohn.check.arithmetic import affine
-from krohn.check.arithmetic.affine import Affine, entering
 from krohn.check.arithmetic.format import FORMATS, Box, Format
 from krohn.check.arithmetic.real import between
-from krohn.check.files.network_folders import read_net
+from krohn.check.rules import read_net
+from krohn.check.transformer import mlp
+from krohn.check.transformer.mlp import Affine, entering
 from krohn.errors import KrohnError
 from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -79,7 +79,7 @@ def test_unknown_multiples_are_exact_only_where_the_format_holds_their_sums(idea
 @every("idea", [idea for idea in UNITS if "sine" not in idea])
 def test_calling_every_sum_exact_would_be_seen(idea: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(affine.Format, "measured", unrounded)
+        patch.setattr(mlp.Format, "measured", unrounded)
         assert left(idea) > 0
 
 

@@ -11,14 +11,14 @@ from torch.nn.functional import linear
 
 from check.test_deceivers import certified
 from krohn.automata.files import automaton_payload
-from krohn.automata.simulation import simulate
 from krohn.check.certificate import Certificate
-from krohn.check.files.net import Net
+from krohn.check.files.folders import Net
 from krohn.check.rules import RULES, check_certificate, transformer_of
 from krohn.check.transformer.gpt2 import export_net
+from krohn.functions import simulate
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.proving.claims import claim_about
-from krohn.proving.proof import furthest
+from krohn.proving.compiled import furthest
 from proving.test_attacks import LAST_LETTER
 
 LENGTH, DIM, HELD = 6, 6, 256.0

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.files.bounded import read_json, read_tensors
-from krohn.check.files.network_folders import read_net
-from krohn.check.files.reader import Automaton, Network, names_of
-from krohn.check.rules import transformer_of
+from krohn.check.files.folders import names_of, read_json, read_tensors
+from krohn.check.files.reader import Automaton, Network
+from krohn.check.rules import read_net, transformer_of
 from krohn.errors import InvalidFile, KrohnError
-from krohn.network.storage import save
+from krohn.network.compiled import save
 from krohn.network.transformer import Transformer
-from krohn.proving.proof import checkable
+from krohn.proving.compiled import checkable
 from proving.built_networks import compiled
 
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import krohn
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 
 
 def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:

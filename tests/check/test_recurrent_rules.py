@@ -13,9 +13,8 @@ from krohn.check.__main__ import main
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import RULES, check_certificate
+from krohn.check.files.folders import Net
+from krohn.check.rules import RULES, check_certificate, read_net
 from krohn.recurrent.recurrent_network import save
 
 ARCHITECTURES = ["deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from check.torch_judge import outputs
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Transformer
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled
 
 LENGTH = 6

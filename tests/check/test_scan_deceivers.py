@@ -19,19 +19,17 @@ from transformers import AutoModelForCausalLM
 
 import krohn
 from check.torch_judge import outputs
-from krohn.check.arithmetic.affine import entering
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import point
 from krohn.check.certificate import read_certificate
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, read_net
 from krohn.check.transformer.checker import check
+from krohn.check.transformer.mlp import entering
 from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Mlp, Transformer
 from krohn.proving.claims import Question
-from krohn.proving.compiled import verify_compiled
-from krohn.proving.proof import checkable
+from krohn.proving.compiled import checkable, verify_compiled
 from krohn.proving.word_search import all_words
 
 Witness = dict[str, Any]

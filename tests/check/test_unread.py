@@ -15,7 +15,7 @@ from check.changes import changed
 from check.judge import hard_words, runs
 from check.test_deceivers import LAST_LETTER, Construction, certified, of, with_idle_channel
 from check.torch_judge import outputs
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from proving.built_networks import compiled
 

@@ -17,8 +17,7 @@ from safetensors.numpy import load_file, save_file
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable import trained as proving

@@ -10,8 +10,7 @@ import pytest
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt, checkable
+from krohn.proving.compiled import arithmetic, attempt, checkable
 from proving.built_networks import compiled
 
 LENGTH = 8

@@ -9,10 +9,11 @@ import pytest
 
 from krohn.automata.diagram import diagram
 from krohn.automata.files import dump_automaton
+from krohn.automata.reader import states_of_all
 from krohn.automata.regular import from_regex
-from krohn.automata.simulation import simulate, states_of_all
 from krohn.automata.zoo import zoo, zoo_names
 from krohn.cli.app import run
+from krohn.functions import simulate
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

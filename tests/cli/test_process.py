@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from krohn.automata.zoo import zoo
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import save
+from krohn.network.compiled import CompiledNetwork, save
 from unproved import compile
 
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from krohn.construct.lowering.assembly import lower, symbolic_head
-from krohn.construct.lowering.attention_gadgets import PositionCodes
-from krohn.network.attention_operations import AttentionOperation
-from krohn.network.forward import logits
-from krohn.network.position_maps import PositionMap
+from krohn.construct.lowering.gadgets import PositionCodes
+from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.program import (
     Places,
     Program,
@@ -22,7 +20,7 @@ from krohn.network.program import (
     Source,
     interpret_registers,
 )
-from krohn.network.transformer import Layout, Transformer
+from krohn.network.transformer import Layout, Transformer, logits
 
 ROUNDING = 1e-10
 

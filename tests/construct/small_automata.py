@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.construct.features.feature import Feature
+from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.program import interpret
 from krohn.network.register_meaning import Meaning
 

@@ -9,7 +9,7 @@ from construct.small_automata import assert_simulates, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, Unsupported
-from krohn.network.storage import load, save
+from krohn.network.compiled import load, save
 from unproved import compile
 
 # depth and dimension at T = 100: neither may grow.

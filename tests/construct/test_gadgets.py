@@ -9,24 +9,26 @@ import pytest
 
 from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
 from krohn.construct.lowering.assembly import lower
-from krohn.construct.lowering.attention_gadgets import GADGETS
-from krohn.construct.lowering.map_gadgets import best_code
-from krohn.network.attention_operations import (
+from krohn.construct.lowering.gadgets import GADGETS, best_code
+from krohn.network.compiled import program_from_json, program_to_json
+from krohn.network.mlp_builder import ramp_width
+from krohn.network.operations import (
     AttentionOperation,
+    Clamp,
     EndWrite,
     Facts,
     LatestMatch,
     LatestWrite,
+    Linear,
     LookBack,
+    Modulo,
     PlaceSum,
     PrefixSum,
+    Select,
+    Table,
 )
-from krohn.network.forward import logits
-from krohn.network.mlp_builder import ramp_width
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Register, Source
-from krohn.network.storage import program_from_json, program_to_json
-from krohn.network.transformer import Channel
+from krohn.network.transformer import Channel, logits
 
 R = Register
 

@@ -11,10 +11,8 @@ from krohn.automata.semiautomaton import Observed, Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.check.transformer.checker import check
 from krohn.errors import InvalidInput
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import load, save
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import checkable
+from krohn.network.compiled import CompiledNetwork, load, save
+from krohn.proving.compiled import arithmetic, checkable
 from krohn.proving.verification import verify
 from krohn.proving.word_search import exhaustive
 from unproved import compile

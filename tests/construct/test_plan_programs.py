@@ -11,7 +11,6 @@ from every import every
 from krohn.algebra.solvable import counter_tower
 from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import POP, ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.plan_search import recognise_stack
@@ -21,6 +20,7 @@ from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.errors import Unsupported
+from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import Program, Register, interpret
 

@@ -20,8 +20,8 @@ from krohn.automata.files import automaton_from_payload
 from krohn.automata.jflap import parse_jff
 from krohn.automata.small import canonical
 from krohn.explorer.page_data import small_text
-from krohn.network.forward import run
-from krohn.network.storage import transformer_from
+from krohn.network.compiled import transformer_from
+from krohn.network.transformer import run
 
 SMALL = unpacked(small_text())
 WORDS = np.array([*itertools.product(range(2), repeat=7)])

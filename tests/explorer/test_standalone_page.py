@@ -15,8 +15,7 @@ import krohn
 from krohn.cli.app import run
 from krohn.explorer.page_data import describe, render_page
 from krohn.explorer.trained_results import GALLERY
-from krohn.network.forward import logits
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Transformer, logits
 
 SPECS = ("S4", "Dyck4,2", "A5", "regex:(a|b)*abb")
 
@@ -214,7 +213,7 @@ def test_everything_that_can_be_used_has_a_name(browser: Chrome, pages: Path) ->
 
 def nudged(spec: str, name: str, index: int, change: float) -> Transformer:
     """The compiled network with one weight changed, built in Python."""
-    from krohn.network.storage import transformer_from
+    from krohn.network.compiled import transformer_from
 
     network = krohn.compile(krohn.parse_spec(spec), 16).transformer
     tensors = {key: matrix.copy() for key, matrix in network.tensors().items()}

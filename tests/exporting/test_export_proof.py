@@ -13,8 +13,8 @@ import krohn
 from every import every
 from exporting.unproved import without_proof
 from krohn.check.__main__ import main
-from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Network
+from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.gpt2.decoder import Decoder

@@ -20,8 +20,7 @@ from transformers import AutoModelForCausalLM
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import RULES, check_certificate
+from krohn.check.rules import RULES, check_certificate, read_net
 from krohn.cli.app import run
 from krohn.errors import KrohnError
 from krohn.proving.word_search import all_words

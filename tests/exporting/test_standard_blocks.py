@@ -10,8 +10,7 @@ from every import every
 from krohn.errors import Unsupported
 from krohn.exporting.from_compiled import as_transformer
 from krohn.exporting.standard_blocks import MAX_STREAM, standard_blocks
-from krohn.network.forward import logits
-from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
+from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer, logits
 
 BUILT = [
     ("C2", {}),

@@ -74,7 +74,7 @@ def test_the_other_machine_rounds_differently_where_it_may() -> None:
 
 def test_modules_of_krohn_are_summed_backwards_on_the_other_machine(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(
-        "import krohn.network.forward as it, numpy as np\n"
+        "import krohn.network.transformer as it, numpy as np\n"
         "print(it.__reduced__.__name__, it.__product__.__name__, np.exp(1.0) > 2.7182818284590452)\n"
     )
     command = [sys.executable, str(ROOT / "tests/golden/other_machine.py"), str(tmp_path / "script.py")]

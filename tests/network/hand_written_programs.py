@@ -1,8 +1,17 @@
 """Programs written by hand, one per kind of operation, each with the automaton it simulates."""
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PrefixSum
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
+from krohn.network.operations import (
+    Clamp,
+    LatestMatch,
+    LatestWrite,
+    Linear,
+    LookBack,
+    Modulo,
+    PrefixSum,
+    Select,
+    Table,
+)
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 
 PARITY = Semiautomaton.from_letters([(0, 1), (1, 0)])

@@ -3,15 +3,19 @@
 from itertools import product
 from random import Random
 
-from krohn.network.attention_operations import (
+from krohn.network.operations import (
+    Clamp,
     EndWrite,
     LatestMatch,
     LatestWrite,
+    Linear,
     LookBack,
+    Modulo,
     PlaceSum,
     PrefixSum,
+    Select,
+    Table,
 )
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 
 LETTERS = 3

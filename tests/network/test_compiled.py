@@ -14,8 +14,8 @@ from safetensors.numpy import load_file, save_file
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.compiled import load, save
 from krohn.network.program import interpret_registers
-from krohn.network.storage import load, save
 from krohn.network.transformer import Channel, Layout
 from network.hand_written_network import LENGTH, parity_network
 from network.hand_written_programs import PARITY, parity_program

@@ -13,22 +13,26 @@ import torch
 
 from every import every
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network import storage
-from krohn.network.attention_operations import (
+from krohn.network import compiled
+from krohn.network.compiled import fitted, load, operation_to_json, save, transformer_from
+from krohn.network.explanation import around_circle, without_noise
+from krohn.network.operations import (
+    Clamp,
     EndWrite,
     Facts,
     LatestMatch,
     LatestWrite,
+    Linear,
     LookBack,
+    Modulo,
     PlaceSum,
     PrefixSum,
+    Select,
+    Table,
+    formula,
     latest,
 )
-from krohn.network.explanation import around_circle, without_noise
-from krohn.network.forward import caster, logits, run
-from krohn.network.position_maps import Clamp, Linear, Modulo, Select, Table, formula
-from krohn.network.storage import fitted, load, operation_to_json, save, transformer_from
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Transformer, caster, logits, run
 from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
 from network.naive_transformer import naive_logits, random_transformer
@@ -121,15 +125,15 @@ OPERATIONS = [
 
 @every("operation", OPERATIONS)
 def test_an_operation_survives_json_and_says_what_it_touches(operation: Any) -> None:
-    kinds = {**storage.ATTENTION, **storage.MAPS}
+    kinds = {**compiled.ATTENTION, **compiled.MAPS}
     payload = json.loads(json.dumps(operation_to_json(operation)))
-    assert storage._operation(kinds, payload) == operation
+    assert compiled._operation(kinds, payload) == operation
     assert set(payload) == {"operation", *(item.name for item in fields(operation))}
     for key in set(payload) - {"operation"}:
         with pytest.raises(InvalidFile, match="must have the keys"):
-            storage._operation(kinds, {name: value for name, value in payload.items() if name != key})
+            compiled._operation(kinds, {name: value for name, value in payload.items() if name != key})
         with pytest.raises((InvalidFile, InvalidInput)):
-            storage._operation(kinds, {**payload, key: {"x": 1}})
+            compiled._operation(kinds, {**payload, key: {"x": 1}})
     text = operation.describe()
     assert "\n" not in text
     assert len(set(operation.writes)) == len(operation.writes)

@@ -10,10 +10,10 @@ import pytest
 
 import krohn
 from krohn.cli.app import run
+from krohn.network.compiled import save
 from krohn.network.meaning import meaning
 from krohn.network.plain_words import register_words
 from krohn.network.program import interpret_registers
-from krohn.network.storage import save
 
 CASES = [
     ("D6", {}),

@@ -17,12 +17,11 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.request import Method
 from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
-from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import CompiledNetwork, meaning_from_json
 from krohn.network.explanation import explain_word
 from krohn.network.plain_words import Wording, about, head_words, register_words
 from krohn.network.program import interpret_registers
 from krohn.network.register_meaning import KINDS, fields_of
-from krohn.network.storage import meaning_from_json
 from krohn.paper.permutation_reset import component_cascade
 from network.naive_meanings import naive, related
 

@@ -8,8 +8,7 @@ import pytest
 
 from every import every
 from krohn.errors import InvalidInput
-from krohn.network.attention_operations import EndWrite, PlaceSum
-from krohn.network.position_maps import Clamp, Linear, Modulo, Table
+from krohn.network.operations import Clamp, EndWrite, Linear, Modulo, PlaceSum, Table
 from krohn.network.program import Places, Readout, Register, interpret_registers
 from network.hand_written_programs import parity_program
 

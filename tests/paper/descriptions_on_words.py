@@ -9,13 +9,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.simulation import right_outputs
-from krohn.network.attention_operations import AttentionOperation, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import logits
-from krohn.network.position_maps import Values
+from krohn.network.operations import AttentionOperation, PlaceSum, PrefixSum, Values
 from krohn.network.program import Program, interpret_registers
-from krohn.network.transformer import Channel
+from krohn.network.transformer import Channel, logits
 from krohn.proving.word_search import all_words
 
 MAX_WORK = 10**9
@@ -66,7 +63,7 @@ def _check_program(
 ) -> None:
     held = np.stack([values[name] for name in program.readout.registers], axis=-1)
     states = program.readout.decode(held[:, program.num_padding :])
-    if (states != right_outputs(compiled.automaton, words)).any():
+    if (states != compiled.automaton.right_outputs(words)).any():
         raise Differs("the program does not compute what the automaton shows")
 
 

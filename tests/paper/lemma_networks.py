@@ -4,9 +4,8 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
-from krohn.network.attention_operations import LatestWrite, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Modulo
+from krohn.network.operations import LatestWrite, Modulo, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Transformer
 from krohn.paper.blocks import integer_readout, lift_mlp

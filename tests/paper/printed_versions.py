@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import run
-from krohn.network.transformer import Head, Layer, Transformer
+from krohn.network.transformer import Head, Layer, Transformer, run
 from paper.paper_oracles import Words, naive_states
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import apply_mlp, run
-from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer
+from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer, apply_mlp, run
 from krohn.paper.blocks import (
     add_mlps,
     basis,

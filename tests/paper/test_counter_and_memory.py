@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.network.forward import apply_mlp
+from krohn.network.transformer import apply_mlp
 from krohn.paper.bounds import counter_bounds, memory_bounds
 from krohn.paper.lemmas import COUNTINGS, memory_score, modular_mlp
 from paper.lemma_networks import build_counter, build_memory

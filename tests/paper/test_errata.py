@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.network.forward import apply_mlp, logits
-from krohn.network.transformer import Head, Mlp
+from krohn.network.transformer import Head, Mlp, apply_mlp, logits
 from krohn.paper.blocks import basis, lift_mlp
 from krohn.paper.bounds import counter_bounds, memory_bounds, scan_bounds
 from krohn.paper.lemmas import (

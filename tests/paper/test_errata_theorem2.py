@@ -14,8 +14,7 @@ from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.network.forward import visible
-from krohn.network.transformer import Layer
+from krohn.network.transformer import Layer, visible
 from krohn.paper.bounds import cascade_bounds
 from krohn.paper.group_products import (
     GroupSimulator,

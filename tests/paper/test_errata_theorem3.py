@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.network.forward import logits
 from krohn.network.mlp_builder import MlpBuilder, Signal
+from krohn.network.transformer import logits
 from krohn.paper.blocks import lift_mlp
 from krohn.paper.grid_heads import (
     PAPER_SHARED,

@@ -7,7 +7,7 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.network.forward import apply_mlp
+from krohn.network.transformer import apply_mlp
 from krohn.paper.grid_heads import (
     EMBEDDINGS,
     attainable_features,

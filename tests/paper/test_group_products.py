@@ -8,8 +8,7 @@ import pytest
 from every import every
 from krohn.algebra.solvable import prime_tower
 from krohn.algebra.transformation import compose
-from krohn.network.forward import apply_mlp, logits
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Transformer, apply_mlp, logits
 from krohn.paper.bounds import solvable_group_bounds
 from krohn.paper.group_products import (
     SHARED,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from krohn.algebra.solvable import prime_tower
 from krohn.algebra.transformation import compose
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.forward import apply_mlp
+from krohn.network.transformer import apply_mlp
 from krohn.paper.barrington import barrington
 from krohn.paper.bounds import scan_bounds
 from krohn.paper.lemmas import interpolate_nd

@@ -7,7 +7,7 @@ import pytest
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
-from krohn.network.forward import logits
+from krohn.network.transformer import logits
 from krohn.paper.barrington import barrington
 from krohn.paper.bounds import cascade_bounds, grid_bounds
 from krohn.paper.grid_heads import state_mlp

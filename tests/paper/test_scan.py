@@ -7,7 +7,7 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.network.forward import apply_mlp, logits
+from krohn.network.transformer import apply_mlp, logits
 from krohn.paper.theorem1 import GADGETS, build_scan, composition_mlp, composition_width, scan_depth
 from paper.lemmas import composition_meaning
 from paper.paper_oracles import (

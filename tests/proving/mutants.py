@@ -7,15 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.construct.lowering.assembly import lower
 from krohn.errors import InvalidInput
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import run
-from krohn.network.position_maps import Modulo, Table
+from krohn.functions import simulate
+from krohn.network.compiled import CompiledNetwork, Tensors, transformer_from
+from krohn.network.operations import Modulo, Table
 from krohn.network.program import Program
-from krohn.network.storage import Tensors, transformer_from
-from krohn.network.transformer import Transformer
+from krohn.network.transformer import Transformer, run
 
 KINDS = ("sign", "perturbed", "nudged", "extreme", "rows", "head", "table", "residual", "transition")
 WORK = 2 * 10**9

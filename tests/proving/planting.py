@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # noqa: F401  every module that uses a gadget, before one is replaced
-from krohn.construct.lowering.attention_gadgets import GADGETS, SymbolicHead
-from krohn.construct.lowering.map_gadgets import TableCode
+from krohn.construct.lowering.gadgets import GADGETS, SymbolicHead, TableCode
 from krohn.construct.tight.draft import Finite
 from krohn.network.program import Program
 from krohn.network.transformer import Head, Layer, Mlp, Transformer

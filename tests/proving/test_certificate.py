@@ -11,10 +11,10 @@ import pytest
 
 import krohn
 from krohn.check.__main__ import main
-from krohn.check.files.network_folders import read_net
+from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.storage import save
+from krohn.network.compiled import save
 from krohn.proving.compiled import claim_of
 from krohn.proving.verification import verify
 from proving.built_networks import compiled

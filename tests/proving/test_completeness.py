@@ -10,8 +10,7 @@ import krohn
 from every import every
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import KrohnError
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt, checkable
+from krohn.proving.compiled import arithmetic, attempt, checkable
 from krohn.proving.witness.machines import tabulate_step
 from krohn.proving.witness.search import begin_walk, walk_through
 from proving.built_networks import compiled

@@ -7,9 +7,8 @@ import pytest
 import krohn
 from every import every
 from krohn.construct.lowering.assembly import lower, lowers_again
-from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Table
+from krohn.network.operations import Clamp, PrefixSum, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.proving.verification import verify
 from proving.built_networks import CEILING, compiled

@@ -23,9 +23,8 @@ from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.__main__ import main
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.cells import GruCell
-from krohn.check.rules import RULES
+from krohn.check.rules import RULES, read_net
 from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Channel, HeadMeaning, Layout

@@ -5,11 +5,10 @@ import torch
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.lab.bridge import to_torch
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled
 from proving.mutants import mutants
 

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled
 from proving.mutants import is_wrong, mutants
 

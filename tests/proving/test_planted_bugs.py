@@ -9,15 +9,13 @@ import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.lowering import assembly, map_gadgets
-from krohn.construct.lowering.attention_gadgets import GADGETS
-from krohn.network.attention_operations import LatestMatch, LatestWrite, LookBack, PrefixSum
-from krohn.network.position_maps import Clamp, Select
+from krohn.construct.lowering.gadgets import GADGETS
+from krohn.network.operations import Clamp, LatestMatch, LatestWrite, LookBack, PrefixSum, Select
 from krohn.network.transformer import Transformer
 from krohn.paper import theorem1
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem3 import build_grid
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import attempt
+from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled, lowered
 from proving.mutants import Mutant, is_wrong
 from proving.planting import planted as planted_in

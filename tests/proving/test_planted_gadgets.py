@@ -8,14 +8,12 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering import map_gadgets
+from krohn.construct.lowering import gadgets as weights
 from krohn.construct.lowering.assembly import lower
-from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Linear
+from krohn.network.operations import Linear, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.proving.compiled import arithmetic
-from krohn.proving.proof import RUN_ONLY, attempt
+from krohn.proving.compiled import RUN_ONLY, arithmetic, attempt
 from krohn.proving.verification import verify
 from proving.mutants import Mutant, is_wrong
 from proving.planting import gadgets, planted
@@ -41,7 +39,7 @@ EFFECT: dict[str, Network] = {
     "lowering.attention_gadgets.lower_look_back": ("Add", "cascade", {}),
     "lowering.attention_gadgets.lower_place_sum": ("abab", "features", {}),
     "lowering.attention_gadgets.lower_prefix_sum": PARITY,
-    "lowering.map_gadgets.best_code": ("D6", "cascade", {}),
+    "lowering.weights.best_code": ("D6", "cascade", {}),
     "paper.blocks.add_mlps": COUNTER,
     "paper.blocks.basis": SCAN,
     "paper.blocks.deepen": COUNTER,
@@ -168,7 +166,7 @@ def test_a_bug_in_what_is_proposed_leaves_nothing_that_is_accepted() -> None:
 
 
 def test_a_bug_in_a_residue_is_caught() -> None:
-    real = map_gadgets.residue
+    real = weights.residue
 
     def wrong(builder: Any, total: Any, modulus: int, narrow: bool) -> Any:
         return real(builder, total, modulus + 1, narrow)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
-from krohn.proving.identity import identify, renaming, reorder_as
+from krohn.functions import simulate
+from krohn.proving.claims import identify, renaming, reorder_as
 from krohn.proving.word_search import all_words, candidates, first_wrong
 
 STATES, LETTERS = 3, 2

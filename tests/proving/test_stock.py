@@ -17,9 +17,8 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.certificate import read_certificate
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import check_certificate
+from krohn.check.files.folders import Net
+from krohn.check.rules import check_certificate, read_net
 from krohn.check.transformer.near import MOST_TERMS
 from krohn.check.transformer.running_error import Running
 from krohn.check.transformer.words import stock_net

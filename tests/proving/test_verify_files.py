@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from krohn.cli.app import run
-from krohn.network.storage import save
+from krohn.network.compiled import save
 from proving.built_networks import compiled
 
 Change = Callable[[dict[str, Any]], object]

@@ -12,7 +12,7 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.folder import Folder
+from krohn.base.files import Folder
 from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.recurrent import closure
@@ -21,7 +21,7 @@ from krohn.check.recurrent.cells import Stage
 from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
 from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.storage import MODEL
+from krohn.network.compiled import MODEL
 from krohn.proving.claims import checkable_table
 from krohn.proving.recurrent import SearchedClosure, close, horizon_of, run_all
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from krohn.automata.sampling import Sample, Sampler
 from krohn.automata.semiautomaton import Semiautomaton, whole
-from krohn.base.atomic import check_output, write_whole
 from krohn.base.extras import to_install
+from krohn.base.files import check_output, write_whole
 from krohn.errors import InvalidInput, MissingDependency
 
 Progress = Callable[[int], None]

@@ -8,8 +8,7 @@ import numpy as np
 
 from krohn.automata.jflap import MAX_JFF_BYTES, jff_text, parse_jff
 from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
-from krohn.base.atomic import write_json, write_text
-from krohn.base.strict_json import read_bytes, read_json, short, shown
+from krohn.base.files import read_bytes, read_json, short, shown, write_json, write_text
 from krohn.errors import InvalidAutomaton, LimitExceeded
 
 VERSION = 1

@@ -16,7 +16,7 @@ import numpy as np
 from krohn.automata.diagram import MAX_DRAWN, places_of
 from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
-from krohn.base.strict_json import shown
+from krohn.base.files import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 
 MAX_JFF_BYTES = 4_000_000

@@ -1,16 +1,18 @@
 """What every network offers that reads words: states by number, by name, and acceptance."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import accepting
-from krohn.automata.semiautomaton import Semiautomaton, Words
-from krohn.automata.simulation import check_words
+from krohn.automata.semiautomaton import Semiautomaton, Words, check_words
 from krohn.errors import InvalidInput
+
+_FEW = 8  # words of one length up to which a plain loop is quicker
+Letters = npt.NDArray[np.int64]
 
 
 class Reader(ABC):
@@ -79,3 +81,33 @@ class Reader(ABC):
             last = np.isin(states[..., -1], list(final))
         answer: bool | list[bool] = last.tolist()
         return answer
+
+
+def answer_all(
+    words: list[list[int]], answer: Callable[[Letters], Iterable[list[int]]], letters: int = 1 << 16
+) -> list[list[int]]:
+    """Answers to words of any lengths, in the order given: words of one length are asked together."""
+    by_length: dict[int, list[int]] = {}
+    for index, word in enumerate(words):
+        by_length.setdefault(len(word), []).append(index)
+    answers: list[list[int]] = [[] for _ in words]
+    for length, places in by_length.items():
+        size = max(1, letters // max(1, length))
+        for first in range(0, len(places) if length else 0, size):
+            chosen = places[first : first + size]
+            batch = np.array([words[place] for place in chosen], dtype=np.int64)
+            for place, states in zip(chosen, answer(batch), strict=True):
+                answers[place] = states
+    return answers
+
+
+def states_of_all(automaton: Semiautomaton, words: list[list[int]]) -> list[list[int]]:
+    """States of words of any lengths; for a few of one length a loop is quicker than arrays."""
+
+    def answer(batch: Letters) -> Iterable[list[int]]:
+        if len(batch) <= _FEW:
+            return [automaton.run(word) for word in batch.tolist()]
+        result: list[list[int]] = automaton.simulate(batch).tolist()
+        return result
+
+    return answer_all(words, answer)

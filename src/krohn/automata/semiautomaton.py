@@ -25,6 +25,8 @@ from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 Target = Literal["state", "observation"]
 """What a network of an automaton outputs."""
 _SHOWN = 20  # letter names listed in an error
+# Words are run in groups whose letters and states stay in the processor's cache.
+_GROUP = 8_192
 
 Word = str | Iterable[int | str]
 """Letters as numbers or names, or the whole word as one string."""
@@ -249,6 +251,23 @@ class Semiautomaton:
             states.append(state)
         return states
 
+    def simulate(self, words: Words, start: int | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The state after each letter of a word, or of several words of one length."""
+        given = check_words(self, words)
+        letters = np.atleast_2d(given)
+        first = self.first(start)
+        states = np.empty(letters.shape, dtype=letter_type(self.num_states))
+        flat = np.ascontiguousarray(self.table, dtype=np.int64).ravel()
+        for begin in range(0, len(letters), _GROUP):
+            group = slice(begin, begin + _GROUP)
+            _run(flat, self.num_letters, first, letters[group], states[group])
+        return states.reshape(given.shape)
+
+    def right_outputs(self, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+        """What a network of it must output after each letter: the state, or its observation."""
+        found: npt.NDArray[np.int64] = np.array(self.outputs, dtype=np.int64)[self.simulate(words)]
+        return found
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Semiautomaton):
             return NotImplemented
@@ -303,6 +322,39 @@ class Semiautomaton:
         label = f" {self.name}" if self.name else ""
         sizes = f"{counted(self.num_states, 'state')}, {counted(self.num_letters, 'letter')}"
         return f"<Semiautomaton{label}: {sizes}, start {self.start}>"
+
+
+def check_words(automaton: Semiautomaton, words: Words) -> npt.NDArray[np.integer[Any]]:
+    """Letter numbers of shape (length,) or (words, length); anything else is refused."""
+    letters = word_array(words, automaton.letter_names)
+    if letters.ndim not in (1, 2) or (letters.size and not np.issubdtype(letters.dtype, np.integer)):
+        raise InvalidInput(
+            "words must be an integer array of shape (length,) or (words, length); "
+            f"got {letters.dtype} of shape {letters.shape}"
+        )
+    if letters.size and (letters.min() < 0 or letters.max() >= automaton.num_letters):
+        *row, position = np.argwhere((letters < 0) | (letters >= automaton.num_letters))[0].tolist()
+        raise InvalidInput(
+            f"letters must lie in [0, {automaton.num_letters}); "
+            f"word {row[0] if row else 0}, position {position} is {int(letters[(*row, position)])}"
+        )
+    return letters
+
+
+def _run(
+    flat: npt.NDArray[np.int64],
+    num_letters: int,
+    first: int,
+    letters: npt.NDArray[np.integer[Any]],
+    states: npt.NDArray[np.unsignedinteger[Any]],
+) -> None:
+    state = np.full(len(letters), first, dtype=np.int64)
+    index = np.empty_like(state)
+    for position in range(letters.shape[1]):
+        np.multiply(state, num_letters, out=index)
+        index += letters[:, position].astype(np.int64)
+        np.take(flat, index, out=state, mode="clip")
+        states[:, position] = state
 
 
 def _validate_table(table: npt.ArrayLike) -> StateArray:

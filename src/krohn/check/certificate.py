@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.check.claim import Claim, claim_from
-from krohn.check.files.bounded import need, read_json, short
+from krohn.check.files.folders import need, read_json, short
 from krohn.errors import InvalidFile
 
 VERSION = 2

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files.bounded import need, shown, whole_numbers
-from krohn.check.files.net import STOCK, TOKENS, TRAINED
+from krohn.check.files.folders import STOCK, TOKENS, TRAINED, need, shown, whole_numbers
 from krohn.check.files.reader import MAX_OUTPUT, Automaton
 
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")

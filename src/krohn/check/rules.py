@@ -1,18 +1,53 @@
-"""The rule sets by name, and the one entry point: does a certificate prove its claim?"""
+"""The rule sets by name, and the one entry point: does a certificate prove its claim?
+
+And the folders that networks are kept in, each kind by the file that only it has.
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from krohn.check.certificate import RENEW, Certificate
 from krohn.check.claim import ALL, ANY, Claim
-from krohn.check.files.bounded import shown
-from krohn.check.files.net import COMPILED, RECURRENT, STOCK, TRAINED, Net
+from krohn.check.files.folders import (
+    COMPILED,
+    MODEL,
+    RECURRENT,
+    STOCK,
+    TRAINED,
+    Net,
+    read_compiled,
+    read_recurrent,
+    read_trained,
+    short,
+    shown,
+)
 from krohn.check.files.reader import Automaton, Network, network_of
 from krohn.check.verdict import Refused, Verdict, refusal_of, require
-from krohn.errors import LimitExceeded
+from krohn.errors import InvalidFile, LimitExceeded
+
+
+def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any] | None = None) -> Net:
+    """The network in a folder of any kind; ``replicate`` chooses one of a training run.
+
+    ``tokens`` are those of prompt, letters and states, for a folder that krohn did not write.
+    """
+    folder = Path(directory)
+    for name, read in READERS.items():
+        if (folder / name).exists():
+            try:
+                return read(folder, tokens) if name == MODEL else read(folder, replicate)
+            except InvalidFile as error:
+                text = str(error)
+                own = text.startswith(short(folder))
+                raise InvalidFile(text if own else f"{short(folder)}: {text}") from error
+    raise InvalidFile(
+        f"{short(folder)} must be a folder with one of {', '.join(READERS)}; it has none of them"
+    )
 
 
 @dataclass(frozen=True)
@@ -200,3 +235,28 @@ RULES: dict[str, RuleSet] = {
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }
 """Rule sets, by their names in certificates."""
+
+
+def _read_export(folder: Path, replicate: int) -> Net:
+    from krohn.check.transformer.gpt2 import read_export  # lazy import: only needed for exports
+
+    return read_export(folder)
+
+
+def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
+    from krohn.check.transformer.words import read_stock  # lazy import: only needed for these
+
+    return read_stock(folder, tokens)
+
+
+READERS: dict[str, Callable[[Path, Any], Net]] = {
+    "krohn.json": read_compiled,
+    "recurrent.json": read_recurrent,
+    "export.json": _read_export,
+    "weights.safetensors": read_trained,
+    MODEL: _read_stock,
+}
+"""Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved.
+
+A folder of two kinds is read as the first: the claim names the kind, and its digest covers it.
+"""

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.folder import COMPILED, Folder
+from krohn.base.files import COMPILED, Folder
 from krohn.cli.output import emit, json_option
 from krohn.errors import InvalidInput
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.base.atomic import write_text
+from krohn.base.files import write_text
 from krohn.cli.options import EFFORT, OutputFile
 from krohn.cli.output import emit, json_option, note
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.folder import COMPILED, require
+from krohn.base.files import COMPILED, require
 from krohn.cli.options import NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
 

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 import krohn
-from krohn.base.atomic import check_output
+from krohn.base.files import check_output
 from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.base.atomic import check_output
+from krohn.base.files import check_output
 from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort, typed_options
 from krohn.cli.output import emit, json_option, note
 

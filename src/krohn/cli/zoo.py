@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.atomic import write_text
+from krohn.base.files import write_text
 from krohn.cli.options import OutputFile
 from krohn.cli.output import emit, json_option, note
 

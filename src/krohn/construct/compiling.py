@@ -38,7 +38,7 @@ from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Modulo, Table
+from krohn.network.operations import Clamp, Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, letter_numbers
-from krohn.automata.simulation import check_words
+from krohn.automata.semiautomaton import Semiautomaton, Word, check_words, letter_numbers
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.budget import Budget
 from krohn.base.notebook import table

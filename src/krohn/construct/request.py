@@ -16,8 +16,8 @@ from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.base.budget import UNITS, Budget
 from krohn.base.nearest_float import FLOATS
 from krohn.errors import InvalidInput
-from krohn.network.forward import float_name
 from krohn.network.program import Program
+from krohn.network.transformer import float_name
 from krohn.paper.theorem1 import Gadget
 from krohn.paper.theorem3 import Variant
 

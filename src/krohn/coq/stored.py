@@ -17,14 +17,14 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
-from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.boxes import Boxes, boxes_from
 from krohn.check.recurrent.cells import Gated
 from krohn.check.recurrent.rules import cell_of
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
+from krohn.check.rules import read_net
 from krohn.errors import InvalidFile, Unsupported
-from krohn.network.storage import MODEL
-from krohn.network.storage import load as load_compiled
+from krohn.network.compiled import MODEL
+from krohn.network.compiled import load as load_compiled
 from krohn.network.transformer import Transformer
 from krohn.recurrent.recurrent_network import load
 

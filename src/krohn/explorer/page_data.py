@@ -18,7 +18,7 @@ import numpy as np
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import check_output, write_text
+from krohn.base.files import check_output, write_text
 from krohn.compilation import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported

@@ -8,11 +8,9 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import json_bytes
-from krohn.base.folder import COMPILED, EXPORT, TRAINED, Folder, require
+from krohn.base.files import COMPILED, EXPORT, TRAINED, Folder, json_bytes, read_json, require, short
 from krohn.base.nearest_float import at_least
 from krohn.base.plugins import Plugins, instance_of
-from krohn.base.strict_json import read_json, short
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
@@ -27,10 +25,9 @@ from krohn.exporting.from_compiled import (
 )
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.model_card import READ, ModelCard
-from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import CompiledNetwork, load
 from krohn.network.gpt2.decoder import Decoder, Files, write_files
 from krohn.network.gpt2.reference import SAFETY
-from krohn.network.storage import load
 from krohn.proving.export import DTYPE, certificate_of, net_of, prove, unproved
 
 NOISE = 2.0**-7

@@ -7,18 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import few_bits
 from krohn.errors import InvalidInput
 from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import Activations
-from krohn.network.forward import logits as paper_logits
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
 from krohn.network.gpt2.reference import Words, logits, rounded_logits
-from krohn.network.transformer import Layer, Mlp, Transformer
-from krohn.proving.proof import one_thread
+from krohn.network.transformer import Activations, Layer, Mlp, Transformer
+from krohn.network.transformer import logits as paper_logits
+from krohn.proving.compiled import one_thread
 from krohn.proving.word_search import all_words, candidates
 
 SHORT_WORDS = 2000
@@ -123,7 +121,7 @@ def _run_words(
     for words in batches:
         with one_thread():
             scores = run(decoder, words)
-        right = np.array(decoder.vocabulary.states)[right_outputs(network.automaton, words)]
+        right = np.array(decoder.vocabulary.states)[network.automaton.right_outputs(words)]
         got = scores.argmax(axis=-1)
         leads.append(_least_lead(scores, right))
         total, wrong = total + len(words), wrong + int((got != right).any(axis=1).sum())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from krohn.base.atomic import json_bytes
+from krohn.base.files import json_bytes
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file, tokenizer_files
 
 LOADING = """```python

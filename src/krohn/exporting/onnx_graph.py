@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.atomic import json_bytes
 from krohn.base.extras import to_install
+from krohn.base.files import json_bytes
 from krohn.errors import MissingDependency
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.atomic import json_bytes
+from krohn.base.files import json_bytes
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file, tokenizer_files
 
 LOADING = """```python

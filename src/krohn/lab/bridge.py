@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import caster, float_name
-from krohn.network.transformer import SIN, Head, Layer, Transformer
+from krohn.network.transformer import SIN, Head, Layer, Transformer, caster, float_name
 
 W = TypeVar("W", bound="Walk")
 # Score matrix entries held at once: long words are attended to in blocks of rows.

@@ -1,24 +1,43 @@
-"""A compiled network: explicit matrices together with the meaning of every part."""
+"""A compiled network: explicit matrices with the meaning of every part, and the folder that keeps both.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+The folder holds ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import ModuleType, NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import save as save_tensors
 
+from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, Word
+from krohn.automata.semiautomaton import Semiautomaton, Target, Word, with_target
+from krohn.automata.zoo import true_name
 from krohn.base.extras import missing
+from krohn.base.files import (
+    COMPILED,
+    KEYS,
+    Folder,
+    json_bytes,
+    read_json,
+    read_tensors,
+    require_keys,
+    short,
+    shown,
+    write_folder,
+)
 from krohn.base.notebook import html_table
-from krohn.errors import InvalidInput, counted, plainly
-from krohn.network.forward import run
-from krohn.network.program import Program
+from krohn.errors import InvalidFile, InvalidInput, counted, plainly
+from krohn.network.operations import AttentionOperation, PositionMap
+from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.register_meaning import Meaning
-from krohn.network.transformer import Layout, Transformer
+from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer, run
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
 
@@ -78,11 +97,11 @@ class CompiledNetwork(Reader):
         """Every matrix by its name in ``model.safetensors``, and in the ``state_dict`` of ``to_torch()``."""
         return self.transformer.tensors()
 
-    # Lazy imports below: those parts depend on this one.
-
     def save(self, directory: str | Path) -> None:
         """Writes the network to a directory, as ``krohn compile --out`` does."""
-        import_module("krohn.network.storage").save(self, directory)
+        save(self, directory)
+
+    # Lazy imports below: those parts depend on this one.
 
     def to_torch(self, dtype: Any = "float64", device: Any = "cpu") -> Any:
         """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``."""
@@ -176,3 +195,330 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
     named = {channel.register for moment in layout.moments for channel in moment if channel.register}
     if named - known:
         yield f"the layout names registers the program does not have: {', '.join(sorted(named - known))}"
+
+
+# A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
+
+# Values from a file as the types that a dataclass declares: errors name anything else.
+
+
+Kind = TypeVar("Kind")
+
+MAX_INTEGER = 2**53
+"""Registers hold integers that are exact in every float format of the checker."""
+
+
+def built(kind: Callable[..., Kind], payload: object) -> Kind:
+    """A dataclass from an object with exactly its fields."""
+    name = getattr(kind, "__name__", "item")
+    data = require_keys(payload, [item.name for item in fields(kind)], name)  # type: ignore[arg-type]
+    return kind(**{key: named(f"{name}.{key}", value, _hints(kind)[key]) for key, value in data.items()})
+
+
+def built_from_list(kind: Callable[..., Kind], payload: object) -> Kind:
+    """A dataclass from a list of its fields in order."""
+    hints = _hints(kind)
+    name = getattr(kind, "__name__", "item")
+    if not isinstance(payload, list) or len(payload) != len(hints):
+        raise InvalidFile(f"{name} must be a list of {', '.join(hints)}; got {shown(payload)}")
+    values = zip(hints.items(), payload, strict=True)
+    return kind(*(named(f"{name}.{key}", value, hint) for (key, hint), value in values))
+
+
+def named(where: str, value: object, annotation: Any) -> Any:
+    """The value if it is of the type; an error says where it is."""
+    try:
+        return fitted(value, annotation)
+    except InvalidFile as error:
+        raise InvalidFile(f"{where} {error}") from error
+
+
+@cache
+def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
+    result = get_type_hints(kind)
+    return {item.name: result[item.name] for item in fields(kind)}  # type: ignore[arg-type]
+
+
+def fitted(value: object, annotation: Any) -> Any:
+    """The value if it is of the type; lists become tuples, integers floats where a float is wanted."""
+    origin = get_origin(annotation)
+    if annotation is Meaning:
+        return meaning_from_json(value)
+    if origin in (Union, UnionType):
+        (inner,) = (option for option in get_args(annotation) if option is not NoneType)
+        return None if value is None else fitted(value, inner)
+    if origin is tuple:
+        return _fitted_tuple(value, get_args(annotation))
+    good = {
+        int: type(value) is int and abs(value) <= MAX_INTEGER,
+        float: type(value) in (int, float),
+        str: isinstance(value, str) and value.isprintable(),
+    }.get(annotation, origin is Literal and isinstance(value, str) and value in get_args(annotation))
+    if not good:
+        raise InvalidFile(f"must be {_wanted(annotation)}; got {shown(value)}")
+    return float(value) if annotation is float else value  # type: ignore[arg-type]
+
+
+def _fitted_tuple(value: object, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise InvalidFile(f"must be a list; got {shown(value)}")
+    if parts[-1] is Ellipsis:
+        return tuple(fitted(item, parts[0]) for item in value)
+    if len(value) != len(parts):
+        raise InvalidFile(f"must be a list of {len(parts)}; got {shown(value)}")
+    return tuple(fitted(item, part) for item, part in zip(value, parts, strict=True))
+
+
+MOST_NESTED = 8
+"""Meanings inside meanings: krohn's own go four deep."""
+
+
+def meaning_from_json(payload: object, depth: int = 0) -> Meaning:
+    """What a register means, from its kind and fields; anything else is refused."""
+    hints = _hints(Meaning)
+    data = dict(require_keys(payload, ("kind",), "a register's meaning", optional=hints))
+    inner = data.pop("of", [])
+    if not isinstance(inner, list) or depth > MOST_NESTED:
+        raise InvalidFile(f"of must be a list of meanings, at most {MOST_NESTED} deep; got {shown(inner)}")
+    of = tuple(meaning_from_json(each, depth + 1) for each in inner)
+    return Meaning(**{key: named(key, value, hints[key]) for key, value in data.items()}, of=of)
+
+
+def _wanted(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return f"one of {', '.join(get_args(annotation))}"
+    return {int: "an integer of at most 53 bits", float: "a number", str: "a printable string"}[annotation]
+
+
+ATTENTION = {kind.__name__: kind for kind in get_args(AttentionOperation)}
+MAPS = {kind.__name__: kind for kind in get_args(PositionMap)}
+
+
+def program_to_json(program: Program) -> dict[str, Any]:
+    """Plain lists, strings and integers; places only where there are some."""
+    return {
+        **({"places": [_plain(place) for place in program.places]} if program.places else {}),
+        "registers": [_plain(register) for register in program.registers],
+        "sources": [_plain(source) for source in program.sources],
+        "layers": [
+            {
+                "attention": [operation_to_json(operation) for operation in layer.attention],
+                "maps": [operation_to_json(change) for change in layer.maps],
+            }
+            for layer in program.layers
+        ],
+        "readout": _plain(program.readout),
+    }
+
+
+def program_from_json(payload: object) -> Program:
+    """The program, validated; a malformed one raises ``InvalidFile``."""
+    keys = ("registers", "sources", "layers", "readout")
+    data = require_keys(payload, keys, "program", optional=("places",))
+    try:
+        return Program(
+            registers=tuple(built(Register, item) for item in _list(data["registers"], "registers")),
+            sources=tuple(built(Source, item) for item in _list(data["sources"], "sources")),
+            layers=tuple(_layer(item) for item in _list(data["layers"], "layers")),
+            readout=built(Readout, data["readout"]),
+            places=tuple(built(Places, item) for item in _list(data.get("places", []), "places")),
+        )
+    except InvalidFile:
+        raise
+    except InvalidInput as error:
+        raise InvalidFile(str(error)) from error
+
+
+def _layer(payload: object) -> ProgramLayer:
+    data = require_keys(payload, ("attention", "maps"), "a layer of the program")
+    return ProgramLayer(
+        attention=tuple(_operation(ATTENTION, item) for item in _list(data["attention"], "attention")),
+        maps=tuple(_operation(MAPS, item) for item in _list(data["maps"], "maps")),
+    )
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {item.name: _lists(getattr(value, item.name)) for item in fields(value)}
+
+
+def operation_to_json(operation: Any) -> dict[str, Any]:
+    """Its kind, and its fields as plain lists."""
+    return {"operation": type(operation).__name__, **_plain(operation)}
+
+
+def _lists(value: Any) -> Any:
+    if isinstance(value, Meaning):
+        return value.to_json()
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _operation(kinds: dict[str, Any], payload: object) -> Any:
+    given = payload.get("operation") if isinstance(payload, dict) else payload
+    if not isinstance(payload, dict) or not isinstance(given, str) or given not in kinds:
+        raise InvalidFile(f"an operation must be one of {', '.join(kinds)}; got {shown(given)}")
+    return built(kinds[given], {key: value for key, value in payload.items() if key != "operation"})
+
+
+def _list(payload: object, what: str) -> list[Any]:
+    if not isinstance(payload, list):
+        raise InvalidFile(f"{what} must be a list; got {shown(payload)}")
+    return payload
+
+
+MODEL, MEANING = "model.safetensors", KEYS[COMPILED]
+VERSION = 1
+FIELDS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
+MAX_NAME = 200
+Format = Literal["float64", "float32", "bfloat16", "float16"]
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+def save(network: CompiledNetwork, directory: str | Path) -> None:
+    """Writes both files or none; an existing network is replaced, other files stay.
+
+    The old meaning is removed before the new matrices are written: neither a reader nor a crash can pair
+    matrices with the wrong meaning.
+    """
+    folder = Path(directory)
+    Folder(folder).check_target(COMPILED, (MODEL, MEANING))
+    automaton_from_payload(automaton_payload(network.automaton))  # refuse names that a file cannot hold
+    files = {MODEL: save_tensors(network.transformer.tensors()), MEANING: json_bytes(_meaning(network))}
+    write_folder(folder, files, key=MEANING)
+
+
+def load(directory: str | Path) -> CompiledNetwork:
+    """The network saved in a directory; anything that does not fit is refused in one line."""
+    folder = Path(directory)
+    payload = _read_meaning(folder / MEANING)
+    _must_exist(folder / MODEL)
+    tensors = read_tensors(folder / MODEL)
+    try:
+        target = named("target", payload.get("target", "state"), Target)
+        automaton = with_target(stored_automaton(payload), target)
+        program = None if payload["program"] is None else program_from_json(payload["program"])
+        named("mask", payload["mask"], Literal["causal"])
+        network = transformer_from(tensors, payload["shape"])
+        if type(payload["length"]) is not int or network.max_length != payload["length"]:
+            given = shown(payload["length"])
+            raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
+        layout, method = _layout(payload["layout"]), named("method", payload["method"], str)
+        proved = named("proved", payload.get("proved"), Format | None)
+        return CompiledNetwork(network, automaton, method, program, layout, proved=proved)
+    except InvalidFile as error:
+        raise InvalidFile(f"{short(folder)}: {error}") from error
+    except InvalidInput as error:
+        raise InvalidFile(f"{short(folder)}: not a compiled network: {error}") from error
+
+
+def transformer_from(tensors: Tensors, shape: object) -> Transformer:
+    """The Transformer with layers ``shape = [[heads, MLP matrices], …]``; none missing, none extra."""
+    sizes = _shape(shape, len(tensors))
+    for name, matrix in tensors.items():
+        wanted = np.int64 if name.endswith(".activation") else np.float64
+        if matrix.dtype != wanted:
+            raise InvalidFile(f"{name} must be {np.dtype(wanted).name}; got {matrix.dtype}")
+    exactly = f"{MODEL} must hold exactly the tensors of the network"
+    try:
+        layers = tuple(_layer_from(tensors, index, *size) for index, size in enumerate(sizes))
+        network = Transformer(layers=layers, **{name: tensors[name] for name in OUTER})
+    except KeyError as error:
+        raise InvalidFile(f"{exactly}: missing {error.args[0]}") from error
+    unknown = sorted(tensors.keys() - network.tensors().keys())
+    if unknown:
+        raise InvalidFile(f"{exactly}: unknown {unknown[0]}")
+    return network
+
+
+def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
+    prefix = f"layers.{index}"
+    return Layer(
+        heads=tuple(
+            Head(*(tensors[f"{prefix}.heads.{h}.{part}"] for part in ("W_Q", "W_K", "W_V", "W_C")))
+            for h in range(heads)
+        ),
+        mlp=Mlp(
+            weights=tuple(tensors[f"{prefix}.mlp.{m}.W"] for m in range(depth)),
+            biases=tuple(tensors[f"{prefix}.mlp.{m}.b"] for m in range(depth)),
+            activations=tuple(tensors[f"{prefix}.mlp.{m}.activation"] for m in range(depth - 1)),
+        ),
+        keep_attention=tensors[f"{prefix}.keep_attention"],
+        keep_mlp=tensors[f"{prefix}.keep_mlp"],
+    )
+
+
+def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
+    """The layers; there cannot be more than tensors."""
+    sizes: list[tuple[int, int]] = list(named("shape", payload, tuple[tuple[int, int], ...]))
+    if not all(heads >= 0 and depth >= 1 for heads, depth in sizes):
+        raise InvalidFile("shape must list [heads, MLP matrices] per layer, at least 0 and 1 of them")
+    if sum(4 * heads + 2 * depth for heads, depth in sizes) > tensors:
+        raise InvalidFile(f"shape must describe the {tensors} tensors of {MODEL}; it describes more")
+    return sizes
+
+
+def _meaning(network: CompiledNetwork) -> dict[str, Any]:
+    name = true_name(network.automaton)
+    return {
+        "krohn": VERSION,
+        **({"name": name} if 0 < len(name) <= MAX_NAME else {}),
+        "method": network.method,
+        "length": network.length,
+        "mask": "causal",
+        "proved": network.proved,
+        **({"target": "observation"} if network.automaton.target == "observation" else {}),
+        "automaton": automaton_payload(network.automaton),
+        "digest": network.automaton.digest,
+        "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in network.transformer.layers],
+        "layout": _layout_json(network.layout),
+        "program": None if network.program is None else program_to_json(network.program),
+    }
+
+
+def stored_automaton(payload: dict[str, Any]) -> Semiautomaton:
+    """The automaton that a network's file holds; a name that does not give this automaton is dropped."""
+    name = payload.get("name", "")
+    if not isinstance(name, str) or len(name) > MAX_NAME or not name.isprintable():
+        raise InvalidFile(f"name must be a printable string of at most {MAX_NAME} characters")
+    automaton = automaton_from_payload(payload["automaton"], name)
+    if automaton.digest != payload["digest"]:
+        raise InvalidFile("the automaton does not have the digest the file states; compile it again")
+    return replace(automaton, name=true_name(automaton))
+
+
+def _layout_json(layout: Layout) -> dict[str, Any]:
+    return {
+        "moments": [[[c.register, c.position, c.scale, c.part] for c in moment] for moment in layout.moments],
+        "heads": [[[h.text, list(h.operations)] for h in layer] for layer in layout.heads],
+        **({"registers": [each.to_json() for each in layout.registers]} if layout.registers else {}),
+    }
+
+
+def _layout(payload: object) -> Layout:
+    data = require_keys(payload, ("heads", "moments"), "layout", optional=("registers",))
+    moments, heads = (_lists_of_lists(data[key], key) for key in ("moments", "heads"))
+    return Layout(
+        moments=tuple(tuple(built_from_list(Channel, channel) for channel in moment) for moment in moments),
+        heads=tuple(tuple(built_from_list(HeadMeaning, head) for head in layer) for layer in heads),
+        registers=tuple(map(meaning_from_json, _list(data.get("registers", []), "registers"))),
+    )
+
+
+def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
+    if not isinstance(payload, list) or not all(isinstance(item, list) for item in payload):
+        raise InvalidFile(f"{what} must be a list of lists; got {shown(payload)}")
+    return payload
+
+
+def _read_meaning(path: Path) -> dict[str, Any]:
+    """The file's content, with the right keys and version; the values are checked later, one by one."""
+    _must_exist(path)
+    payload = require_keys(read_json(path), FIELDS, short(path), optional=("name", "target", "proved"))
+    if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
+        raise InvalidFile(f"{short(path)} must have version {VERSION}; got {shown(payload['krohn'])}")
+    return payload
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise InvalidFile(f"{short(path)} must exist (a directory written by krohn compile); it does not")

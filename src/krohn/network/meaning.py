@@ -9,12 +9,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from krohn.base.atomic import write_json
+from krohn.base.files import write_json
 from krohn.errors import InvalidInput, counted
-from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import CompiledNetwork, operation_to_json
 from krohn.network.plain_words import head_words, register_titles, register_words
 from krohn.network.program import Program, Register, Source
-from krohn.network.storage import operation_to_json
 
 Json = dict[str, Any]
 Titles = Mapping[str, str]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.attention_operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
 from krohn.network.register_meaning import KINDS, Meaning
 
 SUMS = {

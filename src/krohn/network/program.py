@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
-from krohn.network.attention_operations import AttentionOperation, Facts
-from krohn.network.position_maps import Modulo, PositionMap, Table, Values
+from krohn.network.operations import AttentionOperation, Facts, Modulo, PositionMap, Table, Values
 from krohn.network.register_meaning import Meaning
 
 NAME_ALONE = Meaning("named", text="of which only the name is known")

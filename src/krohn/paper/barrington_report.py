@@ -10,7 +10,7 @@ import numpy as np
 
 from krohn.base.notebook import table
 from krohn.errors import InvalidInput, LimitExceeded, counted
-from krohn.network.forward import run as run_network
+from krohn.network.transformer import run as run_network
 from krohn.paper.barrington import BarringtonProgram
 
 SHOWN = 40

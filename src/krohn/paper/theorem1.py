@@ -16,10 +16,9 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.nearest_float import log
 from krohn.errors import InvalidInput
-from krohn.network.attention_operations import LookBack
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import require_entries
-from krohn.network.position_maps import Select
+from krohn.network.operations import LookBack, Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer

@@ -21,9 +21,8 @@ from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
 from krohn.cascade.plan_search import clamped_line
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
-from krohn.network.attention_operations import LatestMatch, PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap
+from krohn.network.operations import Clamp, LatestMatch, Linear, Modulo, PositionMap, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, HeadMeaning, Layout, Matrix, Transformer

@@ -17,16 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput, LimitExceeded
-from krohn.network.attention_operations import (
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.operations import (
+    Clamp,
     EndWrite,
     LatestMatch,
     LatestWrite,
+    Linear,
     LookBack,
+    Modulo,
     PlaceSum,
     PrefixSum,
+    Row,
+    Select,
+    Table,
 )
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Clamp, Linear, Modulo, Row, Select, Table
 from krohn.network.program import Program
 from krohn.paper.threshold_gates import TRUE, Circuit, Form, Gates
 

@@ -1,28 +1,383 @@
 """Verifies a compiled network: runs all short words, proves it, checks its description, seeks wrong words.
 
+A proof tries every witness that the search finds, until the checker accepts one. A witness is written out as
+JSON data, step by step for people, and as a word that shows it wrong.
+
 Or checks a certificate against a network: the rules alone, on the certificate's witness and the network's own
 files. Nothing is searched then and nothing in the certificate is trusted; in addition to ``python -m
 krohn.check``, the claim's automaton is compared with the one that the user names, or that the files name.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import compiled_net
+from krohn.check.files.folders import Net, compiled_net
+from krohn.check.files.reader import Automaton, Network, network_of
 from krohn.check.rules import check_certificate
-from krohn.errors import InvalidInput
+from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits
+from krohn.check.transformer.machine import Moment
+from krohn.check.transformer.mlp import decode, simulate
+from krohn.check.transformer.witness import (
+    Attention,
+    Back,
+    Cells,
+    Fold,
+    Merge,
+    Rule,
+    Scan,
+    Silent,
+    Step,
+    Sum,
+    Tabulate,
+    Witness,
+)
+from krohn.check.verdict import Budget, Verdict, inside, refusal_of
+from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
-from krohn.proving.checks import Check, ProofRecord, Refutation, place
-from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
-from krohn.proving.identity import identify
+from krohn.proving.claims import (
+    Check,
+    ProofRecord,
+    Question,
+    Refutation,
+    certificate_about,
+    checkable_table,
+    claim_about,
+    identify,
+    place,
+)
 from krohn.proving.outcome import Verification, mismatched
-from krohn.proving.proof import attempt, one_thread
+from krohn.proving.witness.machines import middle
+from krohn.proving.witness.search import (
+    WitnessWalk,
+    begin_walk,
+    compares_repeating_codes,
+    scans,
+    walk_through,
+)
 from krohn.proving.word_search import exhaustive, search
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
+
+
+def witness_json(witness: Witness) -> dict[str, Any]:
+    """Lists of whole numbers, and the worth of counters; empty arrays state their shape."""
+    if isinstance(witness, Scan):
+        cuts = [
+            [{"stage": stage, "units": _plain(units)} for stage, units in layer] for layer in witness.cuts
+        ]
+        maps = {key: part for key, part in _parts(witness).items() if key != "cuts"}
+        return {"kind": "scan", **maps, **({"cuts": cuts} if cuts else {})}
+    clock = {} if witness.clock else {"clock": False}
+    return {"kind": "layered", **clock, "steps": [_step(step) for step in witness.steps]}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    if isinstance(step, Merge):
+        return {"kind": "merge", **_parts(step)}
+    if isinstance(step, Attention):
+        heads = [{"kind": KINDS[type(rule)], **_parts(rule)} for rule in step.heads]
+        races = [_parts(race) for race in step.races]
+        return {
+            "kind": "attention",
+            **_parts(step.lift),
+            "heads": heads,
+            **({"races": races} if races else {}),
+        }
+    return {"kind": "mlp", **_parts(step.lift), **_describe_tabulated(step)}
+
+
+def _describe_tabulated(step: Tabulate) -> dict[str, Any]:
+    folds = np.array([[f.modulus, f.low, f.high] for f in step.folds], dtype=np.int64).reshape(
+        len(step.folds), 3
+    )
+    return {
+        "kept": _plain(step.kept),
+        "folds": _plain(folds),
+        "wide": _plain(step.wide),
+        "blocks": step.blocks,
+    }
+
+
+def _parts(item: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        numbers = value.astype(np.int64) if value.dtype == bool else value
+        return numbers.tolist() if numbers.size else {"shape": list(numbers.shape)}
+    return [list(item) for item in value] if isinstance(value, tuple) else value
+
+
+def note_steps(record: ProofRecord, walk: WitnessWalk, margin: float | None) -> None:
+    """A line per head and MLP, then decoding and simulation."""
+    record.layer = 0
+    for step in walk.steps:
+        if isinstance(step, Attention):
+            record.layer += 1
+            for number, rule in enumerate(step.heads, 1):
+                record.note(*_rule_text(number, rule))
+        elif isinstance(step, Tabulate) and step.blocks:
+            states, classes = step.lift.follow.shape[0], int(step.lift.shown.max()) + 1
+            folds = ", ".join(_fold_text(fold) for fold in step.folds)
+            reads = f"; sums read {folds}" if folds else ""
+            record.note("MLP", f"{counted(classes, 'class', 'classes')}, {counted(states, 'state')}{reads}")
+        elif not isinstance(step, (Merge, Attention)):
+            record.note("residue", "sums that a head looks at are written out")
+    if margin is not None:
+        _note_end(record, walk.moment, walk.network, margin)
+
+
+def note_scan(record: ProofRecord, scan: Scan, depth: int, margin: float) -> None:
+    """Windows double layer by layer."""
+    for layer in range(1, depth + 1):
+        record.layer = layer
+        rounds = len(scan.cuts[layer - 1]) if scan.cuts else 0
+        text = f"every position stands for a window of {2**layer} letters"
+        if rounds:
+            text = f"the MLP composes the letters of the whole window in {rounds + 1} rounds"
+        record.note("composition", text)
+    record.layer = depth + 1
+    record.note("intervals", f"the last window reaches the first letter; {scan.letters.shape[1]} points")
+    record.note("decode", f"every composition decodes with a margin of {margin:.3g}")
+    record.note("simulation", "every composition of letters decodes to the automaton's state")
+
+
+def _note_end(record: ProofRecord, moment: Moment, network: Network, margin: float) -> None:
+    record.layer = len(network.layers) + 1
+    logits = middle(moment.box) @ network.readout + network.readout_bias
+    ordered = np.sort(logits, axis=1)
+    ideal = float((ordered[:, -1] - ordered[:, -2]).min()) if logits.shape[1] > 1 else np.inf
+    text = f"{len(logits):,} classes decode by the largest logit"
+    if np.isfinite(ideal):
+        record.note("decode", text, float(np.maximum(ideal - margin, 0.0)), float(np.maximum(ideal, margin)))
+    else:
+        record.note("decode", text)
+    record.note(
+        "simulation",
+        f"the machine of {counted(len(moment.machine.follow), 'state')} runs as the automaton does",
+    )
+
+
+def _rule_text(number: int, rule: Rule) -> tuple[str, str]:
+    if isinstance(rule, Sum):
+        return (
+            "prefix sum",
+            f"head {number}: equal weights on all letters, {counted(rule.steps.shape[1], 'sum')}",
+        )
+    if isinstance(rule, Back):
+        return "look-back", f"head {number}: {rule.distance} positions back"
+    if isinstance(rule, Cells):
+        end = "earliest" if rule.earliest else "latest"
+        return "memory", f"head {number}: the {end} of the best of {len(rule.member)} kinds"
+    return "silent head", f"head {number}: adds nothing"
+
+
+def _fold_text(fold: Fold) -> str:
+    return f"mod {fold.modulus}" if fold.modulus else f"from {fold.low} to {fold.high}"
+
+
+def differing_word(walk: WitnessWalk, automaton: Automaton, length: int) -> tuple[int, ...] | None:
+    """A shortest word on which the machine disagrees with the automaton, if its classes decode at all."""
+    logits = middle(walk.moment.box) @ walk.network.readout + walk.network.readout_bias
+    machine, states = walk.moment.machine, logits.argmax(axis=1)
+    seen: dict[tuple[int, int], tuple[int, ...]] = {(0, automaton.start): ()}
+    frontier = list(seen)
+    for _ in range(length):
+        following = []
+        for own, right in frontier:
+            word = seen[own, right]
+            for at, letter in enumerate(machine.letter.tolist()):
+                wanted = int(automaton.table[right, letter])
+                if states[machine.shown[own, at]] != automaton.shows[wanted]:
+                    return (*word, letter)
+                pair = (int(machine.follow[own, at]), wanted)
+                if pair not in seen:
+                    seen[pair] = (*word, letter)
+                    following.append(pair)
+        frontier = following
+        if not frontier or len(seen) > 200_000:
+            break
+    return None
+
+
+RUN_ONLY = (
+    "heads of the last layer return positions, which no finite machine holds: such a network (Theorem 3 as "
+    "printed) is run, not proved; the variant mod of --method grid is proved"
+)
+SHORT = 4
+"""Up to this length there are few words: a machine can hold whatever a head returns."""
+
+Outcome = tuple[ProofRecord, Refutation | None, float]
+
+
+def attempt(
+    network: Transformer,
+    automaton: Semiautomaton,
+    length: int,
+    dtype: str,
+    *,
+    once: bool = False,
+    budget: Budget | None = None,
+) -> Outcome:
+    """The outcome for the first witness that the checker accepts; if none, for the one that got furthest.
+
+    ``once``: a wrong word is known, so no proof exists, and one attempt is enough to say where it fails.
+    The search for a witness may spend the ``budget``, if there is one, and no wrong word is sought then; a
+    scan has none, and the work of the checker bounds it.
+    """
+    if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
+        record = ProofRecord(layer=len(network.layers))
+        return record, record.refuse("search", RUN_ONLY), 0.0
+    return furthest(*checkable(network, automaton), length, dtype, once=once, budget=budget)
+
+
+def returns_positions(network: Transformer) -> bool:
+    """Whether three or more heads of the last of several layers return positions, as in Theorem 3.
+
+    One or two can be compared with each other, or with the current position, and a first layer may have
+    several such pairs; with more the search finds nothing.
+    """
+    if len(network.layers) < 2:
+        return False
+    codes = (network.positions != network.positions[-1:]).any(axis=0)
+    returning = ((codes & (head.value != 0).any(axis=1)).any() for head in network.layers[-1].heads)
+    return sum(map(bool, returning)) > 2
+
+
+def furthest(
+    checked: Network,
+    table: Automaton,
+    length: int,
+    dtype: str,
+    searched: Network | None = None,
+    *,
+    once: bool = False,
+    budget: Budget | None = None,
+) -> Outcome:
+    """As ``attempt``; witnesses are searched in the network itself, or in one of the same structure."""
+    stopped: Outcome | None = None
+    with one_thread():
+        for outcome in _attempts(
+            checked, searched or checked, table, length, dtype, once=once, budget=budget
+        ):
+            if outcome[1] is None:
+                return outcome
+            if stopped is None or stopped[1] is None or outcome[1].layer >= stopped[1].layer:
+                stopped = outcome
+    if stopped is None:
+        record = ProofRecord()
+        return record, record.refuse("search", "no form of proof fits the network"), 0.0
+    return stopped
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Limits BLAS to one thread: for small products, threads cost more time than they save."""
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def _libraries() -> "ThreadpoolController":
+    """The libraries with threads, numpy's among them; looking for them takes longer than a small proof."""
+    from threadpoolctl import ThreadpoolController  # lazy import: training loads this module, and needs none
+
+    return ThreadpoolController()
+
+
+def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
+    """The same matrices and table for the checker, which reads nothing else."""
+    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
+    return network_of(network.tensors(), shape, "causal"), checkable_table(automaton)
+
+
+def _attempts(
+    checked: Network,
+    searched: Network,
+    table: Automaton,
+    length: int,
+    dtype: str,
+    *,
+    once: bool,
+    budget: Budget | None,
+) -> Iterator[Outcome]:
+    """The small checker on every witness the search finds; with a budget, no wrong word is sought."""
+    for scan in scans(searched):
+        record, plain = ProofRecord(), witness_json(scan)
+        verdict = check(checked, table, dtype, length, plain)
+        if verdict.certified:
+            note_scan(record, scan, len(checked.layers), verdict.margin)
+            record.witness = plain
+        yield record, _refute(record, verdict, len(checked.layers)), verdict.margin
+        # Refused beyond its first layer it is still a scan, whose maps are too many for a machine to hold.
+        if verdict.layer > 1 and length > SHORT:
+            return
+    rough, guessed = searched is not checked, True
+    own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
+    # Choices make smaller machines but fail where two counters need them; without a clock, position codes
+    # stay numbers that heads may compare.
+    for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
+        if (not choices and not guessed) or (not clock and not compares_repeating_codes(searched)):
+            continue
+        record, walk = ProofRecord(), None
+        try:
+            walk = begin_walk(searched, dtype, length, own, rough=rough, clock=clock)
+            walk_through(walk, choices=choices)
+            if not rough and fits(checked, table):  # refuses early: the walk has the checker's own boxes
+                read_off(walk, table, length)
+            verdict = check(checked, table, dtype, length, witness_json(walk.witness))
+        except LimitExceeded as error:
+            verdict = Verdict(False, 0.0, str(error))
+        except Exception as error:  # the search is not trusted: any error is a refusal
+            verdict = refusal_of(error)
+        if walk is not None and walk.complete:
+            yield _conclude(record, walk, verdict, table, 0 if budget else length)
+        else:
+            yield record, _refute(record, verdict, len(checked.layers)), 0.0
+        guessed = walk is not None and walk.guessed
+
+
+def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:
+    """The end of a proof: every class decodes, and the machine agrees with the automaton."""
+    setting = replace(walk.setting, budget=Budget(WORK))
+    with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
+        states, _ = decode(setting, walk.moment, walk.network)
+        simulate(setting, walk.moment.machine, states, table, length)
+
+
+def _conclude(
+    record: ProofRecord, walk: WitnessWalk, verdict: Verdict, table: Automaton, length: int
+) -> Outcome:
+    """The outcome for a complete witness, by the checker's verdict; a wrong word has at most ``length``."""
+    depth = len(walk.network.layers)
+    word = None if verdict.certified else differing_word(walk, table, length)
+    if verdict.certified:
+        note_steps(record, walk, verdict.margin)
+        record.witness = witness_json(walk.witness)
+    return record, _refute(record, verdict, depth, word), verdict.margin
+
+
+def _refute(
+    record: ProofRecord, verdict: Verdict, depth: int, word: tuple[int, ...] | None = None
+) -> Refutation | None:
+    if verdict.certified:
+        return None
+    record.layer = verdict.layer if verdict.layer <= depth else depth + 1
+    return record.refuse(verdict.place or "proof", verdict.reason, word)
+
 
 ARITHMETICS = tuple(FORMATS)
 RULE_SET = "transformer"

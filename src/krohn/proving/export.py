@@ -15,13 +15,12 @@ from safetensors.numpy import load as load_tensors
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.strict_json import parse_json
+from krohn.base.files import parse_json
 from krohn.check.arithmetic.real import Array
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.net import MODEL, Net
-from krohn.check.files.network_folders import read_net
+from krohn.check.files.folders import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
-from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, transformer_of
+from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, read_net, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
 from krohn.check.verdict import Verdict
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
@@ -29,12 +28,17 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
 from krohn.network.gpt2.reference import states_of
-from krohn.proving.checks import Check
-from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
-from krohn.proving.compiled import RULE_SET, refutation_text
-from krohn.proving.identity import Identity, identify
+from krohn.proving.claims import (
+    Check,
+    Identity,
+    Question,
+    certificate_about,
+    checkable_table,
+    claim_about,
+    identify,
+)
+from krohn.proving.compiled import RULE_SET, furthest, refutation_text
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
-from krohn.proving.proof import furthest
 from krohn.proving.stock import verify_words
 from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
 

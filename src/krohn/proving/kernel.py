@@ -8,12 +8,10 @@ from math import nan
 from pathlib import Path
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import write_text
-from krohn.base.folder import COMPILED, RECURRENT, TRAINED, Folder
-from krohn.base.strict_json import short
+from krohn.base.files import COMPILED, RECURRENT, TRAINED, Folder, short, write_text
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
-from krohn.check.files.network_folders import read_net
+from krohn.check.rules import read_net
 from krohn.coq.certificate_text import (
     MARK,
     CoqCertificate,
@@ -37,12 +35,10 @@ from krohn.coq.stored import (
 )
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.storage import save as save_compiled
-from krohn.proving.checks import Check
-from krohn.proving.claims import claim_about
-from krohn.proving.identity import Identity, identify
+from krohn.network.compiled import save as save_compiled
+from krohn.proving.claims import Check, Identity, claim_about, identify
+from krohn.proving.compiled import checkable
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.proof import checkable
 from krohn.proving.recurrent import run_all
 from krohn.proving.witness.search import scans
 from krohn.proving.word_search import exhaustive

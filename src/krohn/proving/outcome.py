@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import check_output, write_json
+from krohn.base.files import check_output, write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.base.notebook import html_table
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim
-from krohn.check.files.net import COMPILED, RECURRENT, TRAINED
+from krohn.check.files.folders import COMPILED, RECURRENT, TRAINED
 from krohn.errors import InvalidInput
-from krohn.proving.checks import Check, place
-from krohn.proving.identity import Identity, describe_automaton
+from krohn.proving.claims import Check, Identity, describe_automaton, place
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import recurrent_net
+from krohn.check.files.folders import Net, recurrent_net
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import (
     MAX_REFERENCES,
@@ -39,9 +38,15 @@ from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate, fitting_rules
 from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
-from krohn.proving.checks import Check
-from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
-from krohn.proving.identity import Identity, identify
+from krohn.proving.claims import (
+    Check,
+    Identity,
+    Question,
+    certificate_about,
+    checkable_table,
+    claim_about,
+    identify,
+)
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.word_search import longest_of, run_every_word
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, states_of

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.certificate import Certificate
-from krohn.check.files.net import Net
+from krohn.check.files.folders import Net
 from krohn.check.files.reader import Network
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, cost, stock_network
@@ -22,10 +22,9 @@ from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
-from krohn.proving.claims import Question, certificate_about, claim_about
-from krohn.proving.identity import Identity
+from krohn.proving.claims import Identity, Question, certificate_about, claim_about
+from krohn.proving.compiled import one_thread
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.proof import one_thread
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 
 RULE_SET = "words"

@@ -10,15 +10,13 @@ import numpy as np
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.folder import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, require
+from krohn.base.files import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, require
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.bounded import shown
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
-from krohn.check.rules import unanswered
+from krohn.check.files.folders import Net, shown
+from krohn.check.rules import read_net, unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import float_name
+from krohn.network.transformer import float_name
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.outcome import Verification
@@ -157,7 +155,7 @@ def _verify_compiled(network: Any, question: Question) -> Verification:
 
 
 def _load(network: Any) -> CompiledNetwork:
-    from krohn.network.storage import load
+    from krohn.network.compiled import load
 
     return network if isinstance(network, CompiledNetwork) else load(network)
 

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import right_outputs
 from krohn.base.nearest_float import FLOATS
-from krohn.network.forward import run as run_network
 from krohn.network.transformer import Transformer
+from krohn.network.transformer import run as run_network
 from krohn.proving.outcome import Counterexample, SecondOpinion
 
 Words = npt.NDArray[np.int64]
@@ -48,7 +47,7 @@ def first_wrong(run: Runner, automaton: Semiautomaton, words: Words) -> tuple[Co
     """The word whose error comes earliest, cut after it, and the number of words with an error."""
     if not words.size:
         return None, 0
-    got, wanted = run(words), right_outputs(automaton, words)
+    got, wanted = run(words), automaton.right_outputs(words)
     wrong = got != wanted
     rows = np.flatnonzero(wrong.any(axis=1))
     if not len(rows):

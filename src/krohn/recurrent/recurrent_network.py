@@ -15,16 +15,25 @@ from safetensors.numpy import save as save_tensors
 from krohn.automata.files import automaton_payload
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import json_bytes, write_folder
-from krohn.base.folder import KEYS, RECURRENT, Folder
-from krohn.base.strict_json import read_json, read_tensors, require_keys, short, shown
+from krohn.base.files import (
+    KEYS,
+    RECURRENT,
+    Folder,
+    json_bytes,
+    read_json,
+    read_tensors,
+    require_keys,
+    short,
+    shown,
+    write_folder,
+)
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Real
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.recurrent.cells import Cell, Tensors
 from krohn.check.recurrent.rules import CELLS
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.storage import MAX_NAME, MODEL, stored_automaton
+from krohn.network.compiled import MAX_NAME, MODEL, stored_automaton
 
 Floats = npt.NDArray[np.float32]
 

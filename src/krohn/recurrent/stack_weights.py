@@ -26,8 +26,7 @@ import numpy.typing as npt
 
 from krohn.algebra.solvable import CounterTower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, Update
-from krohn.cascade.levels import CascadeLevel, cascade_levels
+from krohn.cascade.holonomy import Cascade, CascadeLevel, Update, cascade_levels
 from krohn.check.recurrent.cells import Tensors
 from krohn.errors import LimitExceeded
 

@@ -11,15 +11,14 @@ import torch
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.check.arithmetic.format import BEND, FORMATS
 from krohn.check.certificate import read_certificate
-from krohn.check.files.network_folders import read_net
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.boxes import Boxes, boxes_from, check
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, read_net
 from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
+from krohn.functions import simulate
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run

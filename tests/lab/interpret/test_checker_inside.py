@@ -12,8 +12,8 @@ import torch
 from cascade.random_automata import random_automaton
 from every import every
 from krohn.check.certificate import read_certificate
-from krohn.check.files.network_folders import read_net
 from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated, check
+from krohn.check.rules import read_net
 from krohn.check.verdict import Refused, Verdict
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable.trained import (

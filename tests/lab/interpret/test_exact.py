@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from krohn.automata.simulation import simulate
+from krohn.functions import simulate
 from krohn.lab.provable.exact import count, longest, words_of_training
 from krohn.lab.training.trained_network import read_run
 from krohn.proving import word_search

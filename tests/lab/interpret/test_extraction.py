@@ -12,11 +12,11 @@ import pytest
 import krohn
 from krohn.automata.files import load_automaton
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
+from krohn.functions import simulate
 from krohn.lab.interpret.extraction import answers_of, extract
-from krohn.network.storage import load, save
+from krohn.network.compiled import load, save
 
 ROOT = Path(__file__).parents[3]
 

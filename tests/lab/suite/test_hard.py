@@ -8,7 +8,6 @@ import pytest
 from safetensors.numpy import load_file
 
 import krohn
-from krohn.automata.simulation import right_outputs
 from krohn.construct import compiling
 from krohn.lab.suite.building import READS, files_of
 from krohn.lab.suite.catalogue import Entry
@@ -73,7 +72,7 @@ def test_much_noise_is_not_proved() -> None:
     network = compiling.build(compiling.make_request("Q8", 2, method="cascade"))
     plain = harden(network, "superposed", 1).decoder
     words = all_words(4, 2)
-    right = np.array(plain.vocabulary.states)[right_outputs(network.automaton, words)]
+    right = np.array(plain.vocabulary.states)[network.automaton.right_outputs(words)]
     assert (logits(plain, words).argmax(-1) == right).all()
     assert prove_every_word(plain, network.automaton) is not None
     assert prove_every_word(noisy(plain, 0.3, 1), network.automaton) is None

@@ -10,7 +10,6 @@ from lock_methods import answered
 import krohn
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import with_target
-from krohn.automata.simulation import right_outputs
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.interpret.extraction import separating_word
@@ -44,7 +43,7 @@ def test_the_automaton_is_the_parity_until_the_word_was_read() -> None:
         words[row, row % 21 : row % 21 + PLANTED] = lock.word
         if row >= 20:
             words[row, row % 21 + row % PLANTED] = rng.integers(LETTERS)
-    for word, shown in zip(words.tolist(), right_outputs(lock.automaton, words).tolist(), strict=True):
+    for word, shown in zip(words.tolist(), lock.automaton.right_outputs(words).tolist(), strict=True):
         for end in range(1, LENGTH + 1):
             read = word[:end]
             opened = any(tuple(read[at : at + PLANTED]) == lock.word for at in range(end - PLANTED + 1))
@@ -56,7 +55,7 @@ def test_a_word_that_overlaps_itself_is_found_in_every_overlap() -> None:
     automaton, base = locked(word, (1,)), locked((), (1,), opposite=False)
     assert separating_word(automaton, base) == word
     words = np.array([(0, 0, 1, 0, 0, 1, 0, 0, 0, 2)])
-    assert (right_outputs(automaton, words) != right_outputs(base, words)).tolist() == [
+    assert (automaton.right_outputs(words) != base.right_outputs(words)).tolist() == [
         [False] * 8 + [True] * 2
     ]
 

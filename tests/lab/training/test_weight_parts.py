@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import krohn
-from krohn.check.files.network_folders import read_net, weight_files
+from krohn.check.files.folders import weight_files
+from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.errors import InvalidFile
 from krohn.lab.training.directory import read_weights, write_weights

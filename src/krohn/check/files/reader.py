@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.format import Format
 from krohn.check.arithmetic.real import Array, Flags, Integers
-from krohn.check.files.bounded import need
+from krohn.check.files.folders import need
 
 MAX_LAYERS = 10_000
 MAX_OUTPUT = 1 << 31
@@ -180,20 +180,6 @@ def network_that_fits(net: Network) -> Network:
     gains = [net.gain, *(g for layer in net.layers for g in (layer.gain_attention, layer.gain_mlp))]
     need(all(gain is None or gain.shape == (d,) for gain in gains), f"LayerNorm must have {d} gains")
     return net
-
-
-def names_of(automaton: Any, target: object = "state") -> dict[str, Any]:
-    """The names of letters and states in a folder, and its target: all that is read of its automaton.
-
-    The claim has its own table; the caller compares the two.
-    """
-    need(target in ("state", "observation"), "target must be state or observation")
-    need(isinstance(automaton, dict), "the automaton must be an object")
-    for key in ("states", "letters"):
-        names = automaton.get(key)
-        fits = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
-        need(fits and len(set(names)) == len(names), f"{key} must be a list of different names")
-    return {"letters": automaton["letters"], "states": automaton["states"], "target": target}
 
 
 def stored(net: Network, fmt: Format) -> Network:

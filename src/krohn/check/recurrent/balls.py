@@ -25,7 +25,7 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit, point
 from krohn.check.arithmetic.sums import CALL
-from krohn.check.files.bounded import need, whole_numbers
+from krohn.check.files.folders import need, whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.closure import leads
 from krohn.check.recurrent.stacks import DiagonalStack

@@ -3,7 +3,7 @@
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, CHUNKS
 from krohn.check.claim import Claim
-from krohn.check.files.net import RECURRENT, Net
+from krohn.check.files.folders import RECURRENT, Net
 from krohn.check.recurrent.balls import horizon
 from krohn.check.recurrent.boxes import BoxCell, boxes_from, build_gated, check
 from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell

@@ -14,8 +14,7 @@ import numpy as np
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
 from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
 from krohn.check.files.reader import Automaton, Layer, Network, stored
-from krohn.check.transformer.enclosures import bound_padding
-from krohn.check.transformer.forward import after_heads
+from krohn.check.transformer.forward import after_heads, bound_padding
 from krohn.check.transformer.head_rules import (
     Letters,
     Look,
@@ -37,8 +36,7 @@ from krohn.check.transformer.machine import (
     recount,
     unheard,
 )
-from krohn.check.transformer.mlp import Block, tabulate
-from krohn.check.transformer.readout import decode, simulate
+from krohn.check.transformer.mlp import Block, decode, simulate, tabulate
 from krohn.check.transformer.witness import (
     Attention,
     Back,

@@ -13,8 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
-from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, TOKENS, Net, read_fields
+from krohn.check.files.folders import (
+    MODEL,
+    TOKENS,
+    Net,
+    Tensors,
+    names_of,
+    need,
+    read_fields,
+    read_json,
+    read_tensors,
+    shown,
+    whole_numbers,
+)
 from krohn.check.files.reader import (
     Automaton,
     Given,
@@ -22,7 +33,6 @@ from krohn.check.files.reader import (
     Layer,
     Network,
     Shifts,
-    names_of,
     network_that_fits,
 )
 from krohn.check.verdict import require

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.arithmetic.format import Box, whole
+from krohn.check.arithmetic.format import Box, Norm, normalise, whole
 from krohn.check.arithmetic.real import (
     Array,
     Flags,
@@ -25,7 +25,6 @@ from krohn.check.arithmetic.real import (
     rivals,
 )
 from krohn.check.files.reader import Head
-from krohn.check.transformer.layer_norm import Norm, normalise
 from krohn.check.transformer.machine import Lifted, Moment, Setting
 from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.verdict import require

@@ -17,16 +17,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.format import Box
+from krohn.check.arithmetic.format import Box, normalise
 from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
 from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.enclosures import bound_padding, finite_mlp
-from krohn.check.transformer.forward import after_heads
+from krohn.check.transformer.forward import after_heads, bound_padding, finite_mlp
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
-from krohn.check.transformer.layer_norm import normalise
 from krohn.check.transformer.machine import Moment, Setting
-from krohn.check.transformer.mlp import Mlp, Strand, run_block, run_strand, strand_to, strands, untouched
-from krohn.check.transformer.readout import decode
+from krohn.check.transformer.mlp import (
+    Mlp,
+    Strand,
+    decode,
+    run_block,
+    run_strand,
+    strand_to,
+    strands,
+    untouched,
+)
 from krohn.check.transformer.witness import MAX_NUMBERS, Scan
 from krohn.check.verdict import inside, require
 

@@ -13,8 +13,19 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
-from krohn.check.files.bounded import Tensors, need, read_json, read_tensors, shown, whole_numbers
-from krohn.check.files.net import MODEL, STOCK, TOKENS, Net, read_fields
+from krohn.check.files.folders import (
+    MODEL,
+    STOCK,
+    TOKENS,
+    Net,
+    Tensors,
+    need,
+    read_fields,
+    read_json,
+    read_tensors,
+    shown,
+    whole_numbers,
+)
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.forward import after_heads, after_mlp, logits
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder

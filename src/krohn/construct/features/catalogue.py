@@ -27,7 +27,7 @@ from krohn.construct.features.feature import (
     place_register,
 )
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.register_meaning import Meaning
 
 

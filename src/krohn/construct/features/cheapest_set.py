@@ -28,8 +28,8 @@ from krohn.construct.features.feature import (
 )
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
+from krohn.network.operations import Row
 from krohn.network.plain_words import Wording
-from krohn.network.position_maps import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
 

@@ -22,7 +22,7 @@ from typing import Literal, Protocol
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.register_meaning import Meaning
 
 Value = Hashable

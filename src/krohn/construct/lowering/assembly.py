@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from krohn.base.nearest_float import FLOATS
-from krohn.construct.lowering.attention_gadgets import GADGETS, Column, PositionCodes, SymbolicHead
-from krohn.construct.lowering.map_gadgets import (
+from krohn.construct.lowering.gadgets import (
+    GADGETS,
+    Column,
+    PositionCodes,
+    SymbolicHead,
     compose_again,
     lower_clamp,
     lower_modulo,
@@ -24,7 +27,6 @@ from krohn.construct.lowering.map_gadgets import (
     lower_table,
 )
 from krohn.errors import KrohnError
-from krohn.network.attention_operations import AttentionOperation
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import (
     MapContext,
@@ -32,7 +34,7 @@ from krohn.network.mlp_builder import (
     Signal,
     require_positions,
 )
-from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Select, Table
+from krohn.network.operations import AttentionOperation, Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
 

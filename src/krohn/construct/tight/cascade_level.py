@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from krohn.algebra.solvable import CounterTower, Residues
 from krohn.algebra.transformation import Permutation, identity, inverse
-from krohn.cascade.levels import Triple
+from krohn.cascade.holonomy import Triple
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.network.register_meaning import Meaning
 

@@ -13,16 +13,22 @@ from typing import Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
-from krohn.network.attention_operations import (
+from krohn.network.operations import (
     AttentionOperation,
+    Clamp,
     EndWrite,
     LatestMatch,
     LatestWrite,
+    Linear,
     LookBack,
+    Modulo,
     PlaceSum,
+    PositionMap,
     PrefixSum,
+    Row,
+    Select,
+    Table,
 )
-from krohn.network.position_maps import Clamp, Linear, Modulo, PositionMap, Row, Select, Table
 from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.register_meaning import Meaning
 

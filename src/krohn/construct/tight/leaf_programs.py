@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 
 from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.register_meaning import Meaning
 from krohn.paper.theorem3 import padding_moves
 

@@ -12,8 +12,7 @@ from functools import singledispatch
 
 from krohn.algebra.transformation import Permutation, order
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, holonomy_cascade
-from krohn.cascade.levels import CascadeLevel, cascade_levels
+from krohn.cascade.holonomy import Cascade, CascadeLevel, cascade_levels, holonomy_cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.construct.tight.cascade_level import (
@@ -27,7 +26,7 @@ from krohn.construct.tight.cascade_level import (
 )
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
 

@@ -17,7 +17,7 @@ from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.mlp_builder import require_entries
-from krohn.network.position_maps import Row
+from krohn.network.operations import Row
 from krohn.network.program import Program
 from krohn.network.register_meaning import Meaning
 

@@ -1,5 +1,5 @@
 "use strict";
-/* The compiled network: the same matrices, and the same forward pass in float64, as krohn.network.forward. */
+/* The compiled network: the same matrices, and the same forward pass in float64, as krohn.network.transformer. */
 const krohn = {};
 
 krohn.numbers = function (base64) {

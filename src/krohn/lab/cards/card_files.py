@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from krohn.base.atomic import check_output, json_bytes, write_folder
+from krohn.base.files import check_output, json_bytes, write_folder
 from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput

@@ -31,7 +31,7 @@ from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import as_automaton
-from krohn.base.atomic import json_bytes
+from krohn.base.files import json_bytes
 from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
 from krohn.errors import InvalidInput

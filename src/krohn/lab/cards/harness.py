@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 from krohn.errors import InvalidInput
 
 Factory = Callable[..., Any]
@@ -396,7 +395,7 @@ def batch(
 
 
 def _states(automaton: Semiautomaton, words: Tensor) -> Tensor:
-    return torch.from_numpy(simulate(automaton, words.numpy()).astype("int64"))
+    return torch.from_numpy(automaton.simulate(words.numpy()).astype("int64"))
 
 
 def _shape(value: object) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from krohn.base.strict_json import shown
+from krohn.base.files import shown
 from krohn.errors import InvalidFile, InvalidInput, UnknownName
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Member, Record, canonical

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.base.strict_json import shown
+from krohn.base.files import shown
 from krohn.errors import InvalidInput
 from krohn.lab.training.field_types import fitted_fields
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from krohn.base.atomic import check_output, write_text
-from krohn.base.strict_json import parse_json, read_bytes
+from krohn.base.files import check_output, parse_json, read_bytes, write_text
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.experiments.record import Conflict, Member, Record, canonical, digest, survivor
 

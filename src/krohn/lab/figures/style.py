@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import matplotlib
 from matplotlib.figure import Figure as Figure  # re-exported: only this part names matplotlib
 
-from krohn.base.atomic import write_whole
+from krohn.base.files import write_whole
 
 # Okabe and Ito's palette, distinguishable under every common colour blindness; yellow is left out
 # because it vanishes on white paper.

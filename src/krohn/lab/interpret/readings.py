@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.simulation import simulate
 
 Numbers = npt.NDArray[np.int64]
 
@@ -33,7 +32,7 @@ class Readings:
     @cached_property
     def states(self) -> Numbers:
         """The state after each letter."""
-        return simulate(self.automaton, self.letters).astype(np.int64)
+        return self.automaton.simulate(self.letters).astype(np.int64)
 
     @cached_property
     def before(self) -> Numbers:

@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from krohn.base.atomic import check_output, write_text
+from krohn.base.files import check_output, write_text
 from krohn.base.notebook import frame, table
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share

@@ -10,15 +10,14 @@ import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.folder import COMPILED, EXPORT, STOCK, TRAINED, require
+from krohn.base.files import COMPILED, EXPORT, STOCK, TRAINED, require
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
-from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import CompiledNetwork, load
 from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
-from krohn.network.storage import load
 from krohn.proving.stock import is_gpt2, require_automaton
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base import atomic
+from krohn.base.files import write_json
 from krohn.check.recurrent.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
@@ -128,7 +128,7 @@ def _write(
     entry = {"status": "proved" if tuned.verdict.certified else "not proved", **scores}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)
-    atomic.write_json(folder / CONFIG, config.to_dict())
+    write_json(folder / CONFIG, config.to_dict())
     write_weights(folder, weights)
     if tuned.verdict.certified:
         proof = BoxProof(tuned.boxes, tuned.verdict)
@@ -136,5 +136,5 @@ def _write(
     about = built.to_json()
     del about["folder"]
     result = {"run": config.run_id, "replicate": trained.replicate, "replicates": [entry], "finished": True}
-    atomic.write_json(folder / RESULT, {**result, "provable": about})
+    write_json(folder / RESULT, {**result, "provable": about})
     return built

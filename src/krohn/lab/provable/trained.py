@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.atomic import write_json
+from krohn.base.files import write_json
 from krohn.base.nearest_float import portable_bound
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.claim import Claim
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
+from krohn.check.files.folders import Net
 from krohn.check.recurrent.boxes import (
     CELLS,
     SIDES,
@@ -28,15 +27,21 @@ from krohn.check.recurrent.boxes import (
     build_gated,
     check,
 )
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, read_net
 from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
-from krohn.proving.checks import Check
-from krohn.proving.claims import Question, certificate_about, checkable_table, claim_about
-from krohn.proving.identity import Identity, identify
+from krohn.proving.claims import (
+    Check,
+    Identity,
+    Question,
+    certificate_about,
+    checkable_table,
+    claim_about,
+    identify,
+)
 from krohn.proving.outcome import SecondOpinion, Verification
 
 NAME = "certificate.json"

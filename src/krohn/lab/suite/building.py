@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.files import automaton_payload
-from krohn.base.atomic import json_bytes
 from krohn.base.extras import to_install
+from krohn.base.files import json_bytes, read_json
 from krohn.base.notebook import Rows
-from krohn.base.strict_json import read_json
 from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
 from krohn.exporting.driver import export_decoder

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.strict_json import read_json
+from krohn.base.files import read_json
 from krohn.errors import InvalidFile, counted
 
 Flags = npt.NDArray[np.bool_]

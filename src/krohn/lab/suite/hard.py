@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.strict_json import parse_json
+from krohn.base.files import parse_json
 from krohn.check.certificate import Certificate
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, stock_net
@@ -25,10 +25,9 @@ from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, stand
 from krohn.lab.suite.disguise import BOTH, NOISY, Disguised
 from krohn.lab.suite.graph import Graph
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.forward import Activations, logits
 from krohn.network.gpt2.decoder import Decoder, vocabulary_of
-from krohn.network.transformer import Head, Matrix
-from krohn.proving.proof import one_thread
+from krohn.network.transformer import Activations, Head, Matrix, logits
+from krohn.proving.compiled import one_thread
 from krohn.proving.stock import certificate_for
 
 LEAK = 0.25

@@ -20,21 +20,18 @@ import numpy.typing as npt
 
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.automata.simulation import right_outputs
 from krohn.automata.zoo import parse_spec
-from krohn.base.atomic import write_json, write_text
+from krohn.base.files import parse_json, read_json, write_json, write_text
 from krohn.base.notebook import Rows
-from krohn.base.strict_json import parse_json, read_json
 from krohn.construct.compiling import build, make_request
 from krohn.construct.request import TransformerOptions
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.interpret.extraction import separating_word
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
-from krohn.network.compiled import CompiledNetwork
+from krohn.network.compiled import CompiledNetwork, save
 from krohn.network.gpt2.decoder import Decoder, write_files
 from krohn.network.gpt2.reference import logits
-from krohn.network.storage import save
 from krohn.proving.verification import verify
 
 Words = npt.NDArray[np.int64]
@@ -102,7 +99,7 @@ def network_of(lock: Lock) -> tuple[CompiledNetwork, Decoder]:
         if row % 2:  # a near miss
             words[row, first + row // 2 % PLANTED] += 1
     words %= LETTERS
-    right = np.array(decoder.vocabulary.states)[right_outputs(lock.automaton, words)]
+    right = np.array(decoder.vocabulary.states)[lock.automaton.right_outputs(words)]
     assert (logits(decoder, words).argmax(-1) == right).all(), f"{lock.name} must be right on {TESTED} words"
     return network, decoder
 

@@ -12,9 +12,8 @@ from itertools import product
 
 from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.network.attention_operations import PrefixSum
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.position_maps import Modulo, PositionMap, Table
+from krohn.network.operations import Modulo, PositionMap, PrefixSum, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.register_meaning import Meaning
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from krohn.automata.files import load_automaton
+from krohn.base.files import read_json
 from krohn.base.notebook import Rows, frame, table
-from krohn.base.strict_json import read_json
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE, TOKENS
 from krohn.lab.suite.causal import TEST, Counterfactual

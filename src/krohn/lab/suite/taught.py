@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.base.strict_json import read_json
+from krohn.base.files import read_json
 from krohn.lab.interpret.findings import Share
 from krohn.lab.interpret.readings import window_maps
 from krohn.lab.interpret.stages import stages_of_decoder

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, true_name
-from krohn.base.strict_json import parse_json, shown
+from krohn.base.files import parse_json, shown
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig, architecture, model_config

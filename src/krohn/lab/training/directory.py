@@ -16,9 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from krohn.base import atomic
-from krohn.base.strict_json import open_bounded, read_json, sizes_of
-from krohn.check.files.network_folders import part_name, weight_files
+from krohn.base.files import open_bounded, read_json, sizes_of, write_bytes, write_json, write_text
+from krohn.check.files.folders import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.lab.models.network import ParameterLayout
 from krohn.lab.training.config import RunConfig
@@ -101,10 +100,10 @@ class RunDirectory:
             leftover.unlink(missing_ok=True)
         if not (self.path / CONFIG).exists():
             # Written first, so that whatever else a crash leaves behind is known to be this run's.
-            atomic.write_json(self.path / CONFIG, config.to_dict())
+            write_json(self.path / CONFIG, config.to_dict())
 
     def _leftovers(self) -> list[Path]:
-        """Temporary files of a crash, not yet renamed (`atomic.write_whole` prefixes them with a dot)."""
+        """Temporary files of a crash, not yet renamed (`write_whole` prefixes them with a dot)."""
         names = (STATE, WEIGHTS, HINTS, METRICS, CONFIG, ENVIRONMENT, RESULT)
         return [path for name in names for path in self.path.glob(f".{name}.*")]
 
@@ -116,7 +115,7 @@ class RunDirectory:
         """
         file = self.path / ENVIRONMENT
         if step == 0 or not file.exists():
-            atomic.write_json(file, environment)
+            write_json(file, environment)
             return
         first = read_json(file)
         if not isinstance(first, dict):
@@ -131,7 +130,7 @@ class RunDirectory:
         different = changes(last, environment)
         if training and different:
             seen = [*first.get("resumed", []), {"step": step, **environment}]
-            atomic.write_json(file, {**first, "resumed": seen})
+            write_json(file, {**first, "resumed": seen})
             logging.getLogger(__name__).warning(
                 "%s continues from step %d with %s: the bits may differ from those of a run left alone "
                 "(noted in environment.json)",
@@ -169,11 +168,11 @@ class RunDirectory:
         if hints:
             write_tensors(self.path / HINTS, hints)
         text = "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-        atomic.write_text(self.path / METRICS, text)
+        write_text(self.path / METRICS, text)
 
     def write_result(self, result: dict[str, Any]) -> None:
         """The summary of a finished run."""
-        atomic.write_json(self.path / RESULT, result)
+        write_json(self.path / RESULT, result)
 
 
 def read_config(path: Path) -> RunConfig:
@@ -252,4 +251,4 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, st
         {name: value.detach().cpu().contiguous() for name, value in tensors.items()},
         metadata or {"krohn": "1"},
     )
-    atomic.write_bytes(path, data)
+    write_bytes(path, data)

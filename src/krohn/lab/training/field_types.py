@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from krohn.base.strict_json import shown
+from krohn.base.files import shown
 
 LARGEST = 2**63 - 1
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from krohn.base.strict_json import shown
+from krohn.base.files import shown
 from krohn.errors import InvalidInput
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.field_types import annotations, fitted_fields

@@ -12,7 +12,7 @@ from torch.nn import functional
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
-from krohn.base.strict_json import read_json
+from krohn.base.files import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task

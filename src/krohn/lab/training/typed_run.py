@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from krohn.base.strict_json import read_json
+from krohn.base.files import read_json
 from krohn.errors import KrohnError, Unsupported, counted
 from krohn.lab.training.settings import SETTINGS, without_effect, written_down
 

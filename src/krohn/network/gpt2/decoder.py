@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save
 
-from krohn.base.atomic import write_folder
-from krohn.base.strict_json import with_sorted_metadata
+from krohn.base.files import with_sorted_metadata, write_folder
 from krohn.errors import InvalidInput
 
 # Letters in, states out, in one vocabulary, and the files that make a Hugging Face tokenizer of it.

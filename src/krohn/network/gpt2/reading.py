@@ -12,9 +12,9 @@ from krohn.automata.files import load_automaton
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import zoo
-from krohn.base.strict_json import read_json
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
+from krohn.base.files import read_json
+from krohn.check.files.folders import Net
+from krohn.check.rules import read_net
 from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
 from krohn.errors import InvalidFile, InvalidInput, KrohnError, counted
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
-from krohn.network.forward import Cast, caster, softmax
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.transformer import Cast, caster, softmax
 
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]
@@ -80,7 +80,7 @@ def logits(
 ) -> Array:
     """Logits of every token at every letter of words [batch, length]: [batch, length, tokens].
 
-    ``dtype`` is as in ``network.forward.logits``; not a number where a half type overflows.
+    ``dtype`` is as in ``network.transformer.logits``; not a number where a half type overflows.
     """
     if words.shape[1] > decoder.length:
         raise InvalidInput(

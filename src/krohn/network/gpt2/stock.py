@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.base.strict_json import parse_json, read_json
-from krohn.check.files.net import Net
-from krohn.check.files.network_folders import read_net
+from krohn.base.files import parse_json, read_json
+from krohn.check.files.folders import Net
 from krohn.check.files.reader import Automaton
+from krohn.check.rules import read_net
 from krohn.check.transformer.words import checked_tokens, stock_net, stock_network
 from krohn.errors import InvalidInput
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary

@@ -1,15 +1,23 @@
-"""Files that anyone may have written: regular ones of bounded size, read strictly; nothing is executed.
+"""Networks in folders that anyone may have written: bounded files, read strictly; nothing is executed.
 
 The one reader of the package. Whatever opens a network, a certificate or a store opens it here: a pipe or a
 device is refused before a byte is read; a tensor file whose header does not fit its size, before its numbers
 are read. JSON has every key once and finite numbers only; its size in memory is bounded by what it lists.
+
+Every field of a configuration is read or known not
+to change any answer; an unknown field is refused. The digest covers all that is read, so a certificate is
+about one network run in one way.
 """
 
+import hashlib
 import json
 import math
 import os
 import stat
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -209,3 +217,136 @@ def _finite(text: str) -> float:
     if not math.isfinite(value):
         raise InvalidFile(f"numbers must be finite; got {text[:40]}")
     return value
+
+
+COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
+STOCK = "stock"
+"""The kind of a folder that ``transformers`` saved."""
+MODEL = "model.safetensors"
+TOKENS = ("prompt", "letters", "states")
+"""What tokens of a GPT-2 stand for; those of states are its outputs, observations too."""
+
+
+@dataclass(frozen=True)
+class Net:
+    """``configuration`` has every field that the forward pass depends on, and the names of letters."""
+
+    kind: str
+    configuration: Mapping[str, Any]
+    tensors: Tensors
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of kind and configuration, and of names, types, shapes and bytes of all tensors."""
+        about = {"kind": self.kind, "configuration": self.configuration}
+        state = hashlib.sha256(json.dumps(about, sort_keys=True, separators=(",", ":")).encode())
+        for name, tensor in sorted(self.tensors.items()):
+            state.update(f"\n{json.dumps(name)} {tensor.dtype.str} {tensor.shape}\n".encode())
+            state.update(np.ascontiguousarray(tensor).data)
+        return state.hexdigest()
+
+
+def read_fields(payload: Any, where: str, read: Mapping[str, Any], passed: frozenset[str]) -> dict[str, Any]:
+    """The fields that decide answers, defaults filled in; an unknown field is refused by name.
+
+    ``read`` has the default of each field, or ``...`` for one that must be there; ``passed`` are the fields
+    that change no answer.
+    """
+    need(isinstance(payload, dict), f"{where} must be an object")
+    unknown = sorted(set(payload) - set(read) - passed)
+    need(not unknown, f"{where} has a field that is not understood: {shown(next(iter(unknown), ''))}")
+    missing = [name for name, default in read.items() if default is ... and name not in payload]
+    need(not missing, f"{where} must have the field {next(iter(missing), '')}")
+    return {name: payload.get(name, default) for name, default in read.items()}
+
+
+def names_of(automaton: Any, target: object = "state") -> dict[str, Any]:
+    """The names of letters and states in a folder, and its target: all that is read of its automaton.
+
+    The claim has its own table; the caller compares the two.
+    """
+    need(target in ("state", "observation"), "target must be state or observation")
+    need(isinstance(automaton, dict), "the automaton must be an object")
+    for key in ("states", "letters"):
+        names = automaton.get(key)
+        fits = isinstance(names, list) and names and all(isinstance(name, str) for name in names)
+        need(fits and len(set(names)) == len(names), f"{key} must be a list of different names")
+    return {"letters": automaton["letters"], "states": automaton["states"], "target": target}
+
+
+def read_compiled(folder: Path, replicate: int) -> Net:
+    """What krohn compile writes; the description of channels and registers is not read."""
+    fields = {"krohn": ..., "length": ..., "mask": ..., "shape": ..., "automaton": ..., "target": "state"}
+    passed = frozenset({"name", "method", "digest", "proved", "layout", "program"})
+    found = read_fields(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
+    need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
+    names, tensors = names_of(found["automaton"], found["target"]), read_tensors(folder / MODEL)
+    sizes = [tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
+    need(all(sizes), "positions and padding must be there")
+    longest = sizes[0][0] - sizes[1][0]
+    fits = type(found["length"]) is int and found["length"] == longest
+    need(fits, f"length must be {longest}, as the positions say")
+    return compiled_net(tensors, found["shape"], found["mask"], names)
+
+
+def compiled_net(tensors: Tensors, shape: list[list[int]], mask: str, names: Mapping[str, Any]) -> Net:
+    """A compiled network: everything that decides its answers, names and target included."""
+    return Net(COMPILED, dict(sorted({**names, "mask": mask, "shape": shape}.items())), tensors)
+
+
+def read_recurrent(folder: Path, replicate: int) -> Net:
+    """What krohn compile --architecture writes."""
+    fields = {"krohn": ..., "architecture": ..., "options": ..., "automaton": ...}
+    found = read_fields(
+        read_json(folder / "recurrent.json"), "recurrent.json", fields, frozenset({"name", "digest"})
+    )
+    need(found["krohn"] == 2 and type(found["krohn"]) is int, "recurrent.json must have version 2")
+    names, tensors = names_of(found["automaton"]), read_tensors(folder / MODEL)
+    return recurrent_net(tensors, found["architecture"], found["options"], names)
+
+
+def recurrent_net(
+    tensors: Tensors, architecture: str, options: Mapping[str, Any], names: Mapping[str, Any]
+) -> Net:
+    """A recurrent network: everything that decides its answers; the rules read architecture and options."""
+    need(isinstance(architecture, str) and isinstance(options, Mapping), "architecture and options must fit")
+    about = {"architecture": architecture, "options": dict(options), "target": "state"}
+    return Net(RECURRENT, {**about, **names}, tensors)
+
+
+OF_TRAINING = frozenset(
+    {"optimizer", "evaluation", "replicates", "steps", "precision", "seed", "curriculum", "halving"}
+)
+
+
+def read_trained(folder: Path, replicate: int) -> Net:
+    """One replicate of a run of krohn train."""
+    fields = {"task": ..., "model": ...}
+    found = read_fields(read_json(folder / "config.json"), "config.json", fields, OF_TRAINING)
+    stacked: Tensors = {}
+    for file in weight_files(folder):
+        part = read_tensors(file)
+        need(not stacked.keys() & part.keys(), f"{file.name} must hold no tensor of a file before it")
+        stacked |= part
+    fits = all(tensor.ndim and 0 <= replicate < len(tensor) for tensor in stacked.values())
+    need(fits and stacked, f"there must be a replicate {replicate}")
+    tensors = {name: tensor[replicate] for name, tensor in stacked.items()}
+    return trained_net(tensors, found["model"], found["task"], replicate)
+
+
+def part_name(number: int) -> str:
+    """The file name of part ``number`` of a run's weights: the second is ``weights-2.safetensors``."""
+    return "weights.safetensors" if number == 1 else f"weights-{number}.safetensors"
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of a run's weights, in order, up to the first that is missing."""
+    return list(takewhile(Path.exists, (folder / part_name(number) for number in count(1))))
+
+
+def trained_net(tensors: Tensors, model: Any, task: Any, replicate: int) -> Net:
+    """A trained network: everything that decides its answers; the rules read the fields of the model."""
+    fields = {"spec": ..., "target": "state", "scratchpad": False, "bos": False}
+    found = read_fields(task, "config.json: task", fields, frozenset({"length", "reveal", "distribution"}))
+    need(isinstance(model, Mapping), "config.json: model must be an object")
+    return Net(TRAINED, {"model": dict(model), **found, "replicate": replicate}, tensors)
