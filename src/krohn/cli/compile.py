@@ -50,7 +50,7 @@ def command(
 
     Of the networks that the checker accepts in float32 it takes the one of least depth, then of the fewest
     blocks of GPT-2 (attention and an MLP of one hidden layer), then of the fewest parameters; if it accepts
-    none, the same in float64.
+    none, the same in float64; if none again, a network without a proof, and the output says so.
 
     \b
     Example:  krohn compile S4 --length 128 --out nets/s4

@@ -61,9 +61,9 @@ def command(
     DIRECTORY is a compiled network, an export, recurrent weights, a training run (its best replicate), or a
     GPT-2 that transformers saved: that one needs --automaton, and is proved on all words up to a length that
     can be enumerated.
-    Compiled networks and exports are proved up to a length, recurrent networks and trained ones for words of
-    every length. A trained network is also run: all words of the largest length that --effort allows, and
-    samples of longer ones; words without an error are no proof.
+    Compiled networks and exports (of a trained GPT too) are proved up to a length, recurrent networks and
+    trained LSTMs and GRUs for words of every length. A trained network is also run: all words of the largest
+    length that --effort allows, and samples of longer ones; words without an error are no proof.
 
     Exit status 0: proved. 1: not proved, with a counterexample where one was found. 2: bad files.
 
