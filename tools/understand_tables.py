@@ -1,9 +1,9 @@
-"""Tables of krohn understand: known algorithms distinguished, and the stored networks.
+"""Tables of krohn understand: known algorithms distinguished, the stored networks, the taught ones.
 
-Run: python tools/understand_tables.py apart|trained|write [NAME …]
-``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the stored trained ones; both write
-results/understand/.
-``write`` puts the tables into results/calibration.md and results/findings-understand.md.
+Run: python tools/understand_tables.py apart|trained|taught|write [NAME …]
+``apart`` studies disguised compiled networks (AUTOMATON …), ``trained`` the stored trained ones, ``taught``
+the suite's tier of taught ones; all write results/understand/.
+``write`` puts the tables into results/calibration.md, results/findings-understand.md and docs/taught.md.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 from itertools import product
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
@@ -19,10 +20,13 @@ from known_algorithms import ALGORITHMS, cells, variables_of
 
 from krohn.lab.interpret.report import Report
 from krohn.lab.interpret.understand import understand
+from krohn.lab.suite.building import build
+from krohn.lab.suite.catalogue import entries
 
 ROOT = Path(__file__).parents[1]
 STORE = ROOT / "results" / "understand"
 KEPT = ("c2-gpt", "c4-gpt", "grid9-gpt", "dyck4-2-gpt", "d8-gpt", "q8-gpt", "a5-gpt")
+TAUGHT = STORE / "windows.jsonl"
 SEEDS = (10, 11)
 """Seeds of the disguises and words; the criterion was fixed on other seeds (0 and 1)."""
 
@@ -63,6 +67,23 @@ def trained(names: list[str]) -> None:
         begun = process_time()
         report = understand(ROOT / "results" / "networks" / name)
         keep(name, report, process_time() - begun)
+
+
+def taught(names: list[str]) -> None:
+    """What swaps of each window's map do, block by block, in the networks of the suite that were taught."""
+    with TAUGHT.open("w") as file, TemporaryDirectory() as place:
+        for name in [entry.name for entry in entries(names) if entry.tier == "taught"]:
+            build(Path(place), only=[name])
+            found = understand(Path(place) / name).to_json()
+            windows = [rows for rows in by_name(found).values() if rows[0]["family"] == "scan"]
+            row: dict[str, Any] = {"network": name, "automaton": found["automaton"]}
+            row |= {"verdict": found["verdict"], "letters_right": found["accuracy"]["value"]}
+            for key in ("causal", "probe", "chance"):
+                row[key] = {rows[0]["name"]: [cell[key] for cell in rows] for rows in windows}
+            row["state"] = [cell["causal"] for cell in by_name(found)["state"]]
+            row["heads"] = [[h["layer"], h["nearest"]] for h in found["heads"] if h["kind"] == "look back"]
+            file.write(json.dumps(rounded(row), ensure_ascii=False) + "\n")
+            file.flush()
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -172,6 +193,22 @@ def heads_table() -> str:
     return markdown(["network", "named", "layer.head and pattern"], body)
 
 
+def windows_table() -> str:
+    """By taught network: what swaps of a window do after its own block, by chance, and after other blocks."""
+    body = []
+    for line in TAUGHT.read_text().splitlines():
+        row = json.loads(line)
+        own, others = [], [0.0]
+        for window, shares in row["causal"].items():
+            block = int(window.split()[4]).bit_length() - 1  # the map of the last 2^l letters
+            own.append(", ".join(percent(row[what][window][block]) for what in ("causal", "chance", "probe")))
+            others += [share for place, share in enumerate(shares) if place != block and share is not None]
+        heads = ", ".join(f"{block}: {nearest}" for block, nearest in row["heads"]) or "none"
+        body.append([row["network"], *own, percent(max(others)), heads])
+    head = ["network", *(f"{2**block} letters, block {block}" for block in (1, 2, 3)), "elsewhere, at most"]
+    return markdown([*head, "heads that look back, by block"], body)
+
+
 def verdicts() -> str:
     return "\n".join(f"- **{stored(name)['automaton']}**: {stored(name)['verdict']}" for name in KEPT)
 
@@ -212,10 +249,12 @@ def write(names: list[str]) -> None:
         "kept": network_table(),
         "state-cells": state_table(),
         "heads": heads_table(),
+        "windows": windows_table(),
         "verdicts": verdicts(),
         "returned": returned(),
     }
-    for page in (ROOT / "results" / "calibration.md", ROOT / "results" / "findings-understand.md"):
+    pages = ("results/calibration.md", "results/findings-understand.md", "docs/taught.md")
+    for page in map(ROOT.joinpath, pages):
         text = page.read_text()
         for name, table in tables.items():
             head, result, rest = text.partition(f"<!-- {name} -->\n")
@@ -226,4 +265,4 @@ def write(names: list[str]) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {"apart": apart, "trained": trained, "write": write}[sys.argv[1]](sys.argv[2:])
+    {"apart": apart, "trained": trained, "taught": taught, "write": write}[sys.argv[1]](sys.argv[2:])
