@@ -16,7 +16,7 @@ that made the node.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -111,11 +111,6 @@ class Plan(ABC):
         """The plans this node is composed of."""
         return ()
 
-    @property
-    @abstractmethod
-    def num_coordinates(self) -> int:
-        """How many coordinates name a state: one per level of each leaf, one per error bit."""
-
     @abstractmethod
     def coordinates(self, state: int) -> Coordinates:
         """Coordinates of a state, those of the children in order."""
@@ -133,31 +128,19 @@ class Plan(ABC):
         """Number of levels."""
         return 1 + max((component.level for component in self.components), default=-1)
 
-    def simulate(self, words: Words, start: int | None = None) -> States:
-        """States after each letter, for words of shape (batch, length), by steps of the coordinates.
+    @cached_property
+    def num_coordinates(self) -> int:
+        """How many coordinates name a state: one per level of each leaf, one per error bit."""
+        return len(self.coordinates(self.automaton.start))
 
-        Each step is taken once: a table keeps what follows which coordinates by which letter.
-        """
-        reached = [self.coordinates(self.automaton.start if start is None else start)]
-        number, follow = {reached[0]: 0}, [[-1] * self.automaton.num_letters]
-        current, table = np.zeros(len(words), dtype=np.int64), np.array(follow)
-        runs = np.empty(words.shape, dtype=np.int64)
-        for place in range(words.shape[1]):
-            letters = words[:, place]
-            missing = np.flatnonzero(table[current, letters] < 0)
-            for now, letter in sorted(
-                set(zip(current[missing].tolist(), letters[missing].tolist(), strict=True))
-            ):
-                after = self.step(reached[now], letter)
-                if after not in number:
-                    number[after] = len(reached)
-                    reached.append(after)
-                    follow.append([-1] * self.automaton.num_letters)
-                follow[now][letter] = number[after]
-            table = np.array(follow) if missing.size else table
-            current = runs[:, place] = table[current, letters]
-        states: States = np.array([self.state(known) for known in reached], dtype=np.int32)[runs]
-        return states
+    def simulate(self, words: Words, start: int | None = None) -> States:
+        """States after each letter, for words of shape (batch, length), by steps of the coordinates."""
+        step, state = cache(self.step), cache(self.state)  # each step is taken once
+        begin = self.coordinates(self.automaton.start if start is None else start)
+        runs = [
+            [state(here) for here in accumulate(word, step, initial=begin)][1:] for word in words.tolist()
+        ]
+        return np.array(runs, dtype=np.int32).reshape(words.shape)
 
     def _split(self, coordinates: Coordinates) -> list[Coordinates]:
         """The coordinates of each child."""
@@ -225,11 +208,6 @@ class HolonomyPlan(Plan):
         extra = f", {merges} merged component{'s' * (merges != 1)}" if merges else ""
         return f"holonomy of {counted(self.cascade.skeleton.num_sets, 'set')}{extra}"
 
-    @property
-    def num_coordinates(self) -> int:
-        """One per level."""
-        return self.cascade.num_levels
-
     def coordinates(self, state: int) -> Coordinates:
         """The coordinates of the state in the cascade."""
         return self.cascade.coordinates(state)
@@ -249,7 +227,6 @@ class ClampedCounterPlan(Plan):
 
     line: Labels
     steps: Labels
-    num_coordinates = 1
     layers = 2  # prefix sums, then the most recent contact with an end (the gridworld construction)
 
     def fault(self) -> str:
@@ -376,11 +353,6 @@ class StackPlan(Plan):
     def title(self) -> str:
         """Its height and symbols."""
         return f"stack of height {self.stack.height} over {self.stack.num_symbols} symbols, and an error bit"
-
-    @property
-    def num_coordinates(self) -> int:
-        """The height, the places, the bit."""
-        return self.stack.height + 2
 
     def coordinates(self, state: int) -> Coordinates:
         """Height and content; places above the height hold 0; the sink is an empty stack with the bit set."""

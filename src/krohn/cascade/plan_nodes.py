@@ -60,11 +60,6 @@ class Combination(Plan):
         result = [component for child in self.children for component in child.components]
         return tuple(sorted(result, key=lambda component: component.level))
 
-    @property
-    def num_coordinates(self) -> int:
-        """Those of all children."""
-        return sum(child.num_coordinates for child in self.children)
-
     def coordinates(self, state: int) -> Coordinates:
         """Those of the children, each in its state."""
         row = self.rows.get(state)
@@ -244,11 +239,6 @@ class ErrorBitPlan(Combination):
         """``[i, a]``: whether letter a is an error in inner state i."""
         wrong: npt.NDArray[np.bool_] = self.automaton.table[list(self.states)] == self.sink
         return wrong
-
-    @property
-    def num_coordinates(self) -> int:
-        """The inner ones and the bit."""
-        return self.inner.num_coordinates + 1
 
     def coordinates(self, state: int) -> Coordinates:
         """The inner ones and 0; for the sink those of inner state 0, which no longer matter, and 1."""
