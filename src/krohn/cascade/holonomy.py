@@ -21,6 +21,7 @@ stage sets, actions, and classes with their counters (``cascade_levels``).
 from collections.abc import Iterable
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import CounterTower, counter_tower
@@ -106,46 +107,33 @@ class Cascade:
     @cached_property
     def layers(self) -> int:
         """Layers of all levels, each as many as its dearest component takes."""
-        dearest = [0] * self.num_levels
-        for part, cost in zip(self.components, self.costs, strict=True):
-            dearest[part.level] = max(dearest[part.level], cost, 1)
-        return sum(dearest)
+        priced = zip(self.components, self.costs, strict=True)
+        rows = groupby(priced, key=lambda pair: pair[0].level)
+        return sum(max(1, *(cost for _, cost in row)) for _, row in rows)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of values of each level's coordinate: the largest number of tiles of a component there."""
-        sizes = [0] * self.num_levels
-        for part in self.components:
-            sizes[part.level] = max(sizes[part.level], len(part.tiles))
-        return tuple(sizes)
+        rows = groupby(self.components, key=lambda part: part.level)
+        return tuple(max(len(part.tiles) for part in row) for _, row in rows)
 
     def update(self, source: int, letter: int, target: int) -> Update:
         """The action on the coordinate of level depth(target): a permutation of tiles or a reset."""
         image = self.skeleton.images[letter][source]
         if image != target:
             return self._tile_over(image, target)
-        move = self._moves.get((source, letter))
-        if move is None:
-            move = self._moves[source, letter] = self._move(source, letter, target)
-        return move
-
-    def _move(self, source: int, letter: int, target: int) -> Permutation:
-        row = self.skeleton.images[letter]
-        goal = self.skeleton.tiles[target]
-        moved = tuple(map(row.__getitem__, self.skeleton.tiles[source]))
-        if moved == goal:
-            return identity(len(goal))
-        return tuple(map(dict(zip(goal, range(len(goal)), strict=True)).__getitem__, moved))
+        if (source, letter) not in self._moves:
+            row, goal = self.skeleton.images[letter], self.skeleton.tiles[target]
+            place = dict(zip(goal, range(len(goal)), strict=True)).__getitem__
+            self._moves[source, letter] = tuple(map(place, map(row.__getitem__, self.skeleton.tiles[source])))
+        return self._moves[source, letter]
 
     def _tile_over(self, inner: int, outer: int) -> int:
         """Number of the smallest tile of ``outer`` that contains ``inner``: the exact tile if it is one."""
-        result = self._over.get((inner, outer))
-        if result is None:
+        if (inner, outer) not in self._over:
             tiles = self.skeleton.tiles[outer]
-            result = self._over[inner, outer] = (
-                tiles.index(inner) if inner in tiles else self._cover(inner, tiles)
-            )
-        return result
+            self._over[inner, outer] = tiles.index(inner) if inner in tiles else self._cover(inner, tiles)
+        return self._over[inner, outer]
 
     def _cover(self, inner: int, tiles: Permutation) -> int:
         masks = self.skeleton.masks
@@ -295,12 +283,11 @@ class CascadeLevel:
     @cached_property
     def reached(self) -> frozenset[int]:
         """The values the coordinate can take, from its initial value on."""
-        values = {self.initial}
-        while True:
-            more = {self.after(action, x) for action in self.triples.values() for x in values}
-            if more - {None} <= values:
-                return frozenset(values)
-            values |= {x for x in more if x is not None}
+        values = [self.initial]
+        for x in values:
+            after = {self.after(action, x) for action in self.triples.values()}
+            values += [y for y in after if y is not None and y not in values]
+        return frozenset(values)
 
     @property
     def is_constant(self) -> bool:
@@ -353,8 +340,9 @@ class CascadeLevel:
 
     def move(self, number: int, after: int, action: Update | None) -> Permutation:
         """What an action adds to the counters of a class: its permutation of that class, else 1."""
-        mine = isinstance(action, tuple) and self.cascade.skeleton.class_of[after] == number
-        return action if mine and isinstance(action, tuple) else identity(self.towers[number].degree)
+        if isinstance(action, tuple) and self.cascade.skeleton.class_of[after] == number:
+            return action
+        return identity(self.towers[number].degree)
 
     def target(self, action: Update | None) -> int:
         """The tile a reset goes to, 0 where there is none (then it is not read)."""
@@ -379,30 +367,25 @@ class CascadeLevel:
 
 def cascade_levels(cascade: Cascade, state: int) -> list[CascadeLevel]:
     """The levels from the top, started in a state; only what can follow from the levels above is listed."""
-    coordinates = cascade.coordinates(state)
+    coordinates, depth = cascade.coordinates(state), cascade.skeleton.depth
     letters = cascade.automaton.num_letters
     triples: set[Triple] = {(0, letter, 0) for letter in range(letters)}
     levels = []
     stages = cascade.stages(coordinates)
     for level in range(cascade.num_levels):
         start, initial = stages[level], coordinates[level]
-        active = cascade.skeleton.depth[start] == level
-        actions = {triple: _action(cascade, level, triple) for triple in sorted(triples)}
+        actions = {
+            (before, letter, after): cascade.update(before, letter, after) if depth[after] == level else None
+            for before, letter, after in sorted(triples)
+        }
         # The beginning of the sequence writes the initial coordinate, whether or not it is read.
-        actions[start, letters, start] = initial if active else None
+        actions[start, letters, start] = initial if depth[start] == level else None
         result = CascadeLevel(level, cascade, actions, start, initial)
         levels.append(result)
         triples = {
-            (*pair[:1], triple[1], pair[1])
+            (before, triple[1], after)
             for triple in actions
             if triple[1] < letters
-            for pair in result.below(triple)
+            for before, after in result.below(triple)
         }
     return levels
-
-
-def _action(cascade: Cascade, level: int, triple: Triple) -> Update | None:
-    before, letter, after = triple
-    if cascade.skeleton.depth[after] != level:
-        return None
-    return cascade.update(before, letter, after)
