@@ -204,6 +204,8 @@ class TileSearch:
 
 
 Permutation = tuple[int, ...]
+Origin = tuple[int, int] | None
+"""The set and the letter that first reached a set; None at the roots."""
 _SCANNED = 4  # sets that a tile search examines per unit of work
 _TESTED = 3  # generators found before the group is tested for being symmetric
 
@@ -289,135 +291,117 @@ def skeleton(
     """Builds the skeleton; the family of image sets is limited to ``max_sets`` members."""
     budget = unlimited() if budget is None else budget
     family = image_sets(automaton.letters, max_sets, budget)
-    draft = _Draft(family)
-    draft.find_classes()
-    budget.spend(len(draft.members) * len(family.masks) // _SCANNED)
-    draft.find_tiles()
-    draft.find_depths()
-    classes = draft.number_classes()
-    return Skeleton(
-        automaton,
-        family.masks,
-        family.images,
-        family.number,
-        draft.class_of,
-        draft.depth,
-        draft.tiles,
-        draft.parent,
-        classes,
-        draft.num_levels,
+    images, count = family.images, len(family.masks)
+    found, parent = _classes(family)
+    budget.spend(len(found) * count // _SCANNED)
+    tiles = _tiles(family, found, parent)
+    levels = _levels(images, found, tiles)
+    num_levels = max(levels, default=-1) + 1
+    ranked = sorted(zip(levels, found, strict=True), key=lambda pair: (pair[0], pair[1][0]))
+    class_of, depth = [-1] * count, [num_levels] * count
+    for number, (level, members) in enumerate(ranked):
+        for member in members:
+            class_of[member], depth[member] = number, level
+    classes = tuple(
+        SetClass(
+            number,
+            level,
+            tuple(members),
+            tiles[members[0]],
+            _generators(images, tiles, class_of, number, members),
+        )
+        for number, (level, members) in enumerate(ranked)
     )
+    masks, numbers = family.masks, family.number
+    return Skeleton(automaton, masks, images, numbers, class_of, depth, tiles, parent, classes, num_levels)
 
 
-class _Draft:
-    """The lists under construction; every method fills one of them."""
+def _classes(family: ImageSets) -> tuple[list[list[int]], list[Origin]]:
+    """Strong components among sets of equal size > 1, in topological order, and how each set was reached.
 
-    def __init__(self, family: ImageSets) -> None:
-        count = len(family.masks)
-        self.masks = masks = family.masks
-        self.number = family.number
-        self.images = family.images
-        self.num_small = masks[0].bit_count() + 1 if masks[0] > 1 else 1  # Q and the singletons
-        self.sizes = [mask.bit_count() for mask in masks]
-        self.class_of = [-1] * count
-        self.tiles: list[tuple[int, ...]] = [()] * count
-        self.parent: list[tuple[int, int] | None] = [None] * count
-        self.members: list[list[int]] = []
-        self.depth: list[int] = []
-        self.class_depth: list[int] = []
-        self.num_levels = 0
-
-    def find_classes(self) -> None:
-        """Strong components among sets of equal size > 1, in topological order, breadth-first inside."""
-        sizes = self.sizes
-        small = self.num_small
-        if small == 1:  # one state: no classes
-            return
-        successors: list[list[int]] = [[] for _ in sizes]
-        for row in self.images:
-            for source, target in enumerate(row[small:], small):
-                if sizes[source] == sizes[target] and source != target:
-                    successors[source].append(target)
-        result = strong_components(successors, small)
-        result.reverse()  # now every edge leads to a later component, within one size
-        result.sort(key=lambda part: -sizes[part[0]])
-        for index, part in enumerate([[0], *result]):
-            for member in part:
-                self.class_of[member] = index
-            self.members.append(part if len(part) == 1 else self._breadth_first(min(part), index))
-
-    def _breadth_first(self, root: int, index: int) -> list[int]:
-        order = [root]
-        class_of, parent = self.class_of, self.parent
-        rows = list(enumerate(self.images))
-        for source in order:
+    Inside a class sets stand breadth-first from the one of the least number.
+    """
+    masks, rows = family.masks, list(enumerate(family.images))
+    parent: list[Origin] = [None] * len(masks)
+    if masks[0] == 1:  # one state: no classes
+        return [], parent
+    sizes, small = [mask.bit_count() for mask in masks], masks[0].bit_count() + 1  # Q and the singletons
+    successors: list[list[int]] = [[] for _ in sizes]
+    for _, row in rows:
+        for source, target in enumerate(row[small:], small):
+            if sizes[source] == sizes[target] and source != target:
+                successors[source].append(target)
+    result = strong_components(successors, small)
+    result.reverse()  # now every edge leads to a later component, within one size
+    result.sort(key=lambda part: -sizes[part[0]])
+    for part in result:
+        part[:], left = [min(part)], set(part) - {min(part)}
+        for source in part:
+            if not left:
+                break
             for letter, row in rows:
                 target = row[source]
-                if class_of[target] == index and parent[target] is None and target != root:
+                if target in left:
+                    left.remove(target)
                     parent[target] = (source, letter)
-                    order.append(target)
-        return order
+                    part.append(target)
+    return [[0], *result], parent
 
-    def find_tiles(self) -> None:
-        """Tiles of the representatives by search, of the other members by transport."""
-        search = TileSearch(self.masks, self.number)
-        tiles, parent = self.tiles, self.parent
-        images = [row.__getitem__ for row in self.images]
-        for members in self.members:
-            tiles[members[0]] = search.tiles_of(self.masks[members[0]])
-            for member in members[1:]:
-                origin = parent[member]
-                if origin is not None:
-                    tiles[member] = tuple(map(images[origin[1]], tiles[origin[0]]))
 
-    def find_depths(self) -> None:
-        """Longest path from the class of Q; classes stand in topological order."""
-        # A letter that leads from one class to another need not carry tiles to tiles, even between sets of
-        # one size. So the second class lies below: what its coordinate becomes may depend on the first's.
-        class_of = self.class_of
-        depth = [0] * len(self.members)
-        for index, members in enumerate(self.members):
-            below = [class_of[tile] for tile in self.tiles[members[0]]]
-            for row in self.images:
-                below += [class_of[row[member]] for member in members]
-            level = depth[index] + 1
-            for target in set(below):
-                if target != index and target >= 0 and depth[target] < level:
-                    depth[target] = level
-        self.num_levels = max(depth, default=-1) + 1
-        self.class_depth = depth
+def _tiles(family: ImageSets, classes: list[list[int]], parent: list[Origin]) -> list[tuple[int, ...]]:
+    """Tiles of the representatives by search, of the other members by transport."""
+    search = TileSearch(family.masks, family.number)
+    tiles: list[tuple[int, ...]] = [()] * len(parent)
+    images = [row.__getitem__ for row in family.images]
+    for members in classes:
+        tiles[members[0]] = search.tiles_of(family.masks[members[0]])
+        for member in members[1:]:
+            origin = parent[member]
+            if origin is not None:
+                tiles[member] = tuple(map(images[origin[1]], tiles[origin[0]]))
+    return tiles
 
-    def number_classes(self) -> tuple[SetClass, ...]:
-        """The classes renumbered by level, with their generators."""
-        depth = self.class_depth
-        order = sorted(range(len(depth)), key=lambda old: (depth[old], self.members[old][0]))
-        renumbered = [0] * len(order)
-        for new, old in enumerate(order):
-            renumbered[old] = new
-        self.depth = [depth[old] if old >= 0 else self.num_levels for old in self.class_of]
-        self.class_of[:] = [renumbered[old] if old >= 0 else -1 for old in self.class_of]
-        return tuple(
-            SetClass(new, depth[old], tuple(members), self.tiles[members[0]], self._generators(new, members))
-            for new, old in enumerate(order)
-            for members in (self.members[old],)
-        )
 
-    def _generators(self, index: int, members: list[int]) -> dict[Permutation, tuple[int, int]]:
-        """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial.
+def _levels(images: list[list[int]], classes: list[list[int]], tiles: list[tuple[int, ...]]) -> list[int]:
+    """Longest path from the class of Q to each; classes stand in topological order."""
+    # A letter that leads from one class to another need not carry tiles to tiles, even between sets of
+    # one size. So the second class lies below: what its coordinate becomes may depend on the first's.
+    class_of = [-1] * len(tiles)
+    for index, members in enumerate(classes):
+        for member in members:
+            class_of[member] = index
+    level = [0] * len(classes)
+    for index, members in enumerate(classes):
+        below = {class_of[tile] for tile in tiles[members[0]]}
+        for row in images:
+            below.update([class_of[row[member]] for member in members])
+        for target in below - {index, -1}:
+            level[target] = max(level[target], level[index] + 1)
+    return level
 
-        The search stops once those found generate the full symmetric group of the tiles.
-        """
-        result: dict[Permutation, tuple[int, int]] = {}
-        degree = len(self.tiles[members[0]])
-        for move, origin in tile_moves(self.images, self.tiles, self.class_of, index, members):
-            if move in result:
-                continue
-            result[move] = origin
-            # All permutations of the tiles: no further generator adds any.
-            tested = degree < len(members) and len(result) == _TESTED
-            if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
-                return result
-        return result
+
+def _generators(
+    images: list[list[int]],
+    tiles: list[tuple[int, ...]],
+    class_of: list[int],
+    number: int,
+    members: list[int],
+) -> dict[Permutation, tuple[int, int]]:
+    """Schreier elements m_P · a · m_{Pa}⁻¹ acting on tile numbers; those of tree edges are trivial.
+
+    The search stops once those found generate the full symmetric group of the tiles.
+    """
+    result: dict[Permutation, tuple[int, int]] = {}
+    degree = len(tiles[members[0]])
+    for move, origin in tile_moves(images, tiles, class_of, number, members):
+        if move in result:
+            continue
+        result[move] = origin
+        # All permutations of the tiles: no further generator adds any.
+        tested = degree < len(members) and len(result) == _TESTED
+        if degree == 2 or (tested and PermutationGroup(result, degree).order == factorial(degree)):
+            break
+    return result
 
 
 def tile_moves(
