@@ -36,7 +36,6 @@ from krohn.cascade.plan import (
     stack_fault,
 )
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
-from krohn.cascade.skeleton import Skeleton
 from krohn.cascade.splitting import merge_classes, mergeable
 from krohn.errors import LimitExceeded
 
@@ -52,6 +51,9 @@ _MAX_SPLITS = 12  # splits tried per automaton and kind, fewer at greater depth
 _MAX_NESTING = 12  # nesting depth beyond which no sink is dropped
 _SMALL = 8  # automata of one level up to this size are still searched for fewer layers
 
+FEWER = "the search for plans of fewer layers"
+"""What is given up where the budget is spent."""
+
 _Key = tuple[bytes, int, int]
 
 # The search minimises levels; with some pass switched off it may find fewer layers.
@@ -64,13 +66,15 @@ SEARCHES = (
 )
 
 
-def plain_cascade(automaton: Semiautomaton, budget: Budget, max_sets: int) -> Cascade | None:
-    """Plain holonomy, within a third of the remaining budget; None if that is not enough."""
+def plain_cascade(
+    automaton: Semiautomaton, budget: Budget, max_sets: int, purpose: str = "plain holonomy"
+) -> Cascade | None:
+    """Plain holonomy; None if the limits are too small for it, and then what the budget gave up."""
     try:
-        return holonomy_cascade(automaton, max_sets=max_sets, budget=budget.part(budget.left / 3))
+        return holonomy_cascade(automaton, max_sets=max_sets, budget=budget)
     except LimitExceeded as limit:
         if isinstance(limit, BudgetSpent):
-            budget.give_up("plain holonomy")
+            budget.give_up(purpose)
         return None
 
 
@@ -87,7 +91,7 @@ def cascade_plans(
         yield shape  # known to be shallow, unlike a cascade of this many states
         return
     if plain is None:
-        plain = plain_cascade(automaton, budget, max_sets)
+        plain = plain_cascade(automaton, budget.part(budget.left / 3), max_sets)
     cascades: dict[_Key, Cascade | None] = {_key(automaton): plain}
     for number, passes in enumerate(SEARCHES):
         share = budget.part(budget.left * 2 / 3 if number == 0 else budget.left / (len(SEARCHES) - number))
@@ -141,7 +145,7 @@ class PlanSearch:
                 if best is not None and _is_enough(best):
                     break
         except BudgetSpent:
-            self._give_up()
+            self.budget.give_up(FEWER)
         return best
 
     def _affordable(self, candidates: Iterator[Plan], units: float) -> Iterator[Plan]:
@@ -154,12 +158,9 @@ class PlanSearch:
         try:
             yield from candidates
         except BudgetSpent:
-            self._give_up()
+            self.budget.give_up(FEWER)
         finally:
             self.budget = whole
-
-    def _give_up(self) -> None:
-        self.budget.give_up("the search for plans of fewer layers")
 
     def known_shapes(self, automaton: Semiautomaton) -> Iterator[Plan]:
         """The automaton as a clamped counter or a stack, if it is one."""
@@ -199,12 +200,7 @@ class PlanSearch:
         """Plain holonomy, within the budget of the pass; None if that is not enough."""
         key = _key(automaton)
         if key not in self.cascades:
-            try:
-                self.cascades[key] = holonomy_cascade(automaton, max_sets=self.max_sets, budget=self.budget)
-            except LimitExceeded as limit:
-                self.cascades[key] = None
-                if isinstance(limit, BudgetSpent):
-                    self._give_up()
+            self.cascades[key] = plain_cascade(automaton, self.budget, self.max_sets, FEWER)
         return self.cascades[key]
 
     def _holonomy(self, automaton: Semiautomaton) -> Iterator[Plan]:
@@ -213,16 +209,10 @@ class PlanSearch:
             yield HolonomyPlan(automaton, cascade)
 
     def _merges(self, automaton: Semiautomaton) -> Iterator[Plan]:
-        """The cascade with all classes merged that can be."""
+        """The cascade with all classes merged that can be, crossing by crossing; solvable ones stay so."""
         cascade = self._cascade(automaton) if MERGE in self.passes else None
         if cascade is None or cascade.num_levels < 2:
             return
-        better = self._merge(cascade)
-        if better is not cascade:
-            yield HolonomyPlan(automaton, better)
-
-    def _merge(self, cascade: Cascade) -> Cascade:
-        """Merges one crossing after another; a solvable cascade stays solvable."""
         current, cost = cascade.skeleton, cascade.skeleton.num_sets * (4 + cascade.automaton.num_letters)
         groups = [[part.number] for part in cascade.components]
         kept = 2 * PAIR_COST * cascade.covering.num_pairs  # what the proof of the result may take
@@ -232,7 +222,7 @@ class PlanSearch:
             if one is other:
                 continue
             if cost > self.budget.left - kept:
-                self._give_up()
+                self.budget.give_up(FEWER)
                 break
             self.budget.spend(cost)
             proposal = [group for group in groups if group is not one and group is not other]
@@ -243,10 +233,12 @@ class PlanSearch:
                 continue
             # The merged group may hold elements that no word induces; if it is not solvable, the plan has
             # no constant depth any more.
-            if cascade.is_solvable and not _is_solvable_at(trial, cascade.components[upper].representative):
+            merged = trial.classes[trial.class_of[cascade.components[upper].representative]]
+            if cascade.is_solvable and not merged.group.is_solvable:
                 continue
             current, groups = trial, proposal
-        return cascade if current is cascade.skeleton else Cascade(current, self.budget)
+        if current is not cascade.skeleton:
+            yield HolonomyPlan(automaton, Cascade(current, self.budget))
 
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if ERROR_BIT not in self.passes or self._depth > _MAX_NESTING:
@@ -320,11 +312,6 @@ def trivial_meets(partitions: list[Partition]) -> list[tuple[Partition, ...]]:
     return pairs
 
 
-def _is_solvable_at(frame: Skeleton, member: int) -> bool:
-    """Whether the group of the class of one set is solvable."""
-    return frame.classes[frame.class_of[member]].group.is_solvable
-
-
 # Known shapes: the plan that is made of one checks that the automaton has it.
 
 
@@ -350,14 +337,10 @@ def clamped_line(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, 
 def _path_to(end: int, letter: Transformation) -> tuple[int, ...] | None:
     """The distance of every state from the fixed state, if the letter walks a single path to it."""
     before = {target: state for state, target in enumerate(letter) if state != target}
-    line = [-1] * len(letter)
-    state, place = end, 0
-    while True:
-        line[state] = place
-        if state not in before:
-            break
-        state, place = before[state], place + 1
-    return tuple(line) if min(line) >= 0 else None
+    path = [end]
+    while path[-1] in before:
+        path.append(before[path[-1]])
+    return tuple(np.argsort(path).tolist()) if len(path) == len(letter) else None
 
 
 def _clamped_step(letter: Transformation, line: Sequence[int]) -> int | None:

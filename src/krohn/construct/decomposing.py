@@ -259,7 +259,7 @@ def decompose(
         cascade = holonomy_cascade(automaton, max_sets=max_sets)
         return Decomposition(automaton, HolonomyPlan(automaton, cascade), cascade, is_plain=True)
     budget = request.budget()
-    base = plain_cascade(automaton, budget, max_sets)
+    base = plain_cascade(automaton, budget.part(budget.left / 3), max_sets)
     best, layers = _chosen(request, budget, base)
     reports = _explain(request, base, best) if explain else ()
     return Decomposition(automaton, best, base, reports, not budget.given_up, layers, effort=effort)
