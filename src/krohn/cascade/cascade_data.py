@@ -1,6 +1,8 @@
 """Human-readable cascades: plain data and a picture, with words, counters and the original states."""
 
-from typing import Any
+from collections.abc import Callable
+from math import inf
+from typing import Any, TypeVar
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.solvable import counter_tower
@@ -10,7 +12,7 @@ from krohn.base.svg import Canvas, text_width
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.plan import Component, HolonomyPlan, Plan
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton
-from krohn.errors import InvalidInput, counted
+from krohn.errors import counted
 
 # Words for the maps of a skeleton: transports and generators.
 #
@@ -19,6 +21,7 @@ from krohn.errors import InvalidInput, counted
 
 
 Word = tuple[int, ...]
+Node = TypeVar("Node", int, tuple[int, ...])
 _SEARCHED = 2000  # tuples of tiles searched for a shortest word
 
 
@@ -30,7 +33,12 @@ def transport_word(frame: Skeleton, target: int) -> Word:
 def return_word(frame: Skeleton, source: int) -> Word:
     """A word that carries a member back onto its representative and undoes the transport there."""
     part = frame.classes[frame.class_of[source]]
-    out, back = transport_word(frame, source), _path(frame, source, part.representative)
+
+    def inside(row: list[int], member: int) -> int | None:
+        return row[member] if frame.class_of[row[member]] == part.number else None
+
+    out, back = transport_word(frame, source), _shortest(frame, source, part.representative, inside, inf)
+    assert back is not None, "the members of a class lead to each other, unless classes were merged"
     loop = out + back
     place = {state: number for number, state in enumerate(frame.states(part.representative))}
     images = product_of_word(frame.automaton.letters, loop)
@@ -45,7 +53,8 @@ def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> W
     goal = [0] * len(part.tiles)
     for place, image in enumerate(generator):
         goal[place] = part.tiles[image]
-    result = _shortest(frame, part.tiles, tuple(goal))
+    # Tiles cover their set, so a word that permutes the tiles of R carries R onto itself.
+    result = _shortest(frame, part.tiles, tuple(goal), _carried, _SEARCHED)
     if result is not None:
         return result
     source, letter = part.generators[generator]
@@ -53,48 +62,33 @@ def generator_word(frame: Skeleton, part: SetClass, generator: Permutation) -> W
     return word + return_word(frame, frame.images[letter][source])
 
 
-def _shortest(frame: Skeleton, tiles: tuple[int, ...], goal: tuple[int, ...]) -> Word | None:
-    """A shortest word that carries each tile to its goal; None if the search takes more than a few steps.
+def _carried(row: list[int], tiles: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The images of tiles under a letter, if they stay apart."""
+    images = tuple([row[tile] for tile in tiles])
+    return images if len(set(images)) == len(images) else None
 
-    Tiles cover their set, so a word that permutes the tiles of R carries R onto itself.
-    """
-    origin: dict[tuple[int, ...], tuple[tuple[int, ...], int] | None] = {tiles: None}
-    queue = [tiles]
+
+def _shortest(
+    frame: Skeleton, start: Node, goal: Node, step: Callable[[list[int], Node], Node | None], most: float
+) -> Word | None:
+    """A shortest word from start to goal by steps that exist; None if there is none, or too many nodes."""
+    origin: dict[Node, tuple[Node, int] | None] = {start: None}
+    queue = [start]
     for current in queue:
+        if goal in origin or len(queue) > most:
+            break
         for letter, row in enumerate(frame.images):
-            following = tuple([row[tile] for tile in current])
-            if following not in origin and len(set(following)) == len(tiles):
+            following = step(row, current)
+            if following is not None and following not in origin:
                 origin[following] = (current, letter)
                 queue.append(following)
-                if following == goal:
-                    return word_along(origin.get, goal)
-        if len(queue) > _SEARCHED:
-            return None
-    return None
+    return word_along(origin.get, goal) if goal in origin else None
 
 
 def spell(frame: Skeleton, word: Word) -> str:
     """The word in letter names; the empty word is ε."""
     names = [frame.automaton.letter_names[letter] for letter in word]
     return ("" if all(len(name) == 1 for name in names) else " ").join(names) or "ε"
-
-
-def _path(frame: Skeleton, source: int, target: int) -> Word:
-    """A shortest path inside one class."""
-    index = frame.class_of[source]
-    origin: dict[int, tuple[int, int] | None] = {source: None}
-    queue = [source]
-    for current in queue:
-        if current == target:
-            break
-        for letter, row in enumerate(frame.images):
-            following = row[current]
-            if following not in origin and frame.class_of[following] == index:
-                origin[following] = (current, letter)
-                queue.append(following)
-    if target not in origin:
-        raise InvalidInput(f"set {source} must lead back to set {target} to have a word; it does not")
-    return word_along(origin.get, target)
 
 
 MAX_GROUP = 2000  # groups up to this order are refined into counters
