@@ -99,7 +99,6 @@ class Order:
 
     def step(self, value: Value, symbol: int, place: int) -> Value:
         """The shown value, which marks are present, and with a lead which of them are here."""
-        assert isinstance(value, tuple)
         shown, *there = value
         here = folded(place, self.early, self.period)
         one, two = (
@@ -116,8 +115,6 @@ class Order:
 
     def show(self, value: Value) -> Row:
         """The comparison alone."""
-        assert isinstance(value, tuple)
-        assert isinstance(value[0], int)
         return (value[0],)
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
@@ -166,10 +163,8 @@ class LaterPlace:
 
     def step(self, value: Value, symbol: int, place: int) -> Value:
         """The mark that moves is the later one."""
-        assert isinstance(value, tuple)
         ordered, held = value
         after = self.order.step(ordered, symbol, place)
-        assert isinstance(ordered, tuple)
         moved = any(
             mark.moves(bool(result), symbol, place)
             for mark, result in zip((self.first, self.second), ordered[1:], strict=True)
@@ -178,7 +173,6 @@ class LaterPlace:
 
     def show(self, value: Value) -> Row:
         """The folded position."""
-        assert isinstance(value, tuple)
         return (value[1],)
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:

@@ -214,12 +214,7 @@ def unbeaten(costs: Sequence[float], pair_bits: Sequence[int]) -> list[int]:
     by_pairs: dict[int, int] = {}  # by the pairs that it separates
     for index in sorted(range(len(costs)), key=lambda i: (costs[i], -pair_bits[i].bit_count(), i)):
         bits = pair_bits[index]
-        if not bits or bits in by_pairs:
-            continue
-        for other in by_pairs:
-            if other | bits == other:
-                break
-        else:
+        if bits and bits not in by_pairs and not any(other | bits == other for other in by_pairs):
             by_pairs[bits] = index
     return list(by_pairs.values())
 

@@ -13,11 +13,11 @@ first, then modulo a period; here, which needs no head, or at the earliest or la
 ``AnnotatedLetters`` are the symbols that features make of letters: what the layer after them sees.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import lcm
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.draft import Finite, ProgramDraft
@@ -25,7 +25,8 @@ from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
 from krohn.network.register_meaning import Meaning
 
-Value = Hashable
+Value = Any
+"""Hashable; each feature reads the values that it makes itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +45,12 @@ class Symbols:
 
     def flag(self, draft: ProgramDraft, members: Set[int], at_bos: int, meaning: Meaning) -> str:
         """A register that is 1 on the members, and has the given value at BOS."""
-        rows = {row: int(symbol in members) for row, symbol in self.number.items()}
-        return self._held(draft, {**rows, self.at_bos: at_bos}, meaning)
+        return self.label(draft, {x: int(x in members) for x in self.number.values()}, at_bos, meaning)
 
     def label(self, draft: ProgramDraft, labels: Mapping[int, int], at_bos: int, meaning: Meaning) -> str:
         """A register with a label for every symbol; symbols without one have the label of BOS."""
         rows = {row: labels.get(symbol, at_bos) for row, symbol in self.number.items()}
-        return self._held(draft, {**rows, self.at_bos: at_bos}, meaning)
-
-    def _held(self, draft: ProgramDraft, rows: dict[Row, int], meaning: Meaning) -> str:
+        rows[self.at_bos] = at_bos
         if len(set(rows.values())) == 1:
             value = rows[self.at_bos]
             return draft.source(draft.fresh(meaning), [value] * draft.num_letters, value)
@@ -113,7 +111,6 @@ class OneNumber:
 
     def show(self, value: Value) -> Row:
         """The number itself."""
-        assert isinstance(value, int)
         return (value,)
 
 
@@ -162,7 +159,6 @@ class Count(CountingFeature):
 
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members."""
-        assert isinstance(value, int)
         return self._reduce(value + (symbol in self.members))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
@@ -191,7 +187,6 @@ class PlaceCount(CountingFeature):
 
     def step(self, value: Value, symbol: int, place: int) -> int:
         """Counts the members of this place."""
-        assert isinstance(value, int)
         return self._reduce(value + (symbol in self.members[folded(place, self.early, self.period)]))
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
@@ -237,19 +232,16 @@ class BackFeature:
 
     def step(self, value: Value, symbol: int, place: int) -> Value:
         """A queue of the last symbols."""
-        assert isinstance(value, tuple)
         return (*value[1:], symbol)
 
     def show(self, value: Value) -> Row:
         """The oldest in the queue."""
-        assert isinstance(value, tuple)
         return (value[0],)
 
     def registers(self, draft: ProgramDraft, symbols: Symbols) -> tuple[str, ...]:
         """A look-back of the symbol's number."""
-        numbers = {symbol: symbol for symbol in symbols.number.values()}
         at_bos = symbols.bos if self.before is None else self.before
-        held = symbols.label(draft, numbers, at_bos, Meaning("symbol"))
+        held = symbols.label(draft, {x: x for x in symbols.number.values()}, at_bos, Meaning("symbol"))
         return (draft.look_back(held, self.distance),)
 
 
