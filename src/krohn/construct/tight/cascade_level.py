@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from krohn.algebra.solvable import CounterTower, Residues
-from krohn.algebra.transformation import Permutation, identity, inverse
+from krohn.algebra.transformation import Permutation, inverse
 from krohn.cascade.holonomy import Triple
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.network.register_meaning import Meaning
@@ -99,11 +99,6 @@ class RunningCounters:
     def _moduli(self) -> Residues:
         return self.tower.sections[self.section].moduli
 
-    @property
-    def is_done(self) -> bool:
-        """Whether every section has been counted."""
-        return self.section == len(self.tower.sections)
-
     def outputs(self) -> tuple[Meaning, ...]:
         """The registers a table of actions must write for this group."""
         return (self.letter, *self.steps)
@@ -115,36 +110,26 @@ class RunningCounters:
         return (self.letters.index(element), *steps)
 
 
-def running(level: Meaning, tower: CounterTower, elements: set[Permutation]) -> RunningCounters:
-    """Counters about to start, for the given letters; the identity is always among them."""
-    return RunningCounters(level, tower, sorted(elements | {identity(tower.degree)}))
-
-
 def count(draft: ProgramDraft, group: RunningCounters) -> None:
     """Counts every section: a uniform head (shared with all others of its layer), residues, next letters."""
-    while not group.is_done:
-        _count_section(draft, group)
-
-
-def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
-    section = group.tower.sections[group.section]
-    now = [
-        draft.modulo([(draft.prefix_sum(step.name), 1)], modulus, group.counter(index))
-        for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True))
-    ]
-    letter, letters = group.letter.name, group.letters
-    group.now = (*group.now, *now)
-    group.section += 1
-    if group.is_done:
-        return
-    following: dict[tuple[int, ...], Permutation] = {}
-    for number, element in enumerate(letters):
-        for residues in section.transversal:
-            after, inner = section.next_letter(residues, element)
-            following[(number, *after)] = inner
-    group.letters = sorted(set(following.values()))
-    rows = {row: group.values(inner) for row, inner in following.items()}
-    draft.table((letter, *now), group.outputs(), rows)
+    for section in group.tower.sections:
+        now = [
+            draft.modulo([(draft.prefix_sum(step.name), 1)], modulus, group.counter(index))
+            for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True))
+        ]
+        letter, letters = group.letter.name, group.letters
+        group.now = (*group.now, *now)
+        group.section += 1
+        if group.section == len(group.tower.sections):
+            return
+        following: dict[tuple[int, ...], Permutation] = {}
+        for number, element in enumerate(letters):
+            for residues in section.transversal:
+                after, inner = section.next_letter(residues, element)
+                following[(number, *after)] = inner
+        group.letters = sorted(set(following.values()))
+        rows = {row: group.values(inner) for row, inner in following.items()}
+        draft.table((letter, *now), group.outputs(), rows)
 
 
 # The coordinate of a permutation-reset level: a value in memory, moved by the counters of its group.
@@ -154,41 +139,37 @@ def _count_section(draft: ProgramDraft, group: RunningCounters) -> None:
 # is always a reset, so all classes of a level share one memory; ``kind`` says whose counters apply.
 
 
-@dataclass(frozen=True)
-class CounterReading:
-    """The registers of one class's counters after the letter."""
-
-    tower: CounterTower | None
-    counters: tuple[str, ...]
-
-
 def moved(
     draft: ProgramDraft,
     value: Finite,
     kind: Finite,
-    readings: Sequence[CounterReading],
+    groups: Sequence[RunningCounters],
     level: Meaning,
     *,
     undo: bool,
 ) -> Finite:
     """value·G, or to be written value·G⁻¹, with G what the counters of that kind hold; kind 0 leaves it."""
     kinds = sorted(kind.values)
+    if kinds == [0]:
+        return value
     if len(kinds) == 1:
-        return value if kinds == [0] else _through(value, readings[kinds[0] - 1], undo)
+        group = groups[kinds[0] - 1]
+        through = {(*row, *h): y for row, x in value.rows.items() for h, y in _images(group, x, undo)}
+        return Finite((*value.inputs, *group.now), through)
     when = "write" if undo else "now"
     which = kind.register(draft, replace(level, kind=f"{when} kind"))
     held = value.register(draft, replace(level, kind=f"{when} value"))
     values = value.values if held else {0}
     parts = []
     for number in kinds:
-        reading = readings[number - 1] if number else CounterReading(None, ())
+        mover = groups[number - 1] if number else None
         rows = {
             (here, x, *h): (y if here == number else 0)
             for x in values
-            for h, y in _images(reading, x, undo)
+            for h, y in (_images(mover, x, undo) if mover else [((), x)])
             for here in kinds
         }
-        inputs = (which, *((held,) if held else ()), *reading.counters)
+        inputs = (which, *((held,) if held else ()), *(mover.now if mover else ()))
         part = Finite(inputs, rows if held else {(r[0], *r[2:]): y for r, y in rows.items()})
         parts.append(part.register(draft, replace(level, kind=f"{when} by kind", number=number)))
     top = max(draft.registers[part].high for part in parts if part)
@@ -197,16 +178,8 @@ def moved(
     return Finite((total,), {(x,): x for x in range(top + 1)})
 
 
-def _through(value: Finite, reading: CounterReading, undo: bool) -> Finite:
-    rows = {(*row, *h): y for row, x in value.rows.items() for h, y in _images(reading, x, undo)}
-    return Finite((*value.inputs, *reading.counters), rows)
-
-
-def _images(reading: CounterReading, tile: int, undo: bool) -> Iterator[tuple[Residues, int]]:
+def _images(group: RunningCounters, tile: int, undo: bool) -> Iterator[tuple[Residues, int]]:
     """Counter values and where they take the tile; tiles that the class does not have stay."""
-    if reading.tower is None:
-        yield (), tile
-        return
-    for residues, element in reading.tower.listed:
+    for residues, element in group.tower.listed:
         move = inverse(element) if undo else element
         yield residues, move[tile] if tile < len(move) else tile

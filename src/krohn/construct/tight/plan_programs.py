@@ -6,23 +6,21 @@ letter; the stage set before the letter is fetched by a look-back where a level 
 recovered past a reset: erratum 28).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from krohn.algebra.transformation import Permutation, order
+from krohn.algebra.transformation import Permutation, identity, order
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, CascadeLevel, cascade_levels, holonomy_cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.construct.tight.cascade_level import (
-    CounterReading,
     Potential,
     RunningCounters,
     count,
     moved,
     potential,
-    running,
 )
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
@@ -44,11 +42,9 @@ class Drive:
     def by_after(self, states: set[int]) -> dict[tuple[int, int], int] | None:
         """The same as a function of (state after, letter), if it is one (as it is for permutations)."""
         answers: dict[tuple[int, int], int] = {}
-        for state in states:
-            for letter in range(self.automaton.num_letters):
-                answer = self.function(state, letter)
-                if answers.setdefault((self.automaton.step(state, letter), letter), answer) != answer:
-                    return None
+        for (state, letter), answer in self.by_before(states).items():
+            if answers.setdefault((self.automaton.step(state, letter), letter), answer) != answer:
+                return None
         return answers
 
     def by_before(self, states: set[int]) -> dict[tuple[int, int], int]:
@@ -63,23 +59,12 @@ def driven(draft: ProgramDraft, now: Finite, letter: str, drive: Drive, target: 
     The state before is fetched by a look-back, unless the state after the letter and the letter already
     determine the answer.
     """
-    answers = drive.by_after(now.values)
-    if answers is not None:
-        return _tabulate(draft, now, letter, answers, drive, target)
-    held = now.register(draft, Meaning("state for", of=(target,)))
-    reached: dict[Row, int] = {(q,): q for q in now.all_rows.values()}
-    earlier = Finite((draft.look_back(held),), reached) if held else now
-    return _tabulate(draft, earlier, letter, drive.by_before(now.values), drive, target)
-
-
-def _tabulate(
-    draft: ProgramDraft,
-    state: Finite,
-    letter: str,
-    answers: Mapping[tuple[int, int], int],
-    drive: Drive,
-    target: Meaning,
-) -> str:
+    state, answers = now, drive.by_after(now.values)
+    if answers is None:
+        answers = drive.by_before(now.values)
+        held = now.register(draft, Meaning("state for", of=(target,)))
+        if held:
+            state = Finite((draft.look_back(held),), {(q,): q for q in now.all_rows.values()})
     bos = drive.automaton.num_letters
     rows: dict[Row, int] = {(*row, bos): drive.at_bos for row in state.all_rows}
     for row, value in state.rows.items():
@@ -167,7 +152,9 @@ def plan_program(plan: Plan, *, lagged: bool = False, flat: bool = False) -> Pro
     """
     automaton = plan.automaton
     letters = automaton.num_letters
-    draft = ProgramDraft(letters, 1 + max(_padding(plan), default=0), lagged, flat)
+    nodes = (node for _, node in plan.walk() if isinstance(node, ClampedCounterPlan) and has_unit_steps(node))
+    pads = (len(padding_steps(len(node.line), place)) for node in nodes for place in node.line)
+    draft = ProgramDraft(letters, 1 + max(pads, default=0), lagged, flat)
     letter = draft.source(Meaning("letter"), range(letters), letters)
     if isinstance(plan, ClampedCounterPlan) and has_unit_steps(plan):
         after = clamped_track(plan, draft, letter, automaton.start, (), automaton.outputs)
@@ -178,12 +165,6 @@ def plan_program(plan: Plan, *, lagged: bool = False, flat: bool = False) -> Pro
         name = draft.source(Meaning("state"), [state] * letters, state)
         return draft.finish((name,), {(state,): state}, automaton)
     return draft.finish(after.inputs, after.rows, automaton, after.elsewhere)
-
-
-def _padding(plan: Plan) -> Iterator[int]:
-    for _, node in plan.walk():
-        if isinstance(node, ClampedCounterPlan) and has_unit_steps(node):
-            yield max(len(padding_steps(len(node.line), place)) for place in node.line)
 
 
 # A holonomy cascade inside a program.
@@ -227,11 +208,7 @@ def _held(draft: ProgramDraft, stages: Finite, meaning: Meaning) -> Finite:
     """Stage sets in a register, numbered from 0."""
     place = {number: index for index, number in enumerate(sorted(stages.values))}
     held = stages.renamed(place.__getitem__).register(draft, meaning)
-    return (
-        Finite((held,), {(i,): n for n, i in place.items()})
-        if held
-        else Finite((), {(): stages.values.pop()})
-    )
+    return Finite((held,) if held else (), {(i,) if held else (): n for n, i in place.items()})
 
 
 @dataclass
@@ -262,7 +239,11 @@ class _LevelWriter:
             return self._by_the_clock(after, before, level.clock)
         several = len(level.towers) > 1
         groups = [
-            running(replace(self.stage, group=n if several else None), tower, level.moves[n])
+            RunningCounters(
+                replace(self.stage, group=n if several else None),
+                tower,
+                sorted(level.moves[n] | {identity(tower.degree)}),
+            )
             for n, tower in level.towers.items()
         ]
         potentials = self._potentials() if self._looks_back else []
@@ -274,9 +255,8 @@ class _LevelWriter:
             self._actions(after, before, groups)
             for group in groups:
                 count(draft, group)
-        now = [CounterReading(group.tower, group.now) for group in groups]
-        memory = self._memory(after, now)
-        tile = moved(draft, memory, after.renamed(level.kind), now, self.stage, undo=False)
+        memory = self._memory(after, groups)
+        tile = moved(draft, memory, after.renamed(level.kind), groups, self.stage, undo=False)
         return self._below(after, tile)
 
     @property
@@ -374,13 +354,13 @@ class _LevelWriter:
         outputs = [self._meaning("reset"), self._meaning("target")]
         self.draft.table(inputs, (*outputs, *(each for group in groups for each in group.outputs())), rows)
 
-    def _memory(self, after: Finite, now: list[CounterReading]) -> Finite:
+    def _memory(self, after: Finite, groups: list[RunningCounters]) -> Finite:
         """What the memory head finds: the last w = target·G⁻¹; without resets always the initial tile."""
         level, draft = self.level, self.draft
         if not level.has_resets:
             return Finite((), {(): level.initial})
         target = register_value(self._meaning("target").name, set(range(level.num_tiles)))
-        written = moved(draft, target, after.renamed(level.kind), now, self.stage, undo=True)
+        written = moved(draft, target, after.renamed(level.kind), groups, self.stage, undo=True)
         held = written.register(draft, self._meaning("written"))
         result = draft.latest_write(self._meaning("reset").name, held, self._meaning("memory"))
         return register_value(result, set(range(level.num_tiles)))
