@@ -7,7 +7,7 @@ after its last input. Maps of token values are evaluated immediately and become 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, product
+from itertools import chain, groupby, product
 from math import prod
 from typing import Literal
 
@@ -204,7 +204,8 @@ class ProgramDraft:
         """A table; over sources it becomes a source, unless it must be computed in the first MLP."""
         time = self._latest(inputs)
         if time == TOKENS and not hold and not any(name in self.rhythms for name in inputs):
-            tokens = [self._token(inputs, n) for n in range(self.num_letters + self.num_padding)]
+            brought = [self.sources[name] for name in inputs]
+            tokens = list(zip(*((*each.letters, *each.padding) for each in brought), strict=True))
             for column, output in enumerate(outputs):
                 values = [rows[row][column] for row in tokens]
                 self.source(output, values[: self.num_letters], values[self.num_letters :])
@@ -215,9 +216,6 @@ class ProgramDraft:
             self._made(output, min(values), max(values), time)
         names = tuple(output.name for output in outputs)
         self.maps.append((time, Table(tuple(inputs), names, tuple(sorted(rows.items())))))
-
-    def _token(self, names: Sequence[str], token: int) -> Row:
-        return tuple((*self.sources[name].letters, *self.sources[name].padding)[token] for name in names)
 
     def finish(
         self,
@@ -247,31 +245,25 @@ class ProgramDraft:
 
     def _arrange(self, readout: Readout) -> Program:
         """The program without dead code (what the read-out does not need), heads of one pattern merged."""
-        needed, used_heads, used_maps = set(readout.registers), [], []
-        depth = 1 + max((layer for layer, _ in [*self.heads, *self.maps]), default=-1)
-        for layer in reversed(range(depth)):
+        needed, layers = set(readout.registers), list[ProgramLayer]()
+        for layer in range(max((at for at, _ in [*self.heads, *self.maps]), default=-1), -1, -1):
+            maps: list[PositionMap] = []
             for change in reversed([change for at, change in self.maps if at == layer]):
                 if needed.intersection(change.writes):
-                    used_maps.append((layer, _only_needed(change, needed)))
+                    maps.append(_only_needed(change, needed))
                     needed.update(change.reads)
                     if isinstance(change, Select):
                         needed.update(change.writes)  # a map is composed whole, so that it can be recognised
-            for head in (head for at, head in self.heads if at == layer and needed.intersection(head.writes)):
-                used_heads.append((layer, head))
-                needed.update(head.reads)
-        layers = tuple(
-            ProgramLayer(
-                attention=self._merge_heads([head for at, head in used_heads if at == layer]),
-                maps=tuple(change for at, change in reversed(used_maps) if at == layer),
-            )
-            for layer in range(1 + max((layer for layer, _ in [*used_heads, *used_maps]), default=-1))
-        )
+            heads = [head for at, head in self.heads if at == layer and needed.intersection(head.writes)]
+            needed.update(name for head in heads for name in head.reads)
+            if maps or heads or layers:
+                layers.append(ProgramLayer(self._merge_heads(heads), tuple(reversed(maps))))
         if not needed.intersection(self.sources):
             needed.add(next(iter(self.sources)))  # a program knows its letters even where only places matter
         return Program(
             registers=tuple(register for name, register in self.registers.items() if name in needed),
             sources=tuple(source for name, source in self.sources.items() if name in needed),
-            layers=layers,
+            layers=tuple(reversed(layers)),
             readout=readout,
             places=tuple(place for name, place in self.rhythms.items() if name in needed),
         )
@@ -368,14 +360,12 @@ def joined(
     rows: dict[Row, int] = {}
     for values, value in whole.items():
         for combination in product(*(shown.get(x, ()) for shown, x in zip(showing, values, strict=True))):
-            rows[tuple(x for row in combination for x in row)] = value
+            rows[tuple(chain(*combination))] = value
     elsewhere: dict[Row, int] = {}
     if padded:
         require_rows(prod(len(part.all_rows) for part in parts), [meaning.name for meaning in meanings])
-        some = next(iter(rows.values()))
-        for combination in product(*(part.all_rows for part in parts)):
-            elsewhere[tuple(x for row in combination for x in row)] = some
-        elsewhere = {row: value for row, value in elsewhere.items() if row not in rows}
+        listed = (tuple(chain(*combination)) for combination in product(*(part.all_rows for part in parts)))
+        elsewhere = dict.fromkeys((row for row in listed if row not in rows), next(iter(rows.values())))
     return Finite(tuple(name for part in parts for name in part.inputs), rows, elsewhere)
 
 

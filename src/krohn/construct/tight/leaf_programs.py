@@ -17,7 +17,8 @@ compare heights on one circle. Layer 3 looks for an error: any so far leads to t
 state, so the depth does not grow with the height, as that of the cascade does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import product
 
 from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft
@@ -128,7 +129,9 @@ def stack_track(plan: StackPlan, draft: ProgramDraft, letter: str, start: int, p
     tokens = _Tokens(draft, stack, letter, part)
     top = stack.height
     # A key is the height that a push reached, 0 for everything else.
-    keys = tokens.of_height(lambda h, act: h if act == PUSH and 0 < h <= top else 0)
+    keys: dict[Row, int] = {
+        (h, n): h if act == PUSH and 0 < h <= top else 0 for h in tokens.heights for n, act in enumerate(ACTS)
+    }
     key = draft.circle_of((tokens.height, tokens.act), keys, top + 1, tokens.meaning("key"))
     places = _places(tokens, key, _error(tokens, key))
     codes: dict[Row, int] = {
@@ -160,10 +163,6 @@ class _Tokens:
         """What a register of this stack holds."""
         return Meaning(kind, part=self.part, number=number)
 
-    def of_height(self, function: Callable[[int, int], int]) -> dict[Row, int]:
-        """A function of height and act as rows."""
-        return {(h, n): function(h, act) for h in self.heights for n, act in enumerate(ACTS)}
-
 
 def _error(tokens: _Tokens, key: str) -> str:
     """1 where a letter is illegal: a push that is too high, a pop of nothing or of another symbol.
@@ -177,32 +176,23 @@ def _error(tokens: _Tokens, key: str) -> str:
     removed = draft.latest_match(query, key, 1, tokens.symbol, tokens.meaning("removed"))
     rows: dict[Row, int] = {
         (h, n, s, r): int((act == PUSH and h > top) or (act == POP and (h < 0 or s != r)))
-        for h in tokens.heights
-        for n, act in enumerate(ACTS)
-        for s in tokens.symbols
-        for r in tokens.symbols
+        for h, (n, act), s, r in product(tokens.heights, enumerate(ACTS), tokens.symbols, tokens.symbols)
     }
     inputs = (tokens.height, tokens.act, tokens.symbol, removed)
     return Finite(inputs, rows).register(draft, tokens.meaning("error"))
 
 
 def _places(tokens: _Tokens, key: str, error: str) -> tuple[str, ...]:
-    """The registers of all places."""
+    """All places: 0 where the stack is lower, else 1 + symbol; the lowest one says −1 after an error."""
     draft, failed = tokens.draft, tokens.draft.ever(error, tokens.meaning("failed"))
     places = []
     for level in range(1, tokens.stack.height + 1):
         held = draft.latest_match("", key, level, tokens.symbol, tokens.meaning("held", level))
-        places.append(_place(tokens, level, (tokens.height, failed, held)))
+        sink = -1 if level == 1 else 0
+        rows: dict[Row, int] = {
+            (h, e, x): sink if e else (1 + x if level <= h <= tokens.stack.height else 0)
+            for h, e, x in product(tokens.heights, (0, 1), tokens.symbols)
+        }
+        place = Finite((tokens.height, failed, held), rows)
+        places.append(place.register(draft, tokens.meaning("on stack", level)))
     return tuple(places)
-
-
-def _place(tokens: _Tokens, level: int, inputs: tuple[str, str, str]) -> str:
-    """0 where the stack is lower, else 1 + symbol; the lowest place says −1 after an error."""
-    sink = -1 if level == 1 else 0
-    rows: dict[Row, int] = {
-        (h, e, x): sink if e else (1 + x if level <= h <= tokens.stack.height else 0)
-        for h in tokens.heights
-        for e in (0, 1)
-        for x in tokens.symbols
-    }
-    return Finite(inputs, rows).register(tokens.draft, tokens.meaning("on stack", level))
