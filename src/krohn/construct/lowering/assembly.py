@@ -4,6 +4,7 @@
 network's description: its program, lowered again, must give its tensors and layout.
 """
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,13 +49,9 @@ class HeadSums:
     into: dict[str, tuple[str, int]]
     maps: frozenset[PositionMap]
 
-    def goal(self, register: str) -> str:
-        """The register whose channel a head writes."""
-        return self.into[register][0] if register in self.into else register
-
-    def factor(self, register: str) -> int:
-        """The weight with which it is written."""
-        return self.into[register][1] if register in self.into else 1
+    def goal(self, register: str) -> tuple[str, int]:
+        """The register whose channel a head writes, and the weight with which it is written."""
+        return self.into.get(register, (register, 1))
 
 
 def sums_of_heads(program: Program) -> HeadSums:
@@ -66,14 +63,12 @@ def sums_of_heads(program: Program) -> HeadSums:
     for layer in program.layers:
         written = {name for head in layer.attention for name in head.writes}
         for change in layer.maps:
-            if isinstance(change, Linear) and not change.offset and _is_sum(change, written, readers):
+            if not isinstance(change, Linear) or change.offset:
+                continue
+            if all(name in written and readers[name] == 1 for name in change.reads):
                 into.update({name: (change.target, factor) for name, factor in change.terms})
                 maps.add(change)
     return HeadSums(into, frozenset(maps))
-
-
-def _is_sum(change: Linear, written: set[str], readers: Counter[str]) -> bool:
-    return all(name in written and readers[name] == 1 for name, _ in change.terms)
 
 
 def _adding(head: SymbolicHead, sums: HeadSums) -> SymbolicHead:
@@ -82,8 +77,8 @@ def _adding(head: SymbolicHead, sums: HeadSums) -> SymbolicHead:
     for column in head.output:
         moved: Column = {}
         for channel, weight in column.items():
-            factor = sums.factor(channel.register)
-            moved[Channel(register=sums.goal(channel.register), part=channel.part)] = weight * factor
+            target, factor = sums.goal(channel.register)
+            moved[Channel(register=target, part=channel.part)] = weight * factor
         outputs.append(moved)
     return replace(head, output=tuple(outputs))
 
@@ -108,19 +103,16 @@ def allocate(lifetimes: list[Lifetime], moments: int) -> tuple[tuple[Channel, ..
     the result is reproducible.
     """
     busy_until: list[int] = []
-    held: list[list[tuple[int, int, Channel]]] = []
+    held: list[list[Channel]] = []
     for life in sorted(lifetimes, key=lambda item: item.birth):
         free = next((n for n, until in enumerate(busy_until) if until < life.birth), len(busy_until))
         if free == len(busy_until):
             busy_until.append(-1)
-            held.append([])
+            held.append([Channel()] * moments)
         busy_until[free] = life.death
-        held[free].append((life.birth, life.death, life.content))
-    return tuple(tuple(_content(spans, moment) for spans in held) for moment in range(moments))
-
-
-def _content(spans: list[tuple[int, int, Channel]], moment: int) -> Channel:
-    return next((what for birth, death, what in spans if birth <= moment <= death), Channel())
+        span = range(life.birth, life.death + 1)
+        held[free][life.birth : life.death + 1] = [life.content for _ in span]
+    return tuple(zip(*held, strict=True))
 
 
 # The assembly: from a program and a length to matrices and the meaning of every channel.
@@ -219,7 +211,7 @@ def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSum
                 deaths[channel] = 2 * index
         for operation in layer.attention:
             for name in operation.writes:
-                born(added.goal(name), 2 * index + 1)
+                born(added.goal(name)[0], 2 * index + 1)
         inside: dict[str, None] = {}  # in order: the channels of a network must not depend on hashes
         for change in (change for change in layer.maps if change not in added.maps):
             for name in change.reads:
@@ -345,14 +337,8 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
 
 def longest(faults: Faults) -> int:
     """The largest length without a fault; 0 if there is none."""
-    low, high = 0, MAX_LENGTH
-    while low < high:
-        middle = (low + high + 1) // 2
-        if next(faults(middle), None) is None:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    lengths = range(1, MAX_LENGTH + 1)
+    return bisect(lengths, False, key=lambda length: next(faults(length), None) is not None)
 
 
 WAYS: tuple[dict[str, Any], ...] = tuple(

@@ -5,7 +5,7 @@ one value chosen by another.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, permutations, product
 from math import ceil, frexp, isqrt, pi, sqrt
 from typing import Any
@@ -406,12 +406,9 @@ def _candidates(given: Integers) -> Integers:
         result.append(tuple(coefficients))
     reach = {1: 1, 2: 8, 3: 4, 4: 2}.get(count, 1)
     if count <= 6:
-        result += [c for c in product(range(-reach, reach + 1), repeat=count) if any(c) and _leading(c) > 0]
+        # Of a code and its negative, the one whose first coefficient is positive: the greater of two tuples.
+        result += [c for c in product(range(-reach, reach + 1), repeat=count) if c > (0,) * count]
     return np.array(list(dict.fromkeys(result)), dtype=np.int64)
-
-
-def _leading(coefficients: tuple[int, ...]) -> int:
-    return next(c for c in coefficients if c)
 
 
 # A table over several registers as one staircase over a linear code of its inputs.
@@ -436,10 +433,15 @@ def lower_table(operation: Table, context: MapContext) -> None:
 
 def _emit(inputs: tuple[str, ...], outputs: tuple[str, ...], code: TableCode, context: MapContext) -> None:
     terms = tuple((name, factor) for name, factor in zip(inputs, code.coefficients, strict=True) if factor)
-    channels, columns = context.write_columns(outputs, code.values)
-    signals = staircase(context.builder, context.sum_of(terms, 0), code.points.astype(np.float64), columns)
-    for channel, signal in zip(channels, signals, strict=True):
-        context.signals[channel] = signal
+    _write_stairs(outputs, context.sum_of(terms, 0), code.points, code.values, context)
+
+
+def _write_stairs(
+    names: tuple[str, ...], code: Signal, points: Integers, values: Integers, context: MapContext
+) -> None:
+    channels, columns = context.write_columns(names, values)
+    signals = staircase(context.builder, code, points.astype(np.float64), columns)
+    context.signals.update(zip(channels, signals, strict=True))
 
 
 # Residues: a staircase of wraps, or two short staircases (Lemma "modular counter").
@@ -457,18 +459,13 @@ def lower_modulo(operation: Modulo, context: MapContext) -> None:
     """One step for each wrap, or one for each point where other values than residues are written."""
     circle = context.program.register[operation.target].kind == "circle"
     total = context.sum_of(operation.terms, operation.offset)
-    low, high = round(total.low), round(total.high)
     if operation.values is None and not circle:
         context.write(operation.target, residue(context.builder, total, operation.modulus, context.narrow))
     else:
         values = np.arange(operation.modulus) if operation.values is None else np.array(operation.values)
-        points = np.arange(low, high + 1)
-        channels, columns = context.write_columns(
-            (operation.target,), values[points % operation.modulus][:, None]
-        )
-        signals = staircase(context.builder, total, points.astype(np.float64), columns)
-        for channel, signal in zip(channels, signals, strict=True):
-            context.signals[channel] = signal
+        points = np.arange(round(total.low), round(total.high) + 1)
+        column = values[points % operation.modulus][:, None]
+        _write_stairs((operation.target,), total, points, column, context)
 
 
 def residue(builder: MlpBuilder, total: Signal, modulus: int, narrow: bool) -> Signal:
@@ -485,16 +482,11 @@ def residue(builder: MlpBuilder, total: Signal, modulus: int, narrow: bool) -> S
 def _minus_wraps(builder: MlpBuilder, total: Signal, modulus: int, origin: int, wraps: int) -> Signal:
     """y − origin, less the modulus once for every wrap point origin + k·modulus ≤ y, k = 1 … wraps."""
     if wraps == 0:
-        return _with_bounds(builder.total([total], -origin), 0, round(total.high) - origin)
+        return replace(builder.total([total], -origin), low=0, high=round(total.high) - origin)
     points = np.array([origin + k * modulus + side for k in range(1, wraps + 1) for side in (-1, 0)])
     counts = np.array([k - 1 + side for k in range(1, wraps + 1) for side in (0, 1)])
     (count,) = staircase(builder, total, points.astype(np.float64), counts[:, None].astype(np.float64))
-    out = builder.total([total, count.scaled(-modulus)], -origin)
-    return _with_bounds(out, 0, modulus - 1)
-
-
-def _with_bounds(signal: Signal, low: float, high: float) -> Signal:
-    return Signal(signal.layer, signal.terms, signal.constant, low, high)
+    return replace(builder.total([total, count.scaled(-modulus)], -origin), low=0, high=modulus - 1)
 
 
 # Clamping: ``low + relu(y − low) − relu(y − high)``, two units, exact; errors pass through unchanged.
