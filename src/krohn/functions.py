@@ -219,8 +219,8 @@ def atlas(
         require_listable(states, letters)  # fail before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
     rows = Atlas([])
-    for entry in atlas_of(chosen, effort):
-        rows.append(entry.to_json())
+    for row in atlas_of(chosen, effort):
+        rows.append(row)
         progress(len(rows), len(chosen))
     return rows
 

@@ -138,28 +138,6 @@ def _num_blocks(plan: Proposal) -> int:
 # The atlas: small automata with their classes and depth bounds.
 
 
-@dataclass(frozen=True)
-class AtlasEntry:
-    """One small automaton with its class and the bounds on its depth."""
-
-    automaton: Semiautomaton
-    classes: tuple[str, ...]
-    depth: DepthBounds
-
-    def to_json(self) -> dict[str, Any]:
-        """``depth`` is the upper bound; states are rows of the table, state 0 is the start."""
-        bounds = self.depth.to_json(self.automaton.letter_names)
-        return {
-            "table": self.automaton.table.tolist(),
-            "classes": list(self.classes),
-            "depth": bounds["upper"],
-            "lower": bounds["lower"],
-            "lower_beyond": bounds["lower_beyond"],
-            "optimal": bounds["optimal"],
-            "witness": bounds["witness"],
-        }
-
-
 class Atlas(Rows[dict[str, Any]]):
     """Small automata, one row each: what ``krohn atlas --json`` lists."""
 
@@ -183,7 +161,10 @@ def _written(row: dict[str, Any]) -> str:
     return " ".join("".join(map(str, states)) for states in row["table"])
 
 
-def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[AtlasEntry]:
-    """Entries in the order of the automata."""
+def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[dict[str, Any]]:
+    """Rows in the order of the automata; ``depth`` is the upper bound, state 0 of the table the start."""
     for automaton in automata:
-        yield AtlasEntry(automaton, varieties(automaton), depth_bounds(automaton, effort))
+        bounds = depth_bounds(automaton, effort).to_json(automaton.letter_names)
+        shown = {key: bounds[key] for key in ("lower", "lower_beyond", "optimal", "witness")}
+        classes, table = list(varieties(automaton)), automaton.table.tolist()
+        yield {"table": table, "classes": classes, "depth": bounds["upper"], **shown}
