@@ -5,6 +5,7 @@ their order. ``SOURCES`` lists where plans come from. ``krohn.compile`` shows th
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from textwrap import shorten
@@ -113,11 +114,10 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
             yield [plan for plan in plans if plan.layers == layers]
     else:
         yield plans
-    if not any(plan.method == "scan" for plan in plans):
-        try:
-            yield last_resort(request, budget)
-        except (Unsupported, LimitExceeded):
-            return  # the plans before have been tried, and say why none fits
+    fallback = SOURCES[-1]  # works for every automaton
+    if request.method in fallback.methods and not any(plan.method == "scan" for plan in plans):
+        with suppress(Unsupported, LimitExceeded):  # the plans before have been tried, and say why none fits
+            yield list(fallback.propose(request, budget))
 
 
 # Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers.
@@ -199,14 +199,10 @@ def _has_levels(node: Plan) -> bool:
 
 
 def _unsolvable(plan: Plan) -> Iterator[str]:
-    for _, node in plan.walk():
-        if isinstance(node, HolonomyPlan):
-            for part in node.components:
-                if not part.is_solvable:
-                    yield (
-                        f"the group {part.group} of order {part.group_order} on {part.tiles} tiles "
-                        f"(level {part.level}) is not solvable"
-                    )
+    nodes = [node for _, node in plan.walk() if isinstance(node, HolonomyPlan)]
+    for part in (part for node in nodes for part in node.components if not part.is_solvable):
+        what = f"the group {part.group} of order {part.group_order} on {part.tiles} tiles"
+        yield f"{what} (level {part.level}) is not solvable"
 
 
 # The sources of proposals, in calling order. A new way to build networks is one more line here.
@@ -281,12 +277,6 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
     return min(result, key=lambda plan: plan.layers)
 
 
-def last_resort(request: Request, budget: Budget) -> list[Proposal]:
-    """The fallback: proposals of the last source, which works for every automaton."""
-    source = SOURCES[-1]
-    return list(source.propose(request, budget)) if request.method in source.methods else []
-
-
 # Weights: a program becomes matrices, or the reasons why it cannot.
 
 
@@ -312,13 +302,12 @@ def _lower(
 
 def _refusals(request: Request, program: Program) -> Iterator[str]:
     """Every reason why a program cannot be lowered as asked."""
-    for layer in program.layers:
-        for change in layer.maps:
-            if isinstance(change, Table) and len(change.rows) > request.max_rows:
-                yield (
-                    f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
-                    f"more than {request.max_rows:,}; raise --effort or use method scan"
-                )
+    for change in (change for layer in program.layers for change in layer.maps):
+        if isinstance(change, Table) and len(change.rows) > request.max_rows:
+            yield (
+                f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
+                f"more than {request.max_rows:,}; raise --effort or use method scan"
+            )
     dtype = request.dtype or "float64"
     faults = list(precision_faults(program, request.length, dtype))
     if faults:

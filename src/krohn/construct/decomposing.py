@@ -4,7 +4,7 @@ Its result has the plan, its baseline, what each pass saved, and a picture.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -127,9 +127,7 @@ class Decomposition:
             "covering_checked": self.covering_checked,
             "search_complete": self.is_complete,
             **plan_as_dict(self.plan),
-            "passes": [
-                {name: getattr(report, name) for name in PassReport.__slots__} for report in self.passes
-            ],
+            "passes": [asdict(report) for report in self.passes],
         }
 
     @cached_property
@@ -143,16 +141,11 @@ class Decomposition:
         """``as_dict``, and the plan that ``krohn compile`` takes: this cascade, or one of fewer layers."""
         if self.is_plain:
             return {**self.as_dict(), "compiled": None}
+        method, layers = "scan" if self.layers is None else "cascade", self.layers
+        plan = [node.title for _, node in self.plan.walk()]
         if self.rival is not None:
-            plan = {"method": self.rival.method, "layers": self.rival.layers, "plan": list(self.rival.lines)}
-        else:
-            method = "scan" if self.layers is None else "cascade"
-            plan = {
-                "method": method,
-                "layers": self.layers,
-                "plan": [node.title for _, node in self.plan.walk()],
-            }
-        return {**self.as_dict(), "compiled": plan}
+            method, layers, plan = self.rival.method, self.rival.layers, list(self.rival.lines)
+        return {**self.as_dict(), "compiled": {"method": method, "layers": layers, "plan": plan}}
 
     def text(self) -> str:
         """Levels and layers, the plan, its components, and what each pass saved."""
@@ -207,26 +200,12 @@ def _text(result: Decomposition) -> str:
     ]
     parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
     if result.passes:
-        parts.append(_explain_passes(result))
+        gains = [["-" if x is None else x for x in asdict(report).values()] for report in result.passes]
+        saved = table(("pass", "levels", "layers", "levels saved", "layers saved"), gains)
+        parts.append(f"The cascade after each pass:\n{saved}")
     if not result.is_complete:
         parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
     return "\n\n".join(parts)
-
-
-def _explain_passes(result: Decomposition) -> str:
-    rows = [
-        (
-            report.name,
-            report.levels,
-            "-" if report.layers is None else report.layers,
-            report.levels_saved,
-            report.layers_saved,
-        )
-        for report in result.passes
-    ]
-    return "The cascade after each pass:\n" + table(
-        ("pass", "levels", "layers", "levels saved", "layers saved"), rows
-    )
 
 
 @plainly

@@ -138,7 +138,9 @@ def paper_as_printed(request: Request) -> CompiledNetwork:
 def _cascade_faults(
     whole: ComponentCascade, states: int, length: int, dtype: str, counting: str
 ) -> Iterator[str]:
-    yield from counter_faults(_largest_counter(whole), length, dtype, counting)
+    # Composition series count modulo primes.
+    primes = (prime for part in whole.components for prime in prime_factors(part.group.order))
+    yield from counter_faults(max(primes, default=1), length, dtype, counting)
     if any(part.has_resets for part in whole.components):
         yield from memory_faults(states, length, dtype)
     if whole.num_levels > 1:
@@ -160,23 +162,15 @@ def grid_as_printed(request: Request) -> CompiledNetwork:
 
     circle: str = request.activation
     _refuse(request, faults)
-    if circle == "relu" and (dtype != "float64" or _is_fine(request, variant)):
+    # On one circle the sums of long words lie too close for the printed MLP, whose large terms cancel.
+    fine = not variant.startswith("mod") and request.length > FINE_CIRCLE
+    if circle == "relu" and (dtype != "float64" or fine):
         circle = "clamped"
     return build_grid(request.automaton, request.length, variant, circle)
 
 
-def _is_fine(request: Request, variant: str) -> bool:
-    """Whether sums lie too close on one circle for the printed MLP, whose large terms cancel."""
-    return not variant.startswith("mod") and request.length > FINE_CIRCLE
-
-
 def _format(request: Request) -> str:
     return request.dtype or "float64"
-
-
-def _largest_counter(whole: ComponentCascade) -> int:
-    """The largest prime that divides the order of a group: composition series count modulo primes."""
-    return max((prime for part in whole.components for prime in prime_factors(part.group.order)), default=1)
 
 
 def _refuse(request: Request, faults: Faults, others: tuple[str, ...] = ()) -> None:

@@ -133,20 +133,14 @@ def _faults(request: Request) -> Iterator[str]:
     for name, methods in OPTION_METHODS.items():
         if getattr(request, name) is not None and request.method not in methods:
             yield f"{name} is an option of method {' and '.join(methods)}; got method {request.method}"
-    if request.method in ("scan", "paper", "grid"):
-        yield from _tight_only(request)
+    for name, usual in (("objective", "depth"), ("target", "state")):
+        value = getattr(request, name)
+        if request.method in ("scan", "paper", "grid") and value != usual:  # these networks are of one size
+            yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
     if request.activation != "relu" and request.method not in ("paper", "grid"):
         yield f"activation {request.activation} is for methods paper and grid; got method {request.method}"
     if not 0 < request.effort < inf:
         yield f"effort must be positive; got {request.effort!r}"
-
-
-def _tight_only(request: Request) -> Iterator[str]:
-    """Options that the paper's networks lack: they are of one size."""
-    for name, usual in (("objective", "depth"), ("target", "state")):
-        value = getattr(request, name)
-        if value != usual:
-            yield f"{name} {value} is for methods cascade and auto; got method {request.method}"
 
 
 @dataclass(frozen=True, eq=False)
