@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -151,11 +151,8 @@ def view(network: CompiledNetwork, word: str = "", name: str = "") -> MeaningVie
 
 def explain_word(network: CompiledNetwork, word: Word) -> Explanation:
     """Runs the word in float64 and records every intermediate under its name."""
-    letters, automaton, layout = (
-        letter_numbers(word, network.automaton.letter_names),
-        network.automaton,
-        network.layout,
-    )
+    automaton, layout = network.automaton, network.layout
+    letters = letter_numbers(word, automaton.letter_names)
     seen: dict[str, Array] = {}
     words = np.array([letters], dtype=np.int64).reshape(1, len(letters))
     result = logits(network.transformer, words, observe=lambda name, value: seen.update({name: value[0]}))
@@ -165,10 +162,8 @@ def explain_word(network: CompiledNetwork, word: Word) -> Explanation:
     return Explanation(
         network,
         tuple(letters),
-        positions=(
-            *(["⊥"] * network.transformer.num_padding),
-            *(automaton.letter_names[letter] for letter in letters),
-        ),
+        positions=("⊥",) * network.transformer.num_padding
+        + tuple(automaton.letter_names[x] for x in letters),
         states=tuple(automaton.output_names[state] for state in result.argmax(-1)[0]),
         moments=tuple(layout.read(index, stream) for index, stream in enumerate(streams)),
         heads=tuple(
@@ -246,11 +241,7 @@ def _write_parquet(path: Path, rows: Iterator[Json]) -> None:
     types |= dict.fromkeys(("layer", "head", "position", "to"), pyarrow.int64())
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in _COLUMNS])
     result = pyarrow.Table.from_pylist([{name: row.get(name) for name in _COLUMNS} for row in rows], schema)
-
-    def put(stream: Any) -> None:
-        pyarrow.parquet.write_table(result, stream)
-
-    write_whole(path, put)
+    write_whole(path, lambda stream: pyarrow.parquet.write_table(result, stream))
 
 
 # For people: the values of the parts on a word.

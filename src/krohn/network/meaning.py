@@ -13,7 +13,7 @@ from krohn.base.files import write_json
 from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork, operation_to_json
 from krohn.network.plain_words import head_words, register_titles, register_words
-from krohn.network.program import Program, Register, Source
+from krohn.network.program import Program, Register
 
 Json = dict[str, Any]
 Titles = Mapping[str, str]
@@ -35,7 +35,7 @@ def meaning(network: CompiledNetwork, titles: Titles = NO_TITLES) -> Json:
         "prompt": network.transformer.num_padding,
         "layers": len(network.transformer.layers),
         "registers": list(_registers(network, titles)),
-        "heads": list(_heads(network, titles)),
+        "heads": list(_heads(network)),
         "maps": [] if program is None else list(_maps(program, titles)),
         "edges": [] if program is None else list(_edges(program)),
         "readout": None if program is None else _readout(network, program),
@@ -101,25 +101,24 @@ def _codes(network: CompiledNetwork, program: Program, register: Register) -> Js
     """Which letters give which value, and which states are read off which value; else empty."""
     automaton = network.automaton
     result: Json = {}
-    sources: dict[str, Source] = {source.register: source for source in program.sources}
-    if register.name in sources:
-        source = sources[register.name]
-        result["letters"] = dict(zip(automaton.letter_names, source.letters, strict=True))
-        result["prompt"] = list(source.padding)
+    for source in program.sources:
+        if source.register == register.name:
+            letters = dict(zip(automaton.letter_names, source.letters, strict=True))
+            result = {"letters": letters, "prompt": list(source.padding)}
     for places in program.places:
         if places.register == register.name:
-            result |= {"early": list(places.early), "cycle": list(places.cycle)}
+            result = {"early": list(places.early), "cycle": list(places.cycle)}
     if register.name in program.readout.registers:
         place = program.readout.registers.index(register.name)
         states: dict[str, list[str]] = {}
         for name, code in zip(automaton.output_names, program.readout.codes, strict=True):
             if code is not None:
                 states.setdefault(str(code[place]), []).append(name)
-        return {**result, "states": states}
+        result["states"] = states
     return result
 
 
-def _heads(network: CompiledNetwork, titles: Titles) -> Iterator[Json]:
+def _heads(network: CompiledNetwork) -> Iterator[Json]:
     program = network.program
     for index, heads in enumerate(network.layout.heads):
         for number, head in enumerate(heads, start=1):

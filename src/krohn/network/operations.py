@@ -76,6 +76,10 @@ class _Copies:
         """Reasons why the operation is not well defined in this program."""
         return iter(())
 
+    def _fetch(self, values: Registers, where: Values) -> dict[str, Values]:
+        pairs = zip(self.sources, self.targets, strict=True)
+        return {target: np.take_along_axis(values[source], where, axis=1) for source, target in pairs}
+
     def _sum_faults(self, facts: Facts) -> Iterator[str]:
         yield from (f"sum {n} is not wide" for n in self.targets if facts.kinds.get(n) != "wide")
         yield from (f"summed {n} is not 0 at BOS" for n in self.sources if facts.first.get(n, 0) != 0)
@@ -95,8 +99,8 @@ class PrefixSum(_Copies):
 
     def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
-        sums = {name: np.cumsum(values[name], axis=1) for name in self.sources}
-        return {target: sums[source] for source, target in zip(self.sources, self.targets, strict=True)}
+        pairs = zip(self.sources, self.targets, strict=True)
+        return {target: np.cumsum(values[source], axis=1) for source, target in pairs}
 
     def describe(self) -> str:
         """A one-line description."""
@@ -154,8 +158,7 @@ class LatestWrite(_Copies):
 
     def apply(self, values: Registers) -> dict[str, Values]:
         """The discrete meaning."""
-        where = latest(values[self.flag] == 1)
-        return _fetch(values, self.sources, self.targets, where)
+        return self._fetch(values, latest(values[self.flag] == 1))
 
     def describe(self) -> str:
         """A one-line description."""
@@ -190,15 +193,12 @@ class EndWrite(_Copies):
         marked[:, 0] = False
         if self.end == "earliest":
             marked &= np.cumsum(marked, axis=1) == 1
-        return _fetch(values, self.sources, self.targets, latest(marked))
+        return self._fetch(values, latest(marked))
 
     def describe(self) -> str:
         """A one-line description."""
-        return f"{self.end} {', '.join(self.sources)} where {self._condition}"
-
-    @property
-    def _condition(self) -> str:
-        return " and ".join(f"{name} = 1" for name in self.flags)
+        flagged = " and ".join(f"{name} = 1" for name in self.flags)
+        return f"{self.end} {', '.join(self.sources)} where {flagged}"
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class LookBack(_Copies):
         """The discrete meaning."""
         shape = values[self.sources[0]].shape
         where = np.broadcast_to(np.maximum(np.arange(shape[1]) - self.distance, 0), shape)
-        return _fetch(values, self.sources, self.targets, where)
+        return self._fetch(values, where)
 
     def describe(self) -> str:
         """A one-line description."""
@@ -266,7 +266,7 @@ class LatestMatch(_Copies):
         where = np.zeros_like(key)
         for value in np.unique(wanted).tolist():
             where = np.where(wanted == value, latest(key == value), where)
-        return _fetch(values, self.sources, self.targets, where)
+        return self._fetch(values, where)
 
     def describe(self) -> str:
         """A one-line description."""
@@ -274,15 +274,6 @@ class LatestMatch(_Copies):
             return f"latest {', '.join(self.sources)} where {self.key} = {self.shift % self.modulus}"
         shift = f" {self.shift:+d}" if self.shift else ""
         return f"latest {', '.join(self.sources)} where {self.key} = {self.query}{shift} mod {self.modulus}"
-
-
-def _fetch(
-    values: Registers, sources: tuple[str, ...], targets: tuple[str, ...], where: Values
-) -> dict[str, Values]:
-    return {
-        target: np.take_along_axis(values[source], where, axis=1)
-        for source, target in zip(sources, targets, strict=True)
-    }
 
 
 AttentionOperation = PrefixSum | PlaceSum | LatestWrite | EndWrite | LookBack | LatestMatch

@@ -151,7 +151,9 @@ class Program:
     places: tuple[Places, ...] = ()
 
     def __post_init__(self) -> None:
-        validate_program(self)
+        wrong = [*_wrong_names(self), *_wrong_order(self), *_wrong_kinds(self)]
+        if wrong:
+            raise InvalidInput(f"a program must be well formed: {'; '.join(wrong)}")
 
     @cached_property
     def register(self) -> dict[str, Register]:
@@ -181,13 +183,6 @@ class Program:
         return sum(number == 0 or len(layer.attention) > 0 for number, layer in enumerate(self.layers))
 
 
-def validate_program(program: Program) -> None:
-    """Refuses, with every reason at once, a program that is not well defined."""
-    wrong = [*_wrong_names(program), *_wrong_order(program), *_wrong_kinds(program)]
-    if wrong:
-        raise InvalidInput(f"a program must be well formed: {'; '.join(wrong)}")
-
-
 def _wrong_names(program: Program) -> Iterable[str]:
     names = [register.name for register in program.registers]
     if len(set(names)) != len(names):
@@ -197,15 +192,14 @@ def _wrong_names(program: Program) -> Iterable[str]:
     shapes = {(len(source.letters), len(source.padding)) for source in program.sources}
     if len(shapes) > 1:
         yield f"sources disagree on the number of letters and paddings: {sorted(shapes)}"
-    for source in program.sources:
-        known = {r.name: r for r in program.registers}.get(source.register)
-        values = (*source.letters, *source.padding)
+    brought = [
+        (f"source {x.register} leaves its", x.register, x.letters + x.padding) for x in program.sources
+    ]
+    brought += [(f"places {x.register} leave their", x.register, x.early + x.cycle) for x in program.places]
+    for what, name, values in brought:
+        known = program.register.get(name)
         if known and not all(known.low <= value <= known.high for value in values):
-            yield f"source {source.register} leaves its range {known.low}..{known.high}"
-    for place in program.places:
-        known = {r.name: r for r in program.registers}.get(place.register)
-        if known and not all(known.low <= value <= known.high for value in (*place.early, *place.cycle)):
-            yield f"places {place.register} leave their range {known.low}..{known.high}"
+            yield f"{what} range {known.low}..{known.high}"
 
 
 def _wrong_order(program: Program) -> Iterable[str]:
@@ -222,24 +216,15 @@ def _wrong_order(program: Program) -> Iterable[str]:
 
     yield from write((source.register for source in program.sources), "a source")
     yield from write((place.register for place in program.places), "a place")
-    for index, layer in enumerate(program.layers):
-        before = set(written)
-        for operation in layer.attention:
-            yield from (
-                f"layer {index + 1} reads {n} before it is written"
-                for n in operation.reads
-                if n not in before
-            )
-            yield from write(operation.writes, f"layer {index + 1}")
-        for change in layer.maps:
-            yield from (
-                f"layer {index + 1} reads {n} before it is written" for n in change.reads if n not in written
-            )
-            yield from write(change.writes, f"layer {index + 1}")
+    for index, layer in enumerate(program.layers, start=1):
+        before = set(written)  # all that heads see, whatever is written beside them
+        for number, operation in enumerate(layer.operations):
+            seen = before if number < len(layer.attention) else written
+            unwritten = [name for name in operation.reads if name not in seen]
+            yield from (f"layer {index} reads {name} before it is written" for name in unwritten)
+            yield from write(operation.writes, f"layer {index}")
     yield from (f"the read-out reads unwritten {n}" for n in program.readout.registers if n not in written)
-    yield from (
-        f"nothing writes {register.name}" for register in program.registers if register.name not in written
-    )
+    yield from (f"nothing writes {r.name}" for r in program.registers if r.name not in written)
 
 
 def _wrong_kinds(program: Program) -> Iterable[str]:

@@ -260,13 +260,9 @@ class Meaning:
 
     def to_json(self) -> dict[str, Any]:
         """The kind, and the other fields that it has."""
-        held = {item.name: getattr(self, item.name) for item in fields(self)}
-        plain = {**held, "of": [each.to_json() for each in self.of], "letters": [*self.letters]}
-        return {
-            item.name: [*self.part] if item.name == "part" else plain[item.name]
-            for item in fields(self)
-            if held[item.name] != item.default
-        }
+        lists = {"of": [each.to_json() for each in self.of], "letters": [*self.letters], "part": [*self.part]}
+        held = {item.name: (getattr(self, item.name), item.default) for item in fields(self)}
+        return {name: lists.get(name, value) for name, (value, usual) in held.items() if value != usual}
 
 
 class _NameParts(dict[str, str]):

@@ -127,14 +127,9 @@ class Transformer:
     readout_bias: Matrix  # states
 
     def __post_init__(self) -> None:
-        for name, ndim in (
-            ("embedding", 2),
-            ("padding", 2),
-            ("positions", 2),
-            ("readout", 2),
-            ("readout_bias", 1),
-        ):
-            object.__setattr__(self, name, frozen_matrix(name, getattr(self, name), ndim))
+        for name in OUTER:
+            axes = 1 if name == "readout_bias" else 2
+            object.__setattr__(self, name, frozen_matrix(name, getattr(self, name), axes))
         object.__setattr__(self, "layers", tuple(self.layers))
         _validate_channels(self)
 
@@ -374,18 +369,6 @@ def caster(dtype: Any) -> Cast:
     return CASTS[name]
 
 
-def _float64(values: npt.NDArray[Any]) -> Floats:
-    return np.asarray(values).astype(np.float64, copy=False)
-
-
-def _float32(values: npt.NDArray[Any]) -> Floats:
-    return np.asarray(values).astype(np.float32, copy=False)
-
-
-def _float16(values: npt.NDArray[Any]) -> Floats:
-    return np.asarray(values).astype(np.float16).astype(np.float32)
-
-
 def _bfloat16(values: npt.NDArray[Any]) -> Floats:
     """To float32, then to nearest even on its upper 16 bits, as frameworks do; subnormal numbers are kept."""
     wide = np.ascontiguousarray(values, dtype=np.float32)
@@ -396,9 +379,9 @@ def _bfloat16(values: npt.NDArray[Any]) -> Floats:
 
 
 CASTS: dict[str, Cast] = {
-    "float64": _float64,
-    "float32": _float32,
-    "float16": _float16,
+    "float64": lambda values: np.asarray(values).astype(np.float64, copy=False),
+    "float32": lambda values: np.asarray(values).astype(np.float32, copy=False),
+    "float16": lambda values: np.asarray(values).astype(np.float16).astype(np.float32),
     "bfloat16": _bfloat16,
 }
 
@@ -496,11 +479,11 @@ def visible(length: int, queries: range | None = None) -> npt.NDArray[np.bool_]:
     return allowed
 
 
-def softmax(scores: Activations, axis: int = -1) -> Activations:
+def softmax(scores: Activations) -> Activations:
     """In place: fresh memory for large arrays costs more than the arithmetic."""
-    scores -= scores.max(axis=axis, keepdims=True)
+    scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=axis, keepdims=True)
+    scores /= scores.sum(axis=-1, keepdims=True)
     return scores
 
 
