@@ -228,16 +228,11 @@ def _examine(
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
         proof = prove(decoder, network) if asked else unproved("no proof was asked for")
-        findings["certificate"] = _describe_proof(proof)
+        about = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
+        findings["certificate"] = {**about, "reason": proof.reason[:300], "largest": proof.largest}
     origin = {"method": network.method}
     title = f"A Transformer built to simulate {_name_of(network.automaton)} (method {network.method})"
     return ModelCard(title, network.automaton, origin, findings), proof
-
-
-def _describe_proof(proof: Verdict) -> dict[str, Any]:
-    known = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
-    result = {**known, "reason": proof.reason[:300]}
-    return {**result, "largest": proof.largest}
 
 
 def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[str, Any]:
@@ -252,12 +247,12 @@ def _findings(decoder: Decoder, network: CompiledNetwork, dtype: str) -> dict[st
         failures = {dtype: types[dtype].counterexample, **failures}
     failed = next((name for name, result in failures.items() if result is not None), None)
     result = None if failed is None else failures[failed]
-    counts = {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in types.items()}
+    loaded = {"float32": checked, **types}.items()
     return {
         "dtype": dtype,
         "checked": _counts(checked),
         "rounding": {"factor": SAFETY, **_counts(rounded)},
-        "types": {"float32": {"words": checked.words, "wrong": checked.wrong}, **counts},
+        "types": {name: {"words": seen.words, "wrong": seen.wrong} for name, seen in loaded},
         "failed": failed,
         "counterexample": None if result is None else asdict(result),
     }

@@ -28,14 +28,13 @@ def meaning_of(network: CompiledNetwork, decoder: Decoder) -> Json:
     for index, (layer, heads) in enumerate(zip(network.transformer.layers, layout.heads, strict=True)):
         moved = {channel: twin_of[channel] for channel in twinned_channels(layer)}
         mine = [block for block, of in enumerate(blocks.layer_of) if of == index]
-        after = _channels(layout.moments[2 * index + 2], {})
         layers.append(
             {
                 "layer": index + 1,
                 "blocks": mine,
                 "heads": [head.text for head in heads],
                 "after_attention": _channels(layout.moments[2 * index + 1], moved),
-                "after_mlp": after,
+                "after_mlp": _channels(layout.moments[2 * index + 2], {}),
                 "units": _units(network, blocks, mine, index, moved),
             }
         )
@@ -88,15 +87,8 @@ def _runs(number: int, block: StandardBlock, before: dict[int, str], after: dict
         return block.roles[unit], tuple(reads), tuple(writes)
 
     runs = []
-    for (role, reads, writes), units in groupby(range(len(block.roles)), key=described):
-        result = list(units)
-        runs.append(
-            {
-                "block": number,
-                "units": [result[0], result[-1] + 1],
-                "role": role,
-                "reads": list(reads),
-                "writes": list(writes),
-            }
-        )
+    for (role, reads, writes), group in groupby(range(len(block.roles)), key=described):
+        first, *more = group
+        units = [first, first + len(more) + 1]
+        runs.append({"block": number, "units": units, "role": role, "reads": [*reads], "writes": [*writes]})
     return runs

@@ -68,9 +68,15 @@ class _Channels:
 
 
 def standard_blocks(network: Transformer) -> StandardBlocks:
-    """The same function of words, exactly."""
-    _refuse_what_is_not_standard(network)
-    channels = _channels(network)
+    """The same function of words, exactly; refuses sines and streams that are too wide."""
+    channels, reasons = _channels(network), []
+    if any((code == SIN).any() for layer in network.layers for code in layer.mlp.activations):
+        reasons.append("its units must be ReLU (compile with --activation relu)")
+    if channels.total > MAX_STREAM:
+        most = f"at most {MAX_STREAM} channels, not {channels.total}"
+        reasons.append(f"hidden layers inside its MLPs must leave it {most} (compile with --method auto)")
+    if reasons:
+        raise Unsupported(f"this network cannot be exported: {'; '.join(reasons)}")
 
     def wider(matrix: Matrix) -> Matrix:
         return np.pad(matrix, ((0, 0), (0, channels.total - channels.plain)))
@@ -88,19 +94,6 @@ def standard_blocks(network: Transformer) -> StandardBlocks:
         layer_of=tuple(layer for layer, _ in blocks),
         twins=tuple(channels.twins),
     )
-
-
-def _refuse_what_is_not_standard(network: Transformer) -> None:
-    reasons = []
-    if any((code == SIN).any() for layer in network.layers for code in layer.mlp.activations):
-        reasons.append("its units must be ReLU (compile with --activation relu)")
-    if (total := _channels(network).total) > MAX_STREAM:
-        reasons.append(
-            f"hidden layers inside its MLPs must leave it at most {MAX_STREAM} channels, not {total} "
-            "(compile with --method auto)"
-        )
-    if reasons:
-        raise Unsupported(f"this network cannot be exported: {'; '.join(reasons)}")
 
 
 def _channels(network: Transformer) -> _Channels:
