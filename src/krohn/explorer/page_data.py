@@ -13,8 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
@@ -169,14 +167,8 @@ def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
         report = analyze(automaton)
     except KrohnError:
         return None
-    return {
-        "complexity": report.complexity,
-        "is_group": report.is_group,
-        "is_aperiodic": report.is_aperiodic,
-        "is_solvable": report.is_solvable,
-        "semigroup_size": report.semigroup_size,
-        "reason": report.reason,
-    }
+    known = ("complexity", "is_group", "is_aperiodic", "is_solvable", "semigroup_size", "reason")
+    return {key: getattr(report, key) for key in known}
 
 
 def _plan(network: CompiledNetwork) -> dict[str, Any]:
@@ -214,14 +206,13 @@ def _network(network: CompiledNetwork) -> dict[str, Any]:
         "padding": built.num_padding,
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in built.layers],
         "tensors": {
-            name: {"shape": list(matrix.shape), "data": _encode(matrix)}
+            name: {
+                "shape": list(matrix.shape),
+                "data": base64.b64encode(matrix.astype("<f8").tobytes()).decode(),
+            }
             for name, matrix in built.tensors().items()
         },
     }
-
-
-def _encode(matrix: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(matrix, dtype="<f8").tobytes()).decode()
 
 
 def _meaning(network: CompiledNetwork) -> dict[str, Any]:
@@ -230,12 +221,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
     return {
         "moments": [
             [
-                {
-                    "name": channel.name,
-                    "register": channel.register,
-                    "scale": channel.scale,
-                    "part": channel.part,
-                }
+                {key: getattr(channel, key) for key in ("name", "register", "scale", "part")}
                 for channel in moment
             ]
             for moment in network.layout.moments
@@ -265,20 +251,14 @@ def _sizes(network: CompiledNetwork) -> dict[str, Any]:
     }
 
 
-def _plain(value: object) -> object:
+def _plain(value: float) -> float | str:
     """Numbers that a browser can represent; larger ones as text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return str(value) if isinstance(value, int) and abs(value) > 2**53 else value
+    exact = abs(value) <= 2**53 if isinstance(value, int) else math.isfinite(value)
+    return value if exact else str(value)
 
 
 def _certificate(certificate: Verification) -> dict[str, Any]:
     payload = certificate.to_json()
-    return {key: payload[key] for key in ("certified", "length", "dtype", "margin", "reason", "network")} | {
-        "exhaustive": payload["exhaustive"],
-        "counterexample": payload["counterexample"],
-        "checks": [
-            {"name": c["name"], "layer": c["layer"], "text": c["text"], "passed": c["passed"]}
-            for c in payload["checks"]
-        ],
-    }
+    keys = ("certified", "length", "dtype", "margin", "reason", "network", "exhaustive", "counterexample")
+    checks = [{key: each[key] for key in ("name", "layer", "text", "passed")} for each in payload["checks"]]
+    return {**{key: payload[key] for key in keys}, "checks": checks}

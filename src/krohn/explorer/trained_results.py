@@ -63,9 +63,7 @@ def _run(group: list[Replicate]) -> dict[str, Any]:
     return {
         "task": task.get("spec", "?"),
         "length": task.get("length"),
-        "layers": model.get("layers"),
-        "dim": model.get("dim"),
-        "heads": model.get("heads"),
+        **{key: model.get(key) for key in ("layers", "dim", "heads")},
         "kind": model.get("kind", "?"),
         "best": max(accuracies),
         "median": statistics.median(accuracies),
