@@ -27,13 +27,7 @@ from krohn.construct.features.plans import (
 )
 from krohn.construct.lowering.assembly import in_blocks, longest, lower, precision_faults
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
-from krohn.construct.request import (
-    Objective,
-    Proposal,
-    ProposalSource,
-    Request,
-    TransformerOptions,
-)
+from krohn.construct.request import Objective, Proposal, ProposalSource, Request, TransformerOptions
 from krohn.construct.tight.leaf_programs import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals

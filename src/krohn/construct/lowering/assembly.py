@@ -29,12 +29,7 @@ from krohn.construct.lowering.gadgets import (
 )
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.mlp_builder import (
-    MapContext,
-    MlpBuilder,
-    Signal,
-    require_positions,
-)
+from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_positions
 from krohn.network.operations import AttentionOperation, Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer

@@ -15,13 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, CascadeLevel, cascade_levels, holonomy_cascade
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
-from krohn.construct.tight.cascade_level import (
-    Potential,
-    RunningCounters,
-    count,
-    moved,
-    potential,
-)
+from krohn.construct.tight.cascade_level import Potential, RunningCounters, count, moved, potential
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.network.operations import Row
