@@ -4,7 +4,7 @@ The folder holds ``model.safetensors`` (matrices) and ``krohn.json`` (their mean
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,7 +35,7 @@ from krohn.base.files import (
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidFile, InvalidInput, counted, plainly
 from krohn.network.operations import AttentionOperation, PositionMap
-from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, Source
+from krohn.network.program import Program, ProgramLayer
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer, run
 
@@ -208,11 +208,14 @@ MAX_INTEGER = 2**53
 """Registers hold integers that are exact in every float format of the checker."""
 
 
-def built(kind: Callable[..., Kind], payload: object) -> Kind:
-    """A dataclass from an object with exactly its fields."""
-    name = getattr(kind, "__name__", "item")
-    data = require_keys(payload, [item.name for item in fields(kind)], name)  # type: ignore[arg-type]
-    return kind(**{key: named(f"{name}.{key}", value, _hints(kind)[key]) for key, value in data.items()})
+def built(
+    kind: Callable[..., Kind], payload: object, called: str = "", optional: tuple[str, ...] = ()
+) -> Kind:
+    """A dataclass from an object with its fields; errors call it by this name, its fields by theirs alone."""
+    hints, name = _hints(kind), called or getattr(kind, "__name__", "item")
+    data = require_keys(payload, hints.keys() - set(optional), name, optional)
+    place = "" if called else f"{name}."
+    return kind(**{key: fitted(value, hints[key], f"{place}{key}") for key, value in data.items()})
 
 
 def built_from_list(kind: Callable[..., Kind], payload: object) -> Kind:
@@ -222,15 +225,7 @@ def built_from_list(kind: Callable[..., Kind], payload: object) -> Kind:
     if not isinstance(payload, list) or len(payload) != len(hints):
         raise InvalidFile(f"{name} must be a list of {', '.join(hints)}; got {shown(payload)}")
     values = zip(hints.items(), payload, strict=True)
-    return kind(*(named(f"{name}.{key}", value, hint) for (key, hint), value in values))
-
-
-def named(where: str, value: object, annotation: Any) -> Any:
-    """The value if it is of the type; an error says where it is."""
-    try:
-        return fitted(value, annotation)
-    except InvalidFile as error:
-        raise InvalidFile(f"{where} {error}") from error
+    return kind(*(fitted(value, hint, f"{name}.{key}") for (key, hint), value in values))
 
 
 @cache
@@ -239,34 +234,39 @@ def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
     return {item.name: result[item.name] for item in fields(kind)}  # type: ignore[arg-type]
 
 
-def fitted(value: object, annotation: Any) -> Any:
-    """The value if it is of the type; lists become tuples, integers floats where a float is wanted."""
-    origin = get_origin(annotation)
+def fitted(value: object, annotation: Any, where: str = "a value") -> Any:
+    """The value if it is of the type; lists become tuples, integers floats where a float is wanted.
+
+    ``where`` is what errors call it.
+    """
+    origin, options = get_origin(annotation), get_args(annotation)
     if annotation is Meaning:
         return meaning_from_json(value)
+    if annotation in (Channel, HeadMeaning):
+        return built_from_list(annotation, value)
+    if is_dataclass(annotation):
+        called = "a layer of the program" if annotation is ProgramLayer else ""
+        return built(annotation, value, called)  # type: ignore[arg-type]
+    if annotation in (AttentionOperation, PositionMap):
+        return _operation({kind.__name__: kind for kind in options}, value)
     if origin in (Union, UnionType):
-        (inner,) = (option for option in get_args(annotation) if option is not NoneType)
-        return None if value is None else fitted(value, inner)
+        (inner,) = (option for option in options if option is not NoneType)
+        return None if value is None else fitted(value, inner, where)
     if origin is tuple:
-        return _fitted_tuple(value, get_args(annotation))
+        if not isinstance(value, list):
+            raise InvalidFile(f"{where} must be a list; got {shown(value)}")
+        parts = options[:1] * len(value) if options[-1] is Ellipsis else options
+        if len(value) != len(parts):
+            raise InvalidFile(f"{where} must be a list of {len(parts)}; got {shown(value)}")
+        return tuple(fitted(item, part, where) for item, part in zip(value, parts, strict=True))
     good = {
         int: type(value) is int and abs(value) <= MAX_INTEGER,
         float: type(value) in (int, float),
         str: isinstance(value, str) and value.isprintable(),
-    }.get(annotation, origin is Literal and isinstance(value, str) and value in get_args(annotation))
+    }.get(annotation, origin is Literal and isinstance(value, str) and value in options)
     if not good:
-        raise InvalidFile(f"must be {_wanted(annotation)}; got {shown(value)}")
+        raise InvalidFile(f"{where} must be {_wanted(annotation)}; got {shown(value)}")
     return float(value) if annotation is float else value  # type: ignore[arg-type]
-
-
-def _fitted_tuple(value: object, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise InvalidFile(f"must be a list; got {shown(value)}")
-    if parts[-1] is Ellipsis:
-        return tuple(fitted(item, parts[0]) for item in value)
-    if len(value) != len(parts):
-        raise InvalidFile(f"must be a list of {len(parts)}; got {shown(value)}")
-    return tuple(fitted(item, part) for item, part in zip(value, parts, strict=True))
 
 
 MOST_NESTED = 8
@@ -281,17 +281,15 @@ def meaning_from_json(payload: object, depth: int = 0) -> Meaning:
     if not isinstance(inner, list) or depth > MOST_NESTED:
         raise InvalidFile(f"of must be a list of meanings, at most {MOST_NESTED} deep; got {shown(inner)}")
     of = tuple(meaning_from_json(each, depth + 1) for each in inner)
-    return Meaning(**{key: named(key, value, hints[key]) for key, value in data.items()}, of=of)
+    return Meaning(
+        **{key: fitted(value, hints[key], f"a meaning's {key}") for key, value in data.items()}, of=of
+    )
 
 
 def _wanted(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return f"one of {', '.join(get_args(annotation))}"
     return {int: "an integer of at most 53 bits", float: "a number", str: "a printable string"}[annotation]
-
-
-ATTENTION = {kind.__name__: kind for kind in get_args(AttentionOperation)}
-MAPS = {kind.__name__: kind for kind in get_args(PositionMap)}
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
@@ -313,28 +311,12 @@ def program_to_json(program: Program) -> dict[str, Any]:
 
 def program_from_json(payload: object) -> Program:
     """The program, validated; a malformed one raises ``InvalidFile``."""
-    keys = ("registers", "sources", "layers", "readout")
-    data = require_keys(payload, keys, "program", optional=("places",))
     try:
-        return Program(
-            registers=tuple(built(Register, item) for item in _list(data["registers"], "registers")),
-            sources=tuple(built(Source, item) for item in _list(data["sources"], "sources")),
-            layers=tuple(_layer(item) for item in _list(data["layers"], "layers")),
-            readout=built(Readout, data["readout"]),
-            places=tuple(built(Places, item) for item in _list(data.get("places", []), "places")),
-        )
+        return built(Program, payload, "program", optional=("places",))
     except InvalidFile:
         raise
     except InvalidInput as error:
         raise InvalidFile(str(error)) from error
-
-
-def _layer(payload: object) -> ProgramLayer:
-    data = require_keys(payload, ("attention", "maps"), "a layer of the program")
-    return ProgramLayer(
-        attention=tuple(_operation(ATTENTION, item) for item in _list(data["attention"], "attention")),
-        maps=tuple(_operation(MAPS, item) for item in _list(data["maps"], "maps")),
-    )
 
 
 def _plain(value: Any) -> dict[str, Any]:
@@ -357,12 +339,6 @@ def _operation(kinds: dict[str, Any], payload: object) -> Any:
     if not isinstance(payload, dict) or not isinstance(given, str) or given not in kinds:
         raise InvalidFile(f"an operation must be one of {', '.join(kinds)}; got {shown(given)}")
     return built(kinds[given], {key: value for key, value in payload.items() if key != "operation"})
-
-
-def _list(payload: object, what: str) -> list[Any]:
-    if not isinstance(payload, list):
-        raise InvalidFile(f"{what} must be a list; got {shown(payload)}")
-    return payload
 
 
 MODEL, MEANING = "model.safetensors", KEYS[COMPILED]
@@ -394,16 +370,17 @@ def load(directory: str | Path) -> CompiledNetwork:
     _must_exist(folder / MODEL)
     tensors = read_tensors(folder / MODEL)
     try:
-        target = named("target", payload.get("target", "state"), Target)
+        target = fitted(payload.get("target", "state"), Target, "target")
         automaton = with_target(stored_automaton(payload), target)
         program = None if payload["program"] is None else program_from_json(payload["program"])
-        named("mask", payload["mask"], Literal["causal"])
+        fitted(payload["mask"], Literal["causal"], "mask")
         network = transformer_from(tensors, payload["shape"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
             given = shown(payload["length"])
             raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
-        layout, method = _layout(payload["layout"]), named("method", payload["method"], str)
-        proved = named("proved", payload.get("proved"), Format | None)
+        layout = built(Layout, payload["layout"], "layout", optional=("registers",))
+        method = fitted(payload["method"], str, "method")
+        proved = fitted(payload.get("proved"), Format | None, "proved")
         return CompiledNetwork(network, automaton, method, program, layout, proved=proved)
     except InvalidFile as error:
         raise InvalidFile(f"{short(folder)}: {error}") from error
@@ -449,7 +426,7 @@ def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
 
 def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
     """The layers; there cannot be more than tensors."""
-    sizes: list[tuple[int, int]] = list(named("shape", payload, tuple[tuple[int, int], ...]))
+    sizes: list[tuple[int, int]] = list(fitted(payload, tuple[tuple[int, int], ...], "shape"))
     if not all(heads >= 0 and depth >= 1 for heads, depth in sizes):
         raise InvalidFile("shape must list [heads, MLP matrices] per layer, at least 0 and 1 of them")
     if sum(4 * heads + 2 * depth for heads, depth in sizes) > tensors:
@@ -492,22 +469,6 @@ def _layout_json(layout: Layout) -> dict[str, Any]:
         "heads": [[[h.text, list(h.operations)] for h in layer] for layer in layout.heads],
         **({"registers": [each.to_json() for each in layout.registers]} if layout.registers else {}),
     }
-
-
-def _layout(payload: object) -> Layout:
-    data = require_keys(payload, ("heads", "moments"), "layout", optional=("registers",))
-    moments, heads = (_lists_of_lists(data[key], key) for key in ("moments", "heads"))
-    return Layout(
-        moments=tuple(tuple(built_from_list(Channel, channel) for channel in moment) for moment in moments),
-        heads=tuple(tuple(built_from_list(HeadMeaning, head) for head in layer) for layer in heads),
-        registers=tuple(map(meaning_from_json, _list(data.get("registers", []), "registers"))),
-    )
-
-
-def _lists_of_lists(payload: object, what: str) -> list[list[object]]:
-    if not isinstance(payload, list) or not all(isinstance(item, list) for item in payload):
-        raise InvalidFile(f"{what} must be a list of lists; got {shown(payload)}")
-    return payload
 
 
 def _read_meaning(path: Path) -> dict[str, Any]:
