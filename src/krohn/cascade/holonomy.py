@@ -344,10 +344,6 @@ class CascadeLevel:
             return action
         return identity(self.towers[number].degree)
 
-    def target(self, action: Update | None) -> int:
-        """The tile a reset goes to, 0 where there is none (then it is not read)."""
-        return action if isinstance(action, int) else 0
-
     @property
     def bos(self) -> int:
         """The letter that stands for the beginning of the sequence."""

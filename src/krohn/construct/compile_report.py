@@ -15,7 +15,6 @@ from krohn.depth.block_scheme import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import head_words
-from krohn.network.transformer import Layer
 from krohn.paper.bounds import PaperSize, paper_best
 
 WIDTH = 90
@@ -103,10 +102,13 @@ class CompileReport:
             for key, value in network.sizes().items()
         ]
         sizes = table(("", "built", f"the paper's best ({paper.source})"), rows)
-        layers = [
-            (number or "", _per_head(heads), " → ".join(map(str, block.mlp.hidden_widths)) or "linear")
-            for number, heads, block in _number(network)
-        ]
+        layers: list[tuple[object, str, str]] = []
+        count = 0
+        for heads, block in zip(head_words(network), network.transformer.layers, strict=True):
+            begins = bool(heads) or count == 0  # else the block goes on with the MLP of the one before
+            count += begins
+            widths = " → ".join(map(str, block.mlp.hidden_widths)) or "linear"
+            layers.append((count if begins else "", _per_head(heads), widths))
         lines = f"{_proof(network)}\n{_depth(network, self.depth)}"
         return "\n\n".join([title, sizes, lines, table(("layer", "heads", "MLP"), layers)])
 
@@ -136,18 +138,6 @@ def _proof(network: CompiledNetwork) -> str:
         return f"proved: right on {words} in {network.proved}"
     asked = "not proved right" if network.passed_over else "not shown to the checker"
     return f"proved: no, it is {asked}; krohn verify says more"
-
-
-def _number(network: CompiledNetwork) -> Iterator[tuple[int, list[str], Layer]]:
-    """Layers as the theorems count them, what their heads do, and their matrices.
-
-    A block that goes on with the MLP of the one before has number 0.
-    """
-    count = 0
-    for heads, block in zip(head_words(network), network.transformer.layers, strict=True):
-        begins = bool(heads) or count == 0
-        count += begins
-        yield count if begins else 0, heads, block
 
 
 def _per_head(layer: list[str]) -> str:

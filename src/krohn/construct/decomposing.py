@@ -149,7 +149,31 @@ class Decomposition:
 
     def text(self) -> str:
         """Levels and layers, the plan, its components, and what each pass saved."""
-        return _text(self)
+        plain = "" if self.cascade is None else f" (plain holonomy: {self.cascade.num_levels})"
+        name = self.automaton.name or "the automaton"
+        levels = counted(self.levels, "level")
+        head = f"{name}: a cascade of {levels}{plain}, proved to cover the automaton"
+        parts = ["\n".join([head, *_layers(self)])]
+        parts.append("\n".join("  " * indent + node.title for indent, node in self.plan.walk()))
+        rows = [
+            (
+                part.level,
+                part.tiles,
+                part.group,
+                part.group_order,
+                "yes" if part.has_resets else "no",
+                part.kind,
+            )
+            for part in self.components
+        ]
+        parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
+        if self.passes:
+            gains = [["-" if x is None else x for x in asdict(report).values()] for report in self.passes]
+            saved = table(("pass", "levels", "layers", "levels saved", "layers saved"), gains)
+            parts.append(f"The cascade after each pass:\n{saved}")
+        if not self.is_complete:
+            parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
+        return "\n\n".join(parts)
 
     @cached_property
     def svg(self) -> str:
@@ -185,27 +209,6 @@ def _layers(result: Decomposition) -> Iterator[str]:
         yield f"network      {counted(result.layers, 'layer')}, by this cascade"
     else:
         yield f"cascade      would take {counted(result.layers, 'layer')}"
-
-
-def _text(result: Decomposition) -> str:
-    plain = "" if result.cascade is None else f" (plain holonomy: {result.cascade.num_levels})"
-    name = result.automaton.name or "the automaton"
-    levels = counted(result.levels, "level")
-    head = f"{name}: a cascade of {levels}{plain}, proved to cover the automaton"
-    parts = ["\n".join([head, *_layers(result)])]
-    parts.append("\n".join("  " * indent + node.title for indent, node in result.plan.walk()))
-    rows = [
-        (part.level, part.tiles, part.group, part.group_order, "yes" if part.has_resets else "no", part.kind)
-        for part in result.components
-    ]
-    parts.append(table(("level", "tiles", "group", "order", "resets", "kind"), rows))
-    if result.passes:
-        gains = [["-" if x is None else x for x in asdict(report).values()] for report in result.passes]
-        saved = table(("pass", "levels", "layers", "levels saved", "layers saved"), gains)
-        parts.append(f"The cascade after each pass:\n{saved}")
-    if not result.is_complete:
-        parts.append("The search for fewer layers was given up; --effort 10 would continue it.")
-    return "\n\n".join(parts)
 
 
 @plainly

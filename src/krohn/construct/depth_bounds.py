@@ -114,7 +114,8 @@ def depth_bounds(
     """
     plans = _lasting_plans(automaton, effort) if solvable else []
     depth = bound_depth(automaton, plans[0].layers if plans else None)
-    return replace(depth, blocks=min(map(_num_blocks, plans), default=None))
+    blocks = [len(in_blocks(plan.program()).layers) for plan in plans]
+    return replace(depth, blocks=min(blocks, default=None))
 
 
 def _lasting_plans(automaton: Semiautomaton, effort: float) -> list[Proposal]:
@@ -129,10 +130,6 @@ def _lasting_plans(automaton: Semiautomaton, effort: float) -> list[Proposal]:
         return []
     least = min(plan.layers for plan in plans)
     return [plan for plan in plans if plan.layers == least]
-
-
-def _num_blocks(plan: Proposal) -> int:
-    return len(in_blocks(plan.program()).layers)
 
 
 # The atlas: small automata with their classes and depth bounds.

@@ -333,7 +333,10 @@ def _of_two_letters(automaton: Semiautomaton, letters: list[int]) -> BlockScheme
     if len(letters) == 2:
         return None  # ``find_block_scheme`` tries these
     wide = sorted(letters, key=lambda letter: -len(set(automaton.letters[letter])))[:MOST_LETTERS]
-    parts = {pair: _of_letters(automaton, pair) for pair in combinations(wide, 2)}
+    parts = {
+        pair: reachable(Semiautomaton(np.ascontiguousarray(automaton.table[:, pair]), automaton.start))
+        for pair in combinations(wide, 2)
+    }
     budget = Budget(2 * SCHEME_UNITS)
     for pair, part in sorted(parts.items(), key=lambda item: item[1].num_states):
         result = find_block_scheme(part, budget.part(SCHEME_UNITS)) if budget.left >= 1 else None
@@ -355,10 +358,6 @@ def _last_block(automaton: Semiautomaton, letters: list[int]) -> LastBlockScheme
         )
     except BudgetSpent:
         return None
-
-
-def _of_letters(automaton: Semiautomaton, letters: tuple[int, ...]) -> Semiautomaton:
-    return reachable(Semiautomaton(np.ascontiguousarray(automaton.table[:, letters]), automaton.start))
 
 
 def find_witness(

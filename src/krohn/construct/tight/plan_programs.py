@@ -240,7 +240,8 @@ class _LevelWriter:
             )
             for n, tower in level.towers.items()
         ]
-        potentials = self._potentials() if self._looks_back else []
+        # Where the actions wait for a look-back, sums of known values need not.
+        potentials = self._potentials() if level.needs_before and self.earlier is None else []
         if potentials:
             self._actions(after, before, [])
             for group, parts in zip(groups, potentials, strict=True):
@@ -252,11 +253,6 @@ class _LevelWriter:
         memory = self._memory(after, groups)
         tile = moved(draft, memory, after.renamed(level.kind), groups, self.stage, undo=False)
         return self._below(after, tile)
-
-    @property
-    def _looks_back(self) -> bool:
-        """Whether the actions wait for a look-back; sums of known values need not."""
-        return self.level.needs_before and self.earlier is None
 
     def _potentials(self) -> list[list[Potential]]:
         """For each group and modulus its steps from what is known after a letter; [] if one has none."""
@@ -338,13 +334,11 @@ class _LevelWriter:
         rows: dict[Row, Row] = {}
         for (old, letter, new), action in level.triples.items():
             row = (*place_before.get(old, ()), letter, *place_after[new])
+            target = action if isinstance(action, int) else 0  # 0 is not read
             written = letter == level.bos or isinstance(action, int)
-            moves = [
-                v
-                for g, n in zip(groups, level.towers if groups else (), strict=True)
-                for v in g.values(level.move(n, new, action))
-            ]
-            rows[row] = (int(written), level.target(action), *moves)
+            pairs = zip(groups, level.towers if groups else (), strict=True)
+            moves = [value for group, n in pairs for value in group.values(level.move(n, new, action))]
+            rows[row] = (int(written), target, *moves)
         outputs = [self._meaning("reset"), self._meaning("target")]
         self.draft.table(inputs, (*outputs, *(each for group in groups for each in group.outputs())), rows)
 
