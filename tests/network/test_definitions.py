@@ -14,7 +14,7 @@ import torch
 from every import every
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network import compiled
-from krohn.network.compiled import fitted, load, operation_to_json, save, transformer_from
+from krohn.network.compiled import fitted, load, plain, save, transformer_from
 from krohn.network.explanation import around_circle, without_noise
 from krohn.network.operations import (
     Clamp,
@@ -126,7 +126,7 @@ OPERATIONS = [
 @every("operation", OPERATIONS)
 def test_an_operation_survives_json_and_says_what_it_touches(operation: Any) -> None:
     kinds = {type(each).__name__: type(each) for each in OPERATIONS}
-    payload = json.loads(json.dumps(operation_to_json(operation)))
+    payload = json.loads(json.dumps(plain(operation)))
     assert compiled._operation(kinds, payload) == operation
     assert set(payload) == {"operation", *(item.name for item in fields(operation))}
     for key in set(payload) - {"operation"}:

@@ -293,20 +293,10 @@ def _wanted(annotation: Any) -> str:
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """Plain lists, strings and integers; places only where there are some."""
-    return {
-        **({"places": [_plain(place) for place in program.places]} if program.places else {}),
-        "registers": [_plain(register) for register in program.registers],
-        "sources": [_plain(source) for source in program.sources],
-        "layers": [
-            {
-                "attention": [operation_to_json(operation) for operation in layer.attention],
-                "maps": [operation_to_json(change) for change in layer.maps],
-            }
-            for layer in program.layers
-        ],
-        "readout": _plain(program.readout),
-    }
+    """Plain lists, strings and integers; places, before the rest, only where there are some."""
+    whole = plain(program)
+    places = whole.pop("places")
+    return {"places": places, **whole} if places else whole
 
 
 def program_from_json(payload: object) -> Program:
@@ -319,19 +309,19 @@ def program_from_json(payload: object) -> Program:
         raise InvalidFile(str(error)) from error
 
 
-def _plain(value: Any) -> dict[str, Any]:
-    return {item.name: _lists(getattr(value, item.name)) for item in fields(value)}
-
-
-def operation_to_json(operation: Any) -> dict[str, Any]:
-    """Its kind, and its fields as plain lists."""
-    return {"operation": type(operation).__name__, **_plain(operation)}
-
-
-def _lists(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Lists for tuples, channels and heads, objects for other dataclasses; operations with their kind."""
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
     if isinstance(value, Meaning):
         return value.to_json()
-    return [_lists(item) for item in value] if isinstance(value, tuple) else value
+    if not is_dataclass(value):
+        return value
+    parts = {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Channel | HeadMeaning):
+        return list(parts.values())
+    kind = {"operation": type(value).__name__} if isinstance(value, AttentionOperation | PositionMap) else {}
+    return {**kind, **parts}
 
 
 def _operation(kinds: dict[str, Any], payload: object) -> Any:
@@ -447,7 +437,7 @@ def _meaning(network: CompiledNetwork) -> dict[str, Any]:
         "automaton": automaton_payload(network.automaton),
         "digest": network.automaton.digest,
         "shape": [[len(layer.heads), len(layer.mlp.weights)] for layer in network.transformer.layers],
-        "layout": _layout_json(network.layout),
+        "layout": {key: part for key, part in plain(network.layout).items() if part or key != "registers"},
         "program": None if network.program is None else program_to_json(network.program),
     }
 
@@ -461,14 +451,6 @@ def stored_automaton(payload: dict[str, Any]) -> Semiautomaton:
     if automaton.digest != payload["digest"]:
         raise InvalidFile("the automaton does not have the digest the file states; compile it again")
     return replace(automaton, name=true_name(automaton))
-
-
-def _layout_json(layout: Layout) -> dict[str, Any]:
-    return {
-        "moments": [[[c.register, c.position, c.scale, c.part] for c in moment] for moment in layout.moments],
-        "heads": [[[h.text, list(h.operations)] for h in layer] for layer in layout.heads],
-        **({"registers": [each.to_json() for each in layout.registers]} if layout.registers else {}),
-    }
 
 
 def _read_meaning(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from krohn.base.files import write_json
 from krohn.errors import InvalidInput, counted
-from krohn.network.compiled import CompiledNetwork, operation_to_json
+from krohn.network.compiled import CompiledNetwork, plain
 from krohn.network.plain_words import head_words, register_titles, register_words
 from krohn.network.program import Program, Register
 
@@ -127,7 +127,7 @@ def _heads(network: CompiledNetwork) -> Iterator[Json]:
                 "layer": index + 1,
                 "head": number,
                 "text": head.text,
-                "operations": [operation_to_json(each) for each in result],
+                "operations": [plain(each) for each in result],
                 "reads": list(dict.fromkeys(name for each in result for name in each.reads)),
                 "writes": [name for each in result for name in each.writes],
             }
@@ -139,7 +139,7 @@ def _maps(program: Program, titles: Titles) -> Iterator[Json]:
             yield {
                 "layer": number,
                 "text": _title(change, titles).describe(),
-                **operation_to_json(change),
+                **plain(change),
                 "reads": list(change.reads),
                 "writes": list(change.writes),
             }
