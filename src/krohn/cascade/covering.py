@@ -114,11 +114,7 @@ class _LetterWalk:
     """The walk over pairs for one letter."""
 
     def __init__(
-        self,
-        cascade: CascadeLike,
-        letter: int,
-        valid: set[tuple[int, ...]],
-        reset: set[int],
+        self, cascade: CascadeLike, letter: int, valid: set[tuple[int, ...]], reset: set[int]
     ) -> None:
         self.cascade, self.frame, self.letter = cascade, cascade.skeleton, letter
         self.valid = valid  # the permutations seen so far, of any degree
@@ -168,7 +164,10 @@ class _LetterWalk:
                     seen.add(following)
                     queue.append(following)
             if len(seen) > max_pairs:
-                raise _too_many_pairs()
+                raise LimitExceeded(
+                    f"the covering check must examine at most {MAX_PAIRS} pairs of sets; more were reached; "
+                    "lower --effort (effort= in Python) or reduce the automaton"
+                )
         self.num_pairs = len(seen)
         return ""
 
@@ -204,10 +203,3 @@ class _LetterWalk:
             f"{self._at(source, target)}: state {names[state]} goes to {after}, which is not in the target "
             f"set {{{', '.join(names[inner] for inner in goal)}}}"
         )
-
-
-def _too_many_pairs() -> LimitExceeded:
-    return LimitExceeded(
-        f"the covering check must examine at most {MAX_PAIRS} pairs of sets; more were reached; "
-        "lower --effort (effort= in Python) or reduce the automaton"
-    )

@@ -46,17 +46,14 @@ def make_request(automaton: AutomatonLike, length: int, **options: Unpack[Transf
     if unknown:
         known = ", ".join(TransformerOptions.__annotations__)
         raise InvalidInput(f"options of a Transformer must be among {known}; got {unknown[0]}")
-    return _meant(Request(as_automaton(automaton), length, **options))
-
-
-def _meant(request: Request) -> Request:
+    request = Request(as_automaton(automaton), length, **options)
     if request.target == "state":
         return replace(request, automaton=with_target(request.automaton, "state"))
-    automaton = with_target(minimize(with_target(request.automaton, "observation")), "observation")
-    if automaton.num_observations > MAX_OBSERVATIONS:
+    smallest = with_target(minimize(with_target(request.automaton, "observation")), "observation")
+    if smallest.num_observations > MAX_OBSERVATIONS:
         most = f"observations must be numbers below {MAX_OBSERVATIONS:,}, one output each"
-        raise InvalidInput(f"{most}; got {automaton.num_observations - 1:,}")
-    return replace(request, automaton=automaton)
+        raise InvalidInput(f"{most}; got {smallest.num_observations - 1:,}")
+    return replace(request, automaton=smallest)
 
 
 def build(request: Request) -> CompiledNetwork:

@@ -213,11 +213,7 @@ def _layers(result: Decomposition) -> Iterator[str]:
 
 @plainly
 def decompose(
-    automaton: AutomatonLike,
-    *,
-    plain: bool = False,
-    explain: bool = False,
-    effort: float = DEFAULT_EFFORT,
+    automaton: AutomatonLike, *, plain: bool = False, explain: bool = False, effort: float = DEFAULT_EFFORT
 ) -> Decomposition:
     """A Krohn–Rhodes decomposition, proved: the plan of fewest layers, as method ``cascade`` compiles it.
 

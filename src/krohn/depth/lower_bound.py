@@ -135,11 +135,7 @@ def _tells_apart(state: int, moves: list[tuple[Transformation, Transformation]],
     """A quick filter before the check: the same sets of pairs, fewer of them."""
     # Until the two choices differ, (1, 0) is the mirror image of (0, 1).
     start = frozenset({(state, state)})
-    ways = {
-        (0, 0): [(f, f) for f, _ in moves],
-        (1, 1): [(g, g) for _, g in moves],
-        (0, 1): moves,
-    }
+    ways = {(0, 0): [(f, f) for f, _ in moves], (1, 1): [(g, g) for _, g in moves], (0, 1): moves}
     seen = {(start, False)}
     todo = [(start, False)]
     for pairs, differed in todo:

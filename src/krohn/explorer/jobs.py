@@ -70,12 +70,7 @@ class Jobs:
     """Runs requests; at most ``workers`` at once, and at most ``queue`` waiting."""
 
     def __init__(
-        self,
-        *,
-        workers: int = 2,
-        queue: int = 8,
-        seconds: float = 90.0,
-        command: tuple[str, ...] = COMMAND,
+        self, *, workers: int = 2, queue: int = 8, seconds: float = 90.0, command: tuple[str, ...] = COMMAND
     ) -> None:
         self._free = asyncio.Semaphore(workers)
         self._most = workers + queue

@@ -51,10 +51,7 @@ FAMILIES: tuple[tuple[str, str], ...] = (
         r"S\d+.*",
         "{n} people in {n} chairs: a letter says how they change places{swap}, and the state is their order.",
     ),
-    (
-        r"A\d+.*",
-        "{n} people in {n} chairs, of whom a letter moves three around: the state is their order.",
-    ),
+    (r"A\d+.*", "{n} people in {n} chairs, of whom a letter moves three around: the state is their order."),
     (r"Q8", "The eight unit quaternions ±1, ±i, ±j, ±k: a letter multiplies from the right."),
     (
         r"Dyck.*",
@@ -157,9 +154,8 @@ class Wording:
         if isinstance(operation, LookBack):
             if targets[0].kind == "map before" or any(each.kind == "point" for each in targets[0].of):
                 subject, several = _window(targets[0])
-                return (
-                    f"fetches what {subject} {'do' if several else 'does'} to each {self._points(targets[0])}"
-                )
+                verb = "do" if several else "does"
+                return f"fetches what {subject} {verb} to each {self._points(targets[0])}"
             return f"looks at {' and '.join(dict.fromkeys(map(self.of, targets)))}"
         if all(target.kind in FETCHED for target in targets):
             return "; ".join(dict.fromkeys(self._said(target, FETCHED[target.kind]) for target in targets))
@@ -181,12 +177,11 @@ class Wording:
         """A counter that the letter alone moves."""
         names = self.automaton.letter_names
         if self._is_sign(values):
-            left = "how many swaps so far, mod 2: whether the order is even or odd"
-            return (
+            step, added = (
                 "1 if the letter is an odd permutation",
                 "how many letters so far were odd permutations",
-                left,
             )
+            return step, added, "how many swaps so far, mod 2: whether the order is even or odd"
         if set(values) == {1}:
             step, added = "1 for every letter", "how many letters so far"
         elif set(values) == {0, 1}:
@@ -296,11 +291,8 @@ class _WordParts(dict[str, str]):
                 subject, several = _window(meaning)
                 return f"{subject} {'take' if several else 'takes'}"
             case "acting":
-                return (
-                    "the letter"
-                    if meaning.section == 1
-                    else "what the letter does, given the counters before"
-                )
+                doing = "what the letter does, given the counters before"
+                return "the letter" if meaning.section == 1 else doing
             case "counter":
                 return words.counter(meaning)[0 if meaning.kind == "step" else 2]
             case "added":
@@ -309,11 +301,9 @@ class _WordParts(dict[str, str]):
                 brought = words.brought.get(meaning)
                 return "" if brought is None else f": {words.values(brought)}"
             case "folded":
-                return (
-                    f"but at most {meaning.start}"
-                    if meaning.modulus == 1
-                    else "from {start} on mod {modulus}".format_map(self)
-                )
+                if meaning.modulus == 1:
+                    return f"but at most {meaning.start}"
+                return f"from {meaning.start} on mod {meaning.modulus}"
             case "position" | "positions":
                 return _at(meaning, "a position that is" if key == "position" else "positions that are")
             case "counted":

@@ -46,10 +46,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "allowing": ("state {state} possible", "letters after which state {state} is possible"),
     "excluding": ("state {state} excluded", "letters after which state {state} is excluded"),
     "some that move": ("letter {number} may move", "letters {own} that may change the state"),
-    "noted letter": (
-        "letter {start}, note {number} = {residue}",
-        "letters {own} where {of} is {residue}",
-    ),
+    "noted letter": ("letter {start}, note {number} = {residue}", "letters {own} where {of} is {residue}"),
     # What is known of such a set: by its letters, or in words for the set.
     "is": ("is {of}", "1 if the letter is {either}", "1 for {of}"),
     "writes": ("writes {of}", "1 if the letter is {either}", "1 for {of}"),
@@ -76,10 +73,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "position of": ("position of {of}", "the position of {of}"),
     "place of": ("place of {of}", "the position of {of}, mod {modulus}"),
     "residue of": ("place of {of} mod {modulus}", "the position of {of}, mod {modulus}"),
-    "folded place of": (
-        "place of {of} mod {modulus} from {start} on",
-        "the position of {of}, {folded}",
-    ),
+    "folded place of": ("place of {of} mod {modulus} from {start} on", "the position of {of}, {folded}"),
     "distance": ("distance of {of} {lead}after {second}", "how far {of} stands after {second}"),
     "order": ("{of} {lead}after {second}", "does {of} stand after {second}? {answers}"),
     "later place": (
