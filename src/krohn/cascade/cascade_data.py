@@ -121,7 +121,6 @@ def _tree(plan: Plan) -> dict[str, Any]:
 def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
     """One component on the original states: its sets, its tiles, its generators with words."""
     frame = cascade.skeleton
-    shown = part.members[:_MAX_LISTED]
     payload: dict[str, Any] = {
         "representative": state_names(frame, part.representative),
         "tile_states": [state_names(frame, tile) for tile in part.tiles],
@@ -138,7 +137,7 @@ def component_as_dict(cascade: Cascade, part: SetClass) -> dict[str, Any]:
             entry["word"] = spell(frame, generator_word(frame, part, generator))
         payload["transports"] = [
             {"states": state_names(frame, member), "word": spell(frame, transport_word(frame, member))}
-            for member in shown[1:]
+            for member in part.members[1:_MAX_LISTED]
         ]
     return payload
 

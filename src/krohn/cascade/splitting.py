@@ -84,12 +84,8 @@ def complete(partial: Sequence[int]) -> Transformation:
     if len(values) == len(partial) - partial.count(FREE):
         return _permutation(partial)
     first = min(values)
-    return tuple(
-        [
-            value if value != FREE else place if place in values else first
-            for place, value in enumerate(partial)
-        ]
-    )
+    filling = [place if place in values else first for place in range(len(partial))]
+    return tuple([own if value == FREE else value for own, value in zip(filling, partial, strict=True)])
 
 
 def _permutation(partial: Sequence[int]) -> Transformation:

@@ -247,23 +247,15 @@ def _validate_channels(network: Transformer) -> None:
     d = network.dim
     if 0 in (*network.embedding.shape, *network.readout.shape) or network.max_length < 1:
         raise InvalidInput("a network must have letters, channels, states and positions for a word")
-    wrong: list[str] = []
-
-    def expect(name: str, actual: int, wanted: int) -> None:
-        if actual != wanted:
-            wrong.append(f"{name} has {actual}, not {wanted}")
-
-    expect("padding", network.padding.shape[1], d)
-    expect("positions", network.positions.shape[1], d)
-    expect("readout", network.readout.shape[0], d)
-    expect("readout_bias", len(network.readout_bias), network.readout.shape[1])
+    parts = [("padding", network.padding.shape[1], d), ("positions", network.positions.shape[1], d)]
+    parts += [("readout", len(network.readout), d)]
+    parts += [("readout_bias", len(network.readout_bias), network.readout.shape[1])]
     for index, layer in enumerate(network.layers, start=1):
-        expect(f"layer {index} keep_attention", len(layer.keep_attention), d)
-        expect(f"layer {index} keep_mlp", len(layer.keep_mlp), d)
-        expect(f"layer {index} MLP input", layer.mlp.weights[0].shape[0], d)
-        expect(f"layer {index} MLP output", layer.mlp.weights[-1].shape[1], d)
-        for number, head in enumerate(layer.heads):
-            expect(f"layer {index} head {number + 1}", head.query.shape[0], d)
+        own = {"keep_attention": len(layer.keep_attention), "keep_mlp": len(layer.keep_mlp)}
+        own |= {"MLP input": len(layer.mlp.weights[0]), "MLP output": layer.mlp.weights[-1].shape[1]}
+        own |= {f"head {number}": len(head.query) for number, head in enumerate(layer.heads, start=1)}
+        parts += [(f"layer {index} {name}", size, d) for name, size in own.items()]
+    wrong = [f"{name} has {size}, not {wanted}" for name, size, wanted in parts if size != wanted]
     if wrong:
         raise InvalidInput(f"every block must act on the same {d} channels: {'; '.join(wrong)}")
 

@@ -250,11 +250,8 @@ class FeatureLayers:
         letter = draft.source(Meaning("letter"), self.letters, count)
         plain = Symbols((letter,), {(x,): x for x in range(count)}, (count,))
         held, at_bos = _written(draft, plain, self.annotated.features)
-        symbols = plain
-        if held:
-            number = self.annotated.number
-            symbols = Symbols((letter, *held), number, (count, *at_bos))
-        last, last_bos = _written(draft, symbols, self.features)
+        noted = Symbols((letter, *held), self.annotated.number, (count, *at_bos)) if held else plain
+        last, last_bos = _written(draft, noted, self.features)
         rows = self.annotated.rows
         states = {(*rows[row[0]], *row[1:]): state for row, state in self.determined.rows.items()}
         names = (letter, *held, *last)

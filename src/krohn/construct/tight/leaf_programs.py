@@ -61,8 +61,7 @@ def _steps(
     if letter in draft.sources:
         letters = [plan.steps[a] for a in draft.sources[letter].letters]
         return draft.source(draft.fresh(move), letters, pads)
-    none = {len(plan.steps): 0}
-    rows: dict[Row, Row] = {(a,): (step,) for a, step in ({**dict(enumerate(plan.steps)), **none}).items()}
+    rows: dict[Row, Row] = {(a,): (step,) for a, step in enumerate((*plan.steps, 0))}  # BOS is the last
     stepped = draft.fresh(Meaning("move by letter", part=part))
     draft.table((letter,), (stepped,), rows)
     padded = draft.source(draft.fresh(Meaning("move by padding", part=part)), [0] * draft.num_letters, pads)
