@@ -32,7 +32,7 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_positions
 from krohn.network.operations import AttentionOperation, Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
+from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Mlp, Transformer
 
 # Heads whose values are only summed share one channel: the block sums its heads anyway.
 
@@ -145,7 +145,7 @@ def lower(
         context = MapContext(program, codes.count, narrow, rounded, MlpBuilder(len(before), saturate))
         layers.append(
             Layer(
-                heads=tuple(_matrices(head, before, mixed) for head in heads[index]),
+                heads=tuple(head.matrices(before, mixed) for head in heads[index]),
                 mlp=_mlp([m for m in layer.maps if m not in added.maps], mixed, after, context),
                 keep_attention=_residual(before, mixed),
                 keep_mlp=_residual(mixed, after),
@@ -227,15 +227,6 @@ def _lifetimes(program: Program, heads: list[list[SymbolicHead]], added: HeadSum
     ]
 
 
-def _matrices(head: SymbolicHead, before: tuple[Channel, ...], mixed: tuple[Channel, ...]) -> Head:
-    """Drops outputs that nothing reads."""
-    used = [n for n, column in enumerate(head.output) if all(channel in mixed for channel in column)]
-    smaller = replace(
-        head, value=tuple(head.value[n] for n in used), output=tuple(head.output[n] for n in used)
-    )
-    return smaller.matrices(before.index, mixed.index, len(before))
-
-
 def _residual(before: tuple[Channel, ...], after: tuple[Channel, ...]) -> np.ndarray:
     same = [old == new and new != Channel() for old, new in zip(before, after, strict=True)]
     return np.array(same, dtype=np.float64)
@@ -258,34 +249,32 @@ def _mlp(
 def _outer(
     program: Program, codes: PositionCodes, moments: Moments, layers: tuple[Layer, ...], length: int
 ) -> Transformer:
-    first, last = moments[0], moments[-1]
+    first = moments[0]
     embedding = np.zeros((program.num_letters, len(first)))
     padding = np.zeros((program.num_padding, len(first)))
-    for source in program.sources:
-        if Channel(register=source.register) in first:
-            number = first.index(Channel(register=source.register))
-            embedding[:, number], padding[:, number] = source.letters, source.padding
     positions = np.zeros((program.num_padding + length, len(first)))
+    sources = {source.register: source for source in program.sources}
+    places = {place.register: place for place in program.places}
     for number, channel in enumerate(first):
+        name = "" if channel.part else channel.register
         if channel.position:
             positions[:, number] = codes.column(channel, program.places)
-    for place in program.places:
-        if Channel(register=place.register) in first:
-            column = place.along(len(positions), program.register[place.register].kind)
-            positions[:, first.index(Channel(register=place.register))] = column
-    weights, bias = _readout(program.readout, last.index, len(last))
-    return Transformer(embedding, padding, positions, layers, weights, bias)
+        elif name in sources:
+            embedding[:, number], padding[:, number] = sources[name].letters, sources[name].padding
+        elif name in places:
+            positions[:, number] = places[name].along(len(positions), program.register[name].kind)
+    return Transformer(embedding, padding, positions, layers, *_readout(program.readout, moments[-1]))
 
 
-def _readout(readout: Readout, place: Callable[[Channel], int], dim: int) -> tuple[np.ndarray, np.ndarray]:
+def _readout(readout: Readout, channels: tuple[Channel, ...]) -> tuple[np.ndarray, np.ndarray]:
     """logit_q = 2⟨code_q, x⟩ − |code_q|²: the nearest code wins; a state that cannot occur loses to all."""
     none = (0,) * len(readout.registers)
     codes = np.array([none if code is None else code for code in readout.codes], dtype=np.float64)
     occurs = np.array([code is not None for code in readout.codes])
     norms = (codes**2).sum(axis=1)
-    weights = np.zeros((dim, len(readout.codes)))
+    weights = np.zeros((len(channels), len(readout.codes)))
     for column, name in enumerate(readout.registers):
-        weights[place(Channel(register=name))] = 2.0 * codes[:, column]
+        weights[channels.index(Channel(register=name))] = 2.0 * codes[:, column]
     return weights, -np.where(occurs, norms, norms.max() + 1)
 
 

@@ -136,18 +136,21 @@ class SymbolicHead:
         parts = (self.query, self.key, self.value)
         return tuple(dict.fromkeys(channel for columns in parts for c in columns for channel in c))
 
-    def matrices(self, before: Callable[[Channel], int], after: Callable[[Channel], int], dim: int) -> Head:
-        """The head's matrices, once channels have numbers before and after the attention block."""
+    def matrices(self, before: Sequence[Channel], after: Sequence[Channel]) -> Head:
+        """The matrices for the channels before and after attention, without outputs that nothing reads."""
 
-        def fill(columns: tuple[Column, ...], place: Callable[[Channel], int]) -> np.ndarray:
-            matrix = np.zeros((dim, len(columns)))
+        def fill(columns: Sequence[Column], channels: Sequence[Channel]) -> np.ndarray:
+            matrix = np.zeros((len(channels), len(columns)))
             for number, column in enumerate(columns):
                 for channel, weight in column.items():
-                    matrix[place(channel), number] += weight
+                    matrix[channels.index(channel), number] += weight
             return matrix
 
-        query, key, value = (fill(columns, before) for columns in (self.query, self.key, self.value))
-        return Head(query, key, value, fill(self.output, after).T)
+        used = [n for n, column in enumerate(self.output) if all(channel in after for channel in column)]
+        value, output = ([columns[n] for n in used] for columns in (self.value, self.output))
+        return Head(
+            fill(self.query, before), fill(self.key, before), fill(value, before), fill(output, after).T
+        )
 
 
 def copies(
