@@ -38,7 +38,6 @@ ELSEWHERE: dict[str, str] = {
     "analyze.svg": "krohn:Analysis.eggbox",
     "decompose.svg": "krohn:Decomposition.svg",
     "verify.as_argument": "krohn:Verification.argument",
-    "verify.out": "krohn:Verification.save",
     "explain.out": "krohn:CompiledNetwork.view",
     "understand.out": "krohn:Report.save",
     "run.device": "krohn:CompiledNetwork.to_torch",

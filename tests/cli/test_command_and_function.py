@@ -92,3 +92,24 @@ def test_a_network_is_reported_as_it_is_compiled(capsys: pytest.CaptureFixture[s
         assert run(["compile", *words]) == 0
         assert capsys.readouterr().out == f"{network.report().text()}\n"
         assert said(capsys, "compile", *words)[1] == json.loads(json.dumps(network.report().to_json()))
+
+
+@pytest.mark.parametrize("kind", ["compiled", "recurrent"])
+def test_verify_writes_one_certificate(
+    kind: str, folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_command, by_function = tmp_path / "command.json", tmp_path / "function.json"
+    status, _ = said(capsys, "verify", str(folders[kind]), "--out", str(by_command))
+    assert (status, krohn.verify(folders[kind], out=by_function).certified) == (0, True)
+    assert by_function.read_bytes() == by_command.read_bytes()
+    assert krohn.verify(folders[kind], certificate=by_function).certified
+
+
+def test_verify_refuses_an_option_that_would_change_nothing(
+    folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("compiled", "export", "trained"):
+        status, payload = said(capsys, "verify", str(folders[kind]), "--chunks")
+        assert (status, "--chunks is for a recurrent network" in payload["error"]) == (2, True)
+        with pytest.raises(krohn.KrohnError, match="--tokens is for a network that krohn did not write"):
+            krohn.verify(folders[kind], tokens={})

@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 import krohn
-from krohn.base.files import check_output
 from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort, typed_options
 from krohn.cli.output import emit, json_option, note
 
@@ -78,14 +77,10 @@ def command(
         _check_target(out, directory)
     if kernel:
         _refuse_others(options["dtype"])
-        options = {"kernel": True, "out": out}
-    elif out is not None:
-        if out.suffix == ".v":
-            raise click.UsageError("a certificate is a JSON file; with --kernel it is one for Coq, in .v")
-        check_output(out)  # fail early
-    verdict = krohn.verify(directory, automaton=spec, renamed=renamed, **options)
+        options = {"kernel": True}
+    verdict = krohn.verify(directory, automaton=spec, renamed=renamed, out=out, **options)
     if out is not None:
-        note(verdict.write(out))
+        note(verdict.written(out))
     emit(verdict.to_json(), as_json=as_json, text=verdict.argument if as_argument else verdict.text)
     if not verdict.certified:
         raise click.exceptions.Exit(1)

@@ -183,14 +183,13 @@ class Verification:
         """The proof, several lines per layer: the lemma used, the bound, what it must stay below."""
         return _argue(self)
 
-    def write(self, path: Path) -> str:
-        """Writes the certificate if there is one; a line that says so."""
+    def written(self, path: Path) -> str:
+        """A line that says what ``verify`` wrote to ``path``."""
         kernel = self.more.get("kernel")
         if kernel and kernel["order"]:  # a certificate was written before Coq was asked
             return f"wrote {path} and {path.stem}.reader.v, which states what it proves"
         if self.certificate is None:
             return f"nothing written to {path}: only a proof is"
-        self.save(path)
         return f"wrote {path}"
 
     def save(self, path: str | Path) -> None:

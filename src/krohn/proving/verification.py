@@ -10,7 +10,17 @@ import numpy as np
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import COMPILED, EXPORT, KEYS, RECURRENT, STOCK, TRAINED, require
+from krohn.base.files import (
+    COMPILED,
+    CONTENTS,
+    EXPORT,
+    KEYS,
+    RECURRENT,
+    STOCK,
+    TRAINED,
+    check_output,
+    require,
+)
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import Net, shown
 from krohn.check.rules import read_net, unanswered
@@ -70,28 +80,48 @@ def verify(
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
         kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
-        out: with ``kernel``, a ``.v`` file for the certificate, written before Coq checks it.
+        out: the certificate is written to this file, if the network is proved; with ``kernel`` a ``.v`` file,
+            written before Coq checks it.
     """
     meant = None if automaton is None else as_automaton(automaton)
     if kernel:
-        if dtype not in (None, "float32") or length is not None or certificate is not None:
-            raise InvalidInput(
-                "kernel proves float32, for all words a network was built for; "
-                "omit dtype, length and certificate"
-            )
-        return _by_kernel(network, meant, renamed=renamed, out=out)
+        plain = dtype in (None, "float32") and length is None and certificate is None
+        return _by_kernel(network, meant, plain=plain, renamed=renamed, out=out)
+    _check_target(out)  # fail before the work
     length, named = _whole(length), None if dtype is None else float_name(dtype)
     if certificate is not None:
-        return _recheck(
+        verdict = _recheck(
             network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
         )
-    asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-    return _verify(Path(network) if isinstance(network, str) else network, Question(*asked))
+    else:
+        asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
+        verdict = _verify(Path(network) if isinstance(network, str) else network, Question(*asked))
+    return _write(verdict, out)
+
+
+def _check_target(out: str | Path | None) -> None:
+    if out is None:
+        return
+    if Path(out).suffix == ".v":
+        raise InvalidInput("a certificate is a JSON file; with --kernel it is one for Coq, in .v")
+    check_output(Path(out))
+
+
+def _write(verdict: Verification, out: str | Path | None) -> Verification:
+    if out is not None and verdict.certificate is not None:
+        verdict.save(out)
+    return verdict
 
 
 def _verify(network: Any, question: Question) -> Verification:
     """Each kind needs modules of its own, which are loaded on use."""
     kind = kind_of(network)
+    if question.chunks and kind != RECURRENT:
+        raise InvalidInput(f"--chunks is for a recurrent network; this is {_called(kind)}: leave it out")
+    if question.tokens is not None and kind not in (STOCK, CALLABLE):
+        raise InvalidInput(
+            f"--tokens is for a network that krohn did not write; this is {_called(kind)}: leave it out"
+        )
     if kind == COMPILED:
         return _verify_compiled(network, question)
     if kind == EXPORT:
@@ -109,11 +139,19 @@ def _verify(network: Any, question: Question) -> Verification:
     return verify_stock(network, question) if kind == STOCK else verify_callable(network, question)
 
 
+def _called(kind: str) -> str:
+    return CONTENTS.get(kind, "a callable")
+
+
 def _by_kernel(
-    network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
+    network: Any, meant: Semiautomaton | None, *, plain: bool, renamed: bool, out: str | Path | None
 ) -> Verification:
     from krohn.proving.kernel import kernel_verdict
 
+    if not plain:
+        raise InvalidInput(
+            "kernel proves float32, for all words a network was built for; omit dtype, length and certificate"
+        )
     if callable(network) and kind_of(network) in (STOCK, CALLABLE):
         raise InvalidInput("kernel proves compiled networks; got a callable")
     return kernel_verdict(network, meant, renamed=renamed, out=out)
