@@ -358,3 +358,27 @@ def test_results_are_instances_of_exported_types_with_a_repr_of_one_line(
         assert name in WHOLE or has_a_short_repr(result), name
     for result in (network.transformer, network.automaton, krohn.analyze("S5"), krohn.decompose("S4")):
         assert has_a_short_repr(result)
+
+
+def test_names_are_one_string_or_a_list_as_in_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    effort = {"seeds": 1, "length": 2, "steps": 1, "width": 2}
+    for tasks in ("C2,FlipFlop", ["C2", "FlipFlop"]):
+        rows = krohn.card("lstm", tasks, **effort).rows
+        assert [row["task"] for row in rows] == ["C2", "FlipFlop"]
+    for only, where in (("Grid4", "depth=2"), (["Grid4"], ["depth=2"])):
+        table = krohn.reproduce("depth", only=only, where=where, sequences=16, device="cpu").table
+        assert {(row["task"], row["depth"]) for row in table if row["replicates"]} == {("Grid4", 2)}
+    for names in ("c2-cascade-plain, none", ["c2-cascade-plain", "none"]):
+        with pytest.raises(krohn.KrohnError, match="no network named 'none'"):
+            krohn.suite.build("suite", names)
+    for refused in (lambda: krohn.suite.build("suite", ""), lambda: krohn.card("lstm", "", **effort)):
+        with pytest.raises(krohn.KrohnError, match="name"):
+            refused()
+
+
+def test_a_page_is_refused_words_that_it_cannot_draw() -> None:
+    with pytest.raises(krohn.KrohnError, match="at most 512 letters; got 1000000"):
+        krohn.explore("S4", length=10**6)

@@ -23,6 +23,7 @@ from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
+from krohn.explorer.page_data import LONGEST as LONGEST
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
@@ -243,6 +244,8 @@ def explore(
     """
     if out is not None:
         check_page(Path(out))  # fail before the work
+    if isinstance(length, int) and length > LONGEST:
+        raise InvalidInput(f"a page shows words of at most {LONGEST} letters; got {length}: choose fewer")
     wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
     chosen = [(_name_of(each), as_automaton(each)) for each in wanted]
     trained = _read_trained([Path(each) for each in results])
@@ -355,8 +358,8 @@ def reproduce(
     store: str | Path | None = None,
     figures: str | Path | None = None,
     show: bool = False,
-    only: str = "",
-    where: Sequence[str] = (),
+    only: str | Sequence[str] = "",
+    where: str | Sequence[str] = (),
     sequences: int | None = None,
     say: Callable[[str], None] = lambda line: None,
     must_draw: bool = True,

@@ -13,8 +13,9 @@ from every import every
 from krohn.automata.diagram import diagram
 from krohn.automata.diagram_layout import circle, circles, cycles_of, lattice, line, tree
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.small import Table, canonical, sample_automata, small_automata
+from krohn.automata.small import MOST_TABLES, Table, canonical, sample_automata, small_automata
 from krohn.automata.zoo import as_automaton, parse_spec, true_name, zoo, zoo_names
+from krohn.errors import LimitExceeded
 
 RADIUS = 20.0
 
@@ -70,7 +71,9 @@ def test_a_sample_is_of_different_kinds_reachable_and_the_same_for_a_seed() -> N
     for automaton, table in zip(first, tables, strict=True):
         assert reaches_all(table)
         assert len(set(automaton.letters)) == 2
-    assert len(sample_automata(2, 2, 20, 0)) <= len(small_automata(2, 2))
+    assert len(sample_automata(2, 2, MOST_TABLES, 0)) <= len(small_automata(2, 2))  # and it ends
+    with pytest.raises(LimitExceeded, match="at most 2,000,000 automata; got 1,000,000,000"):
+        sample_automata(2, 2, 10**9, 0)
 
 
 @every("seed", range(20))

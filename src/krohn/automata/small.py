@@ -9,6 +9,8 @@ from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 
+IN_VAIN = 10_000
+"""Draws in a row without a new automaton, after which a sample is taken to have all there are."""
 MOST_TABLES = 2_000_000
 
 Table = tuple[tuple[int, ...], ...]
@@ -32,12 +34,18 @@ def require_listable(states: int, letters: int) -> None:
 
 
 def sample_automata(states: int, letters: int, count: int, seed: int) -> list[Semiautomaton]:
-    """Random pairwise non-isomorphic automata with distinct letters and all states reachable."""
+    """Random pairwise non-isomorphic automata with distinct letters and all states reachable.
+
+    They are fewer than ``count`` where there are no more.
+    """
     dice = np.random.default_rng(seed)
     result: dict[Table, None] = {}
-    for _ in range(200 * count):
-        if len(result) == count:
-            break
+    if count > MOST_TABLES:
+        raise LimitExceeded(f"a sample may have at most {MOST_TABLES:,} automata; got {count:,}: take fewer")
+    known, in_vain = 0, 0
+    while len(result) < count and in_vain < IN_VAIN:
+        in_vain = in_vain + 1 if len(result) == known else 0
+        known = len(result)
         table = dice.integers(states, size=(states, letters))
         if len({tuple(column) for column in table.T.tolist()}) == letters and _reaches_all(table.tolist()):
             result[canonical(tuple(map(tuple, table.tolist())))] = None

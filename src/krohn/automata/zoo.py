@@ -393,6 +393,17 @@ def parse_spec(text: str) -> Semiautomaton:
     return zoo(text)
 
 
+def split_specs(text: str) -> list[str]:
+    """Names with commas between; a comma before a digit belongs to a name, as in Dyck4,2."""
+    names: list[str] = []
+    for part in (piece.strip() for piece in text.split(",")):
+        if names and part[:1].isdigit():
+            names[-1] += f",{part}"
+        elif part:
+            names.append(part)
+    return names
+
+
 def _from_table(text: str) -> Semiautomaton:
     """A small automaton typed in place: a row for each state, in it the target of each letter as a digit."""
     rows = text.removeprefix("table:").split(".")

@@ -47,27 +47,15 @@ def command(
     Example:  krohn card lstm --tasks C2,S3 --seeds 1
               krohn card fla:GatedDeltaProduct --control --tasks C2,S3
     """
-    names = None if tasks is None else task_names(tasks)
     if control:
         if options["device"] == "cpu":
             note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-        result = functions.control(layer, names, device=options["device"], out=out)
+        result = functions.control(layer, tasks, device=options["device"], out=out)
         if out is not None:
             note(f"written: {out / 'control.json'}, {out / 'control.svg'}")
     else:
-        chosen = {} if names is None else {"tasks": names}
+        chosen = {} if tasks is None else {"tasks": tasks}
         result = krohn.card(layer, out=out, tell=note, **chosen, **options)
         if out is not None:
             note(f"written: {out / 'card.html'}")
     emit(result.to_json(), as_json=as_json, text=result.text)
-
-
-def task_names(text: str) -> list[str]:
-    """Names with commas between; a comma before a digit belongs to a name, as in Dyck4,2."""
-    names: list[str] = []
-    for part in (piece.strip() for piece in text.split(",")):
-        if names and part[:1].isdigit():
-            names[-1] += f",{part}"
-        elif part:
-            names.append(part)
-    return names

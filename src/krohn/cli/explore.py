@@ -22,7 +22,7 @@ from krohn.errors import MissingDependency
 @click.option(
     "--length",
     "-T",
-    type=click.IntRange(1, 512),
+    type=click.IntRange(1, functions.LONGEST),
     default=default_of(krohn.explore, "length"),
     help="Letters of the longest word.",
 )

@@ -34,15 +34,11 @@ def list_networks(as_json: bool) -> None:
     emit({"networks": rows}, as_json=as_json, text=rows.text)
 
 
-def _names(ctx: click.Context, parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in (given or "").split(",") if name.strip()))
-
-
 @command.command("build")
 @click.option("--out", type=PATH, required=True, help="Directory for the folders.")
-@click.option("--only", callback=_names, help="Names of networks, with commas.  [default: all]")
+@click.option("--only", default=(), help="Names of networks, with commas.  [default: all]")
 @json_option
-def build_networks(out: Path, only: tuple[str, ...], as_json: bool) -> None:
+def build_networks(out: Path, only: str | tuple[()], as_json: bool) -> None:
     """Write networks with their circuits, causal models and counterfactuals; finished ones are kept.
 
     \b

@@ -110,8 +110,8 @@ def _asset(name: str) -> str:
     return (files("krohn.explorer") / "assets" / name).read_text(encoding="utf-8")
 
 
-LENGTH = 64
-"""The longest word of a page unless the user says otherwise: long enough to see, short enough to draw."""
+LENGTH, LONGEST = 64, 512
+"""Letters of a page's longest word, by default and at most: long enough to see, short enough to draw."""
 
 MAX_PARAMETERS = 400_000
 """Of a network in a page, which holds every weight: more makes a page too heavy to send and to run."""

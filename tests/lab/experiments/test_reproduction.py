@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from krohn import functions
 from krohn.cli.app import run
+from krohn.errors import KrohnError
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.engines import Job, Outcome, Work
 from krohn.lab.experiments.experiment import Experiment, PlannedRun
@@ -342,6 +344,8 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     broken = ["--store", str(tmp_path / "broken")]
     assert "intact SQLite file" in refused(capsys, "reproduce", "depth", *broken)
     assert "intact SQLite file" in refused(capsys, "results", "list", *broken)
+    with Store(tmp_path / "s"):
+        pass
     assert "start of one id; got 'ff'" in refused(capsys, "results", "show", "ff", *place)
     text = ["results", "export", "--out", str(tmp_path / "x"), *place]
     assert "one of depth" in refused(capsys, *text, "--experiment", "heat")
@@ -372,3 +376,10 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
 def test_names_with_commas_are_kept_whole(text: str, names: tuple[str, ...]) -> None:
     known = {"C2", "C3", "Dyck4,2", "S5", "GPT", "GPT, shifted positions", "LSTM"}
     assert split_names(text, known) == names
+
+
+def test_a_refused_selection_leaves_no_store(tmp_path: Path) -> None:
+    for only, where in (("Nope", ()), ("", "depth=four"), ("", "layers=4")):
+        with pytest.raises(KrohnError, match=r"must be one of|differ in"):
+            functions.reproduce("depth", store=tmp_path / "runs" / "results.sqlite", only=only, where=where)
+    assert list(tmp_path.iterdir()) == []

@@ -12,9 +12,8 @@ import torch
 from torch import nn
 
 import krohn
-from krohn.automata.zoo import parse_spec
+from krohn.automata.zoo import parse_spec, split_specs
 from krohn.cli.app import run
-from krohn.cli.card import task_names
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
 from krohn.lab.cards import card_files
@@ -258,7 +257,7 @@ def test_muon_moves_a_matrix_equally_in_all_directions(optimizer: str, even: boo
 
 
 def test_names_of_tasks_may_hold_commas() -> None:
-    assert task_names("C2,Dyck4,2, S5:adjacent") == ["C2", "Dyck4,2", "S5:adjacent"]
+    assert split_specs("C2,Dyck4,2, S5:adjacent") == ["C2", "Dyck4,2", "S5:adjacent"]
 
 
 class Recurrence(nn.Module):

@@ -15,7 +15,7 @@ import torch
 from krohn.algebra.analysis import analyze
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card_files
 from krohn.lab.cards.harness import (
@@ -86,7 +86,7 @@ class Card:
 
 def card(
     layer: str | Factory,
-    tasks: Sequence[AutomatonLike] = TASKS,
+    tasks: str | Sequence[AutomatonLike] = TASKS,
     *,
     seeds: int = 3,
     first_seed: int = 0,
@@ -103,14 +103,15 @@ def card(
 
     Their seeds are ``first_seed``, ``first_seed`` + 1, …, so a card can be continued.
 
-    ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory. After
+    ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory; ``tasks`` are
+    automata, or names with commas between (``"C2,Dyck4,2"``). After
     ``minutes`` it stops, and the card says what is missing; a pass over long words that has begun is
     finished first. ``tell`` gets lines of progress; the folder ``out`` is written after each automaton.
     """
     sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
     effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
     described = find_layer(layer, width)
-    automata = [as_automaton(task) for task in tasks]
+    automata = [as_automaton(task) for task in (split_specs(tasks) if isinstance(tasks, str) else tasks)]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
     if described.longest < 4 * length:

@@ -30,7 +30,7 @@ import torch
 from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import as_automaton
+from krohn.automata.zoo import as_automaton, split_specs
 from krohn.base.files import json_bytes
 from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
@@ -358,7 +358,7 @@ def control_figure(rows: list[Control]) -> str:
 
 def control(
     layer: str = LAYER,
-    automata: Sequence[str] | None = None,
+    automata: str | Sequence[str] | None = None,
     *,
     kernels: Sequence[tuple[str, str]] = KERNELS,
     longest: int = LONGEST,
@@ -371,8 +371,11 @@ def control(
     """
     if layer != LAYER:
         raise InvalidInput(f"exact weights are there for {LAYER}; got {layer[:60]!r}")
+    names = split_specs(automata) if isinstance(automata, str) else AUTOMATA if automata is None else automata
+    if not names:
+        raise InvalidInput("a control needs at least one automaton; name them with --tasks C2,S3")
     result = []
-    for name in automata or AUTOMATA:
+    for name in names:
         for dtype, kernel in kernels:
             weights = StockWeights(as_automaton(name), dtype, kernel, device)
             noisy = [one or longest + 1 for one in first_wrong(weights, longest, seed=1, noise=ROUNDING)]

@@ -146,18 +146,22 @@ def show_committed(name: str, scale: str, missing: Path, figures: Path | None, s
     return result if figures is not None else replace(result, figures=committed_figures(file, name, scale))
 
 
-def selection(name: str, scale: str, only: str, where: Sequence[str], sequences: int | None) -> Selection:
-    """The runs to do: tasks in ``only``, and settings such as ``depth=4,8``."""
+def selection(
+    name: str, scale: str, only: str | Sequence[str], where: str | Sequence[str], sequences: int | None
+) -> Selection:
+    """The runs to do: tasks in ``only``, and settings such as ``depth=4,8``; refused if there are none."""
     planned = find(name).plan(parse_scale(scale))
-    chosen = {"task": only} if only else {}
-    for text in where:
+    chosen = {"task": only if isinstance(only, str) else ",".join(only)} if only else {}
+    for text in [where] if isinstance(where, str) else where:
         part, _, values = (piece.strip() for piece in text.partition("="))
         chosen[part] = f"{chosen[part]},{values}" if part in chosen else values
     named = {
         part: split_names(values, {str(run.label.get(part)) for run in planned})
         for part, values in chosen.items()
     }
-    return Selection(where=named, sequences=sequences)
+    result = Selection(where=named, sequences=sequences)
+    result.of(planned)
+    return result
 
 
 def split_names(text: str, known: set[str]) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class Built:
 
 
 def build(
-    out: str | Path, only: Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
+    out: str | Path, only: str | Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> Rows[Built]:
     """Builds networks of the suite into folders of ``out``; finished ones are kept."""
     base, wanted, done = Path(out), entries(only), []

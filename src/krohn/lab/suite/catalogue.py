@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from krohn.base.notebook import Rows
-from krohn.errors import UnknownName
+from krohn.errors import InvalidInput, UnknownName
 from krohn.lab.suite.disguise import BOTH, DISGUISES, HARD
 
 COUNTER: dict[str, Any] = {"method": "cascade", "objective": "blocks"}
@@ -90,8 +90,12 @@ class Entry:
         return sum((place + 1) * code for place, code in enumerate(self.name.encode()))
 
 
-def entries(only: Sequence[str] = ()) -> list[Entry]:
-    """All networks, or the named ones, in the order of the catalogue."""
+def entries(only: str | Sequence[str] = ()) -> list[Entry]:
+    """All networks, or the named ones, in the order of the catalogue; names in one string have commas."""
+    if isinstance(only, str):
+        only = [name.strip() for name in only.split(",") if name.strip()]
+        if not only:
+            raise InvalidInput("--only must name a network of the suite; it is empty: leave it out for all")
     tiers = ("compiled", NETWORKS, DISGUISES), ("hard", HARDER, HARD)
     every = [
         Entry(automaton, algorithm, disguise, length, options, tier)
