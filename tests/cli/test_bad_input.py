@@ -106,6 +106,50 @@ def test_bytes_that_are_no_text_are_refused(
     assert "UTF-8" in refused(capsys, "simulate", "abab")
 
 
+def test_a_line_that_is_too_long_is_refused_before_it_is_read_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless(io.StringIO):
+        taken = 0
+
+        def readline(self, size: int | None = -1, /) -> str:
+            assert size is not None
+            assert size > 0
+            self.taken += size
+            return "a" * size
+
+    endless = Endless()
+    monkeypatch.setattr(sys, "stdin", endless)
+    assert "line 1: a word must have at most 16,777,216 characters" in refused(capsys, "simulate", "abab")
+    assert endless.taken < 1 << 25
+
+
+def test_a_place_that_cannot_be_used_is_named_in_words(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for message in (
+        refused(capsys, "zoo", "C2", "--svg", "/proc/none/x.svg"),
+        refused(capsys, "compile", "C2", "--length", "4", "--unproved", "--out", str(loop)),
+    ):
+        assert "must be a place that can be used" in message
+        assert "Errno" not in message
+
+
+def test_an_automaton_is_replaced_by_another_one_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    own, network = tmp_path / "own.json", str(tmp_path / "network")
+    own.write_text(json.dumps(EXAMPLE))
+    assert run(["compile", "C2", "--length", "4", "--out", network]) == 0
+    capsys.readouterr()
+    for command in ("verify", network, "--out"), ("explain", network, "0", "--out"):
+        assert "own.json is an automaton, so it is kept" in refused(capsys, *command, str(own))
+    assert json.loads(own.read_text()) == EXAMPLE
+    assert run(["zoo", "C2", "--out", str(own)]) == 0
+
+
 def test_observations_must_exist_to_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "observation map" in refused(capsys, "simulate", "abab", "--observe")
 

@@ -52,7 +52,7 @@ LEVELS = Semiautomaton.from_letters(
         (Unsupported, "A5 of order 60", lambda: compile("A5", 20, method="cascade")),
         (
             Unsupported,
-            "within 1 image sets .* use method scan",
+            "within 1 image sets .* --method scan does without",
             lambda: compile(cerny(11), 10, method="cascade", effort=5e-5),
         ),
         (

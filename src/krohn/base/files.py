@@ -142,7 +142,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 def check_output(path: Path, *endings: str) -> None:
     """Refuses a wrong file extension, an existing file that does not name krohn, and a part of a network.
 
-    Without ``endings`` every extension will do.
+    An automaton is kept as well, since people write them by hand, unless .jff is among the ``endings``: then
+    another one is written. Without ``endings`` every extension will do.
 
     Links are followed first. A pipe or a device may have any name.
     """
@@ -167,6 +168,16 @@ def check_output(path: Path, *endings: str) -> None:
             f"{str(path)[-80:]} exists and krohn did not write it, so it is kept: "
             "choose another name, or remove it"
         )
+    if path.suffix == ".json" and ".jff" not in endings and _holds_automaton(real):
+        raise InvalidInput(f"{str(path)[-80:]} is an automaton, so it is kept: choose another name")
+
+
+def _holds_automaton(path: Path) -> bool:
+    try:
+        payload = read_json(path)
+    except InvalidFile:
+        return False
+    return isinstance(payload, dict) and {"krohn", "letters", "states", "start", "next"} <= payload.keys()
 
 
 def write_text(path: Path, text: str) -> None:

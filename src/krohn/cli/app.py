@@ -128,7 +128,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return refuse(str(known or f"internal error, please report it: {error}"), as_json=as_json)
     except (KrohnError, OSError, UnicodeDecodeError) as error:
         _show_traceback()
-        return refuse(str(error) or type(error).__name__, as_json=as_json)
+        return refuse(_describe(error) or type(error).__name__, as_json=as_json)
     except (Exception, SystemExit) as error:
         if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
             return refuse(_too_large(str(error)), as_json=as_json)
@@ -136,6 +136,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         shown = _show_traceback()
         how = "" if shown else f"; {TRACEBACK}=1 in the environment shows where"
         return refuse(f"internal error, please report it: {error_line(repr(error))}{how}", as_json=as_json)
+
+
+def _describe(error: KrohnError | OSError | UnicodeDecodeError) -> str:
+    """The error in words; where the system names a file, that file comes first."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        name = str(error.filename)
+        shown = name if len(name) <= 120 else f"… {name[-118:]}"
+        return f"{shown} must be a place that can be used: {error.strerror}; choose another"
+    return str(error)
 
 
 def _too_large(message: str) -> str:

@@ -8,6 +8,8 @@ from krohn.errors import InvalidInput
 
 _LINES = 4_096
 _MAX_LETTERS = 1 << 22
+_MAX_LINE = 1 << 24
+"""Characters of a word; a longer line would be read into memory as a whole before it is refused."""
 
 
 def given_words(numbers: Callable[[str], list[int]], word: Sequence[str]) -> Iterator[list[list[int]]]:
@@ -22,11 +24,13 @@ def given_words(numbers: Callable[[str], list[int]], word: Sequence[str]) -> Ite
         raise InvalidInput("words must come on standard input, one on each line; it is closed")
     line_number = 0
     try:
-        lines = iter(sys.stdin)
+        lines = iter(lambda: sys.stdin.readline(_MAX_LINE + 1), "")
         while batch := list(_take_batch(lines)):
             words = []
             for line in batch:
                 line_number += 1
+                if len(line) > _MAX_LINE:
+                    raise InvalidInput(f"a word must have at most {_MAX_LINE:,} characters; it has more")
                 words.append(numbers(line.strip()))
             yield words
     except InvalidInput as error:

@@ -152,7 +152,7 @@ def built_plans(request: Request, plans: Iterable[Plan]) -> Iterator[tuple[Plan,
     if not result:
         limits = f"{request.max_sets:,} image sets and {request.budget().units:,.0f} units of work (--effort)"
         listed = "; ".join(reasons) or f"no plan within {limits}"
-        raise Unsupported(f"no cascade: {listed}; use method scan")
+        raise Unsupported(f"no cascade: {listed}; krohn compile --method scan does without")
 
 
 def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:

@@ -213,8 +213,10 @@ def in_words(network: CompiledNetwork) -> Json:
 
 def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
     numbers = (about["layers"], "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
-    counts = ", ".join(counted(number, noun) for number, noun in numbers)
-    yield f"{title}: {counts}, words of at most {about['length']} letters\n"
+    counts = [counted(number, noun) for number, noun in numbers]
+    if bare := about["layers"] - len({head["layer"] for head in about["heads"]}):
+        counts[0] += f" ({bare} without heads)"
+    yield f"{title}: {', '.join(counts)}, words of at most {about['length']} letters\n"
     yield "registers that tokens and positions bring"
     words = {entry["name"]: entry["words"] for entry in about["registers"]}
     for entry in about["registers"]:

@@ -17,7 +17,7 @@ from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import COMPILED, RECURRENT, TRAINED
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import Check, Identity, describe_automaton, place
 
 
@@ -311,7 +311,7 @@ def _verdict(verdict: Verification, name: str) -> str:
     if not verdict.certified:
         return f"not certified: {verdict.reason}"
     tight = verdict.tightest if verdict.claim.kind == COMPILED else None
-    checks = f"; {len(verdict.checks)} checks" if verdict.checks else ""
+    checks = f"; {counted(len(verdict.checks), 'check')}" if verdict.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
     return (

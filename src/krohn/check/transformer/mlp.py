@@ -49,6 +49,7 @@ from krohn.check.transformer.machine import (
 )
 from krohn.check.transformer.witness import Tabulate
 from krohn.check.verdict import Refused, require
+from krohn.errors import counted
 
 
 @dataclass(frozen=True)
@@ -546,7 +547,7 @@ def simulate(setting: Setting, machine: Machine, states: Integers, automaton: Au
         own, right = np.divmod(frontier, size)
         wanted = automaton.table[right][:, machine.letter]
         if (automaton.shows[wanted] != states[machine.shown[own]]).any():
-            raise Refused(f"after {read + 1} letters the network may disagree with the automaton")
+            raise Refused(f"after {counted(read + 1, 'letter')} the network may disagree with the automaton")
         frontier = np.unique(machine.follow[own] * size + wanted)
         frontier = frontier[~seen[frontier]]
         if not len(frontier):
