@@ -382,3 +382,9 @@ def test_names_are_one_string_or_a_list_as_in_the_command(
 def test_a_page_is_refused_words_that_it_cannot_draw() -> None:
     with pytest.raises(krohn.KrohnError, match="at most 512 letters; got 1000000"):
         krohn.explore("S4", length=10**6)
+
+
+def test_a_suite_that_cannot_be_written_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krohn.lab.suite.building.files_of", lambda entry: pytest.fail("it was built"))
+    with pytest.raises(OSError, match="none"):
+        krohn.suite.build("/proc/none/suite", "c2-cascade-plain")

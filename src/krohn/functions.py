@@ -101,7 +101,7 @@ def simulate(
 def run(
     network: Reader | str | Path,
     words: Words,
-    dtype: Any = "float64",
+    dtype: Any = None,
     device: str = "numpy",
     *,
     chunks: bool = False,
@@ -109,6 +109,7 @@ def run(
     """The number of the state after each letter, by a network or that of a directory, as ``krohn run``.
 
     A string or a list of letters is one word, a list of lists several. ``network(words)`` gives the names.
+    A compiled network runs in ``dtype``, by default float64; all others run in float32 alone.
     With ``chunks`` a recurrent network on a torch device reads many letters at once, as in training.
     """
     reader = runnable(network, device)
@@ -158,6 +159,9 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
     A recurrent network runs in float32, one letter after the other; on a torch device it is the network that
     krohn train trains, which can also read in ``chunks``. A trained one runs where it was loaded.
     """
+    if dtype is not None and not isinstance(network, CompiledNetwork) and float_name(dtype) != "float32":
+        raise InvalidInput(f"only a compiled network runs in another type than float32; got {dtype}")
+    dtype = "float64" if dtype is None else dtype
     if chunks and (device == "numpy" or not isinstance(network, RecurrentNetwork)):
         raise InvalidInput("chunks are for a recurrent network on a torch device: --device cpu")
     if isinstance(network, ExportedNetwork) and device != "numpy":

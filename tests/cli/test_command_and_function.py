@@ -113,3 +113,24 @@ def test_verify_refuses_an_option_that_would_change_nothing(
         assert (status, "--chunks is for a recurrent network" in payload["error"]) == (2, True)
         with pytest.raises(krohn.KrohnError, match="--tokens is for a network that krohn did not write"):
             krohn.verify(folders[kind], tokens={})
+
+
+def test_a_type_that_is_not_computed_in_is_refused(
+    folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("recurrent", "export"):
+        letter = krohn.load(folders[kind]).automaton.letter_names[0]
+        status, payload = said(capsys, "run", str(folders[kind]), letter, "--dtype", "float16")
+        assert (status, "only a compiled network" in payload["error"]) == (2, True)
+        with pytest.raises(krohn.KrohnError, match="another type than float32; got float64"):
+            krohn.run(folders[kind], [0], dtype="float64")
+        assert (
+            krohn.run(folders[kind], [0], dtype="float32").tolist() == krohn.run(folders[kind], [0]).tolist()
+        )
+
+
+def test_a_compiled_network_as_a_module_is_run_on_words_that_it_reads(folders: dict[str, Path]) -> None:
+    module = krohn.load(folders["compiled"]).to_torch()  # type: ignore[union-attr]
+    verdict = krohn.verify(module, automaton="C2")
+    assert (verdict.certified, verdict.length, verdict.counterexample) == (False, 6, None)
+    assert "independently run as it is: all 64 words of length 6" in verdict.text()

@@ -16,8 +16,7 @@ from krohn.functions import forward_of, named_states, runnable
 @click.option(
     "--dtype",
     type=click.Choice(["float64", "float32", "float16", "bfloat16"]),
-    default="float64",
-    help="Float format of weights and activations.",
+    help="Float format of weights and activations.  [default: float64; all but compiled networks: float32]",
 )
 @click.option("--device", default="numpy", help="numpy, or a torch device: cpu, cuda.")
 @click.option(
@@ -27,7 +26,7 @@ from krohn.functions import forward_of, named_states, runnable
 )
 @json_option
 def command(
-    directory: Path, word: tuple[str, ...], dtype: str, device: str, chunks: bool, as_json: bool
+    directory: Path, word: tuple[str, ...], dtype: str | None, device: str, chunks: bool, as_json: bool
 ) -> None:
     """Print the state after each letter of a word, or of words from standard input, one on each line.
 

@@ -20,6 +20,9 @@ from krohn.check.files.folders import COMPILED, RECURRENT, TRAINED
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import Check, Identity, describe_automaton, place
 
+CALLABLE = "callable"
+"""The kind of what was brought as a function: it is run in whatever type it computes in."""
+
 
 @dataclass(frozen=True)
 class Counterexample:
@@ -269,7 +272,8 @@ def _second_opinion(certificate: Verification) -> list[str]:
         return []
     ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
     limit = [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
-    return [f"independently run in {opinion.dtype}: {ran}, {opinion.wrong:,} wrong", *limit]
+    how = "as it is" if certificate.claim.kind == CALLABLE else f"in {opinion.dtype}"
+    return [f"independently run {how}: {ran}, {opinion.wrong:,} wrong", *limit]
 
 
 def _conclusion(certificate: Verification) -> str:

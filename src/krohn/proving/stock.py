@@ -24,11 +24,12 @@ from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, stat
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
 from krohn.proving.compiled import one_thread
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import CALLABLE, Counterexample, SecondOpinion, Verification
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 
 RULE_SET = "words"
-CALLABLE = "callable"
+LONGEST = 12
+"""Letters of the words that a callable is run on, unless it reads fewer."""
 NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
 
 
@@ -109,7 +110,9 @@ def run_words(
 def verify_callable(network: Callable[..., Any], question: Question) -> Verification:
     """Runs a callable from tokens [batch, time] to logits [batch, time, tokens] on all short words."""
     automaton = require_automaton(question.automaton, question.tokens)
-    wanted = question.length or longest_of(automaton.num_letters, BATCH, 12)
+    most = getattr(network, "max_length", LONGEST)  # as a compiled network has it as a module
+    most = min(most, LONGEST) if isinstance(most, int) and most > 0 else LONGEST
+    wanted = question.length or longest_of(automaton.num_letters, BATCH, most)
     marks = tokens_for(automaton, question.tokens)
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
     net = Net(CALLABLE, {"tokens": marks}, {})

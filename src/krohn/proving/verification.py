@@ -29,8 +29,8 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import float_name
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
-from krohn.proving.outcome import Verification
-from krohn.proving.stock import CALLABLE, is_gpt2, verify_callable, verify_stock
+from krohn.proving.outcome import CALLABLE, Verification
+from krohn.proving.stock import is_gpt2, verify_callable, verify_stock
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork

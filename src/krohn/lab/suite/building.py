@@ -75,6 +75,7 @@ def build(
     if base.exists() and not base.is_dir():
         raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
     _require_parquet()
+    base.mkdir(parents=True, exist_ok=True)  # fail before the work
     for number, entry in enumerate(wanted):
         if progress is not None:
             progress(entry.name, number, len(wanted))
