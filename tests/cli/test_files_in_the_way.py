@@ -1,5 +1,6 @@
 """Unwritable destinations: one line, exit status 2, nothing lost and nothing half written."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,28 @@ def test_what_cannot_be_done_is_refused_with_what_to_do_and_leaves_no_file(
     before = listing(place)
     assert message in refused(capsys, words.split())
     assert listing(place) == before
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, closed = tmp_path / "network", tmp_path / "closed"
+    assert run(["compile", "C2", "--length", "4", "--unproved", "--out", str(network)]) == 0
+    closed.mkdir()
+    allowed = os.access
+    # The tests may run as a user who may write everywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and allowed(path, mode))
+    monkeypatch.setattr("krohn.compilation.find_accepted", lambda request: pytest.fail("it was compiled"))
+    monkeypatch.setattr("krohn.proving.verification.kind_of", lambda network: pytest.fail("it was proved"))
+    capsys.readouterr()
+    for command in (
+        ["compile", "C2", "--length", "4", "--out", str(closed / "x" / "y")],
+        ["verify", str(network), "--out", str(closed / "c.json")],
+        ["zoo", "C2", "--svg", str(closed / "x.svg")],
+        ["sample", "C2", "--length", "4", "--count", "1", "--out", str(closed / "x.npz")],
+        ["suite", "locks", "--count", "1", "--seed", "1", "--out", str(closed / "locks")],
+        ["compile", "C2", "--length", "4", "--out", str(network / "krohn.json" / "x")],
+    ):
+        assert run(command) == 2, command
+        assert "must be a folder that can be written to" in capsys.readouterr().err
+    assert not any(closed.iterdir())

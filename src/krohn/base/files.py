@@ -139,6 +139,16 @@ def write_bytes(path: Path, data: bytes) -> None:
     write_whole(path, put)
 
 
+def check_place(path: Path) -> None:
+    """Refuses, before the work, a file or a folder that could not be made where it is to be."""
+    own = Path(os.path.realpath(path))
+    folder = next(each for each in (own, *own.parents) if each.is_dir() or (each != own and each.exists()))
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        raise InvalidInput(
+            f"{str(folder)[-80:]} must be a folder that can be written to: choose another place"
+        )
+
+
 def check_output(path: Path, *endings: str) -> None:
     """Refuses a wrong file extension, an existing file that does not name krohn, and a part of a network.
 
@@ -153,6 +163,8 @@ def check_output(path: Path, *endings: str) -> None:
     if endings and path.suffix not in endings:
         wanted = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
         raise InvalidInput(f"the file must end in {wanted}; got {str(path)[-80:]!r}")
+    if mode is None or stat.S_ISREG(mode):
+        check_place(path)
     if mode is None or not stat.S_ISREG(mode):
         return
     real = Path(os.path.realpath(path))
@@ -294,6 +306,7 @@ class Folder:
         """Refuses if writing these files would overwrite foreign ones or mix two kinds of network."""
         if self.path.exists() and not self.path.is_dir():
             raise InvalidInput(f"{short(self.path)} must be a directory; it is a file: choose another name")
+        check_place(self.path)
         kinds = {**{KEYS[other]: other for other in KEYS if other != kind}, CHECKPOINT: TRAINED}
         for name, other in kinds.items():
             if (self.path / name).exists():
