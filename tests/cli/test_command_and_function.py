@@ -73,6 +73,7 @@ def test_a_network_that_a_function_does_not_take_is_refused_by_its_type(folders:
     recurrent, export = krohn.load(folders["recurrent"]), krohn.load(folders["export"])
     refused: list[tuple[str, Callable[[], Any]]] = [
         ("export needs a compiled network or .*; got Recur", lambda: krohn.export(recurrent, "hf", "none")),  # type: ignore[arg-type]
+        ("circuit needs a compiled network; .*holds an export", lambda: krohn.circuit(folders["export"])),
         ("explain needs a compiled network.*; got Exported", lambda: krohn.explain(export, "0")),  # type: ignore[arg-type]
         ("run needs .*; got Semiautomaton", lambda: krohn.run(krohn.zoo("C2"), "0")),  # type: ignore[arg-type]
         ("load takes .*; got RecurrentNetwork", lambda: krohn.load(recurrent)),  # type: ignore[arg-type]
@@ -134,3 +135,11 @@ def test_a_compiled_network_as_a_module_is_run_on_words_that_it_reads(folders: d
     verdict = krohn.verify(module, automaton="C2")
     assert (verdict.certified, verdict.length, verdict.counterexample) == (False, 6, None)
     assert "independently run as it is: all 64 words of length 6" in verdict.text()
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "export", "trained"])
+def test_a_circuit_is_of_a_compiled_network_alone(
+    kind: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, payload = said(capsys, "circuit", str(folders[kind]))
+    assert (status, "circuit needs a compiled network" in payload["error"]) == (2, True)

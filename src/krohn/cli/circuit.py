@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.files import COMPILED, Folder
+from krohn.base.files import Folder
 from krohn.cli.output import emit, json_option
 from krohn.errors import InvalidInput
 
@@ -33,7 +33,7 @@ def command(target: str, length: int | None, seed: int, as_json: bool) -> None:
     \b
     Example:  krohn circuit S4 --length 32
     """
-    if length is None and Folder(Path(target)).kind != COMPILED:
+    if length is None and Folder(Path(target)).kind is None:
         raise InvalidInput("a circuit reads words of one length; choose it with --length")
     report = krohn.circuit(target, length).report(seed)
     emit(report.to_json(), as_json=as_json, text=report.text)
