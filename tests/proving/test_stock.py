@@ -168,6 +168,10 @@ def test_what_is_missing_is_said_in_one_line(folder: Path, tmp_path: Path) -> No
         (InvalidInput, "--automaton", {}, {}),
         (InvalidFile, "5 numbers below 5", {}, {"automaton": "C5", "tokens": few}),
         (InvalidInput, r"1\.\.2", {}, {"automaton": "C5", "length": 3}),
+        (InvalidInput, "prompt must be a list", {}, {"automaton": "C5", "tokens": {"prompt": 0, **few}}),
+        (InvalidInput, "letters must be a list", {}, {"automaton": "C5", "tokens": {**few, "letters": 5}}),
+        (InvalidInput, "states must be a list", {}, {"automaton": "C5", "tokens": {**few, "states": None}}),
+        (InvalidInput, "tokens must be", {}, {"automaton": "C5", "tokens": 5}),
         (InvalidFile, "scale_attn_by", {"scale_attn_by_inverse_layer_idx": True}, {"automaton": "C5"}),
         (InvalidFile, "activation_function", {"activation_function": "silu"}, {"automaton": "C5"}),
     ):

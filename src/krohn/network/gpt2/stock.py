@@ -32,15 +32,21 @@ def tokens_for(automaton: Semiautomaton, given: str | Path | Tokens | None) -> d
     outputs, found = automaton.output_names, _read_tokens(given)
     if not found:
         return {"prompt": [], "letters": [*range(automaton.num_letters)], "states": [*range(len(outputs))]}
-    marks = {"prompt": list(found.get("prompt", []))}
+    marks = {"prompt": _listed("prompt", found.get("prompt", []))}
     for part, names in (("letters", automaton.letter_names), ("states", outputs)):
         numbers = found[OBSERVED if part == "states" and OBSERVED in found else part]
         if isinstance(numbers, Mapping):
             if set(numbers) != set(names):
                 raise InvalidInput(f"tokens: {part} must name {', '.join(names[:8])}, each once")
             numbers = [numbers[name] for name in names]
-        marks[part] = list(numbers)
+        marks[part] = _listed(part, numbers)
     return marks
+
+
+def _listed(part: str, numbers: Any) -> list[int]:
+    if not isinstance(numbers, list | tuple):
+        raise InvalidInput(f"tokens: {part} must be a list of numbers, as [5, 6]; got {str(numbers)[:40]!r}")
+    return list(numbers)
 
 
 def with_outputs(automaton: Semiautomaton, given: str | Path | Tokens | None) -> Semiautomaton:
@@ -49,7 +55,7 @@ def with_outputs(automaton: Semiautomaton, given: str | Path | Tokens | None) ->
 
 
 def _read_tokens(given: str | Path | Tokens | None) -> Tokens:
-    found = {} if given is None else given if isinstance(given, Mapping) else read_json(Path(given))
+    found = read_json(Path(given)) if isinstance(given, str | Path) else {} if given is None else given
     keys = set(found) - {"prompt"} if isinstance(found, Mapping) else set()
     if given is not None and keys not in ({"letters", "states"}, {"letters", OBSERVED}):
         raise InvalidInput(
