@@ -26,10 +26,10 @@ from krohn.check.certificate import read_certificate
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.boxes import Boxes, boxes_from, check
 from krohn.functions import simulate
+from krohn.lab.provable.box_search import Contexts, contexts, search
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import Contexts, contexts, search
 from krohn.proving.claims import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"

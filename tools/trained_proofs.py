@@ -19,11 +19,11 @@ import torch
 from certify_all import PAPER
 
 from krohn.automata.zoo import parse_spec
+from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import FOLDER, make_provable
 from krohn.lab.provable.trained import NAME
 from krohn.lab.training.loop import train
-from krohn.proving.box_search import contexts
 from krohn.proving.claims import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"

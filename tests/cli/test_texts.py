@@ -12,14 +12,16 @@ import pytest
 import krohn
 from krohn import functions
 from krohn.base.notebook import table
+from krohn.check.recurrent.boxes import Boxes
+from krohn.check.verdict import Verdict
 from krohn.cli import demo, words_on_stdin
 from krohn.cli.app import run
 from krohn.cli.output import MAX_ERROR, emit, error_line
 from krohn.construct.compile_report import merge_texts, number_text, shorten
 from krohn.lab.experiments.store import Store
+from krohn.lab.provable.trained import BoxProof
 from krohn.network.meaning import WIDTH, first_items, item_lines
 from krohn.paper.circuit_report import ALL_WORDS, LONG_WORDS, words_to_compare
-from krohn.proving.outcome import proof_text
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS
@@ -231,12 +233,11 @@ def test_the_demo_writes_where_it_says_and_stops_at_the_first_failure(
     assert "2. A table" not in capsys.readouterr().out
 
 
-def test_a_proof_by_boxes_is_printed_with_its_assumptions_and_its_failures() -> None:
-    automaton = krohn.zoo("C3")
-    proof: dict[str, Any] = {"proved": True, "boxes": 3, "steps": 2, "margin": 1.25}
-    proof |= {"widest": 0.5, "failure": ""}
-    text = proof_text(proof, automaton.name)
+def test_a_proof_by_boxes_is_printed_with_its_numbers_or_its_failure() -> None:
+    sides, none = np.zeros((3, 1)), np.zeros(3, dtype=np.int64)
+    boxes = Boxes(none, np.zeros((1, 2), dtype=np.int64), sides, sides + 0.5)
+    text = BoxProof(boxes, Verdict(True, 1.25, "")).text("C3")
     assert text.startswith("certified: C3, words of every length, float32")
     assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in text
-    failed = proof | {"proved": False, "failure": "a box grew"}
-    assert proof_text(failed, automaton.name) == "not proved for words of every length: a box grew"
+    failed = BoxProof(boxes, Verdict(False, 0.0, "a box grew"))
+    assert failed.text("C3") == "not proved for words of every length: a box grew"

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import COMPILED, RECURRENT, TRAINED, Folder, short, write_text
@@ -102,7 +103,7 @@ def _outcome(
     """Certified: Coq accepts a proof for sums in any order, and no word that was run is wrong."""
     accepted = coq is not None and coq.accepted
     text = f"proved by Coq {coq.version}" if coq and not reason else reason
-    return Verification(
+    result = Verification(
         certified=accepted and not reason,
         claim=claim,
         margin=nan,  # Coq proves that the right logit leads, not by how much
@@ -132,6 +133,22 @@ def _outcome(
             }
         },
     )
+    return replace(result, wording=_wording(result, result.more["kernel"]))
+
+
+def _wording(verdict: Verification, kernel: dict[str, Any]) -> str:
+    """The verdict, and what Coq proves."""
+    about = f"{verdict.subject}, {kernel['architecture']}"
+    lines = [f"certified: {about}" if verdict.certified else f"not certified: {about}: {verdict.reason}"]
+    if kernel["accepted"]:
+        words = "every length" if verdict.length is None else f"at most {verdict.length} letters"
+        lines += [
+            f"proved by Coq {kernel['coq']} in {kernel['seconds']:.1f} s: words of {words}, "
+            f"{kernel['schedule']}, float32, sums in {kernel['order']}",
+            f"'{kernel['configuration']}' and {kernel['file']} after it have the SHA-256 {kernel['sha256']}",
+            f"assumptions: {', '.join(kernel['assumptions'])}",
+        ]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)

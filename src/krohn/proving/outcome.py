@@ -81,6 +81,7 @@ class Verification:
         depth: the number of the network's layers; checks number them from 1.
         certificate: enough to check the claim again; none if it is not certified.
         more: further results for networks of this kind, as JSON data.
+        wording: the first lines of its text, where the kind of network has its own.
     """
 
     certified: bool
@@ -95,6 +96,7 @@ class Verification:
     depth: int = 0
     certificate: Certificate | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    wording: str = ""
 
     @property
     def length(self) -> int | None:
@@ -125,6 +127,23 @@ class Verification:
     def tightest(self) -> Check | None:
         """The check with the smallest remaining tolerance."""
         return min(self.checks, key=lambda check: check.margin, default=None)
+
+    @property
+    def subject(self) -> str:
+        """The automaton in a sentence."""
+        return self.automaton.name or f"an automaton of {self.automaton.num_states} states"
+
+    @property
+    def proved(self) -> str:
+        """A line that says what is proved."""
+        order = "" if self.claim.order == ANY else f", sums added {self.claim.order}"
+        return f"certified: {self.subject}, {self.words}, {self.dtype}{order}"
+
+    @property
+    def assumed(self) -> str:
+        """A line about the assumptions."""
+        names = ", ".join(self.claim.assumptions)
+        return f"assumed: {names}; python -I -m krohn.check spells them out"
 
     @property
     def words(self) -> str:
@@ -286,17 +305,14 @@ def _conclusion(certificate: Verification) -> str:
 
 
 def _summary(verdict: Verification) -> str:
-    automaton = verdict.automaton
-    name = automaton.name or f"an automaton of {automaton.num_states} states"
     if verdict.identity.mismatch:
         return f"not certified: {verdict.reason}"
-    kernel = verdict.more.get("kernel")
-    lines = [_kernel_text(verdict, name, kernel) if kernel else _verdict(verdict, name)]
+    lines = [verdict.wording or _verdict(verdict)]
     if verdict.counterexample is not None:
-        wrong = verdict.counterexample.to_json(automaton)
+        wrong = verdict.counterexample.to_json(verdict.automaton)
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
         lines.append(f"counterexample: {shown}")
-    elif not verdict.certified and verdict.claim.kind not in (RECURRENT, TRAINED) and not kernel:
+    elif not verdict.certified and not verdict.wording and verdict.claim.kind not in (RECURRENT, TRAINED):
         known = f"certified in {verdict.dtype} up to length {verdict.largest}"
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
         lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
@@ -304,112 +320,12 @@ def _summary(verdict: Verification) -> str:
     return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
 
 
-def _verdict(verdict: Verification, name: str) -> str:
+def _verdict(verdict: Verification) -> str:
     """The verdict and its assumptions."""
-    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}; python -I -m krohn.check spells them out"
-    if verdict.claim.kind == TRAINED and "proof" in verdict.more:
-        return _trained_text(verdict.to_json(), name)
-    if verdict.claim.kind == RECURRENT and verdict.more:
-        text = _recurrent_text(verdict, name)
-        return f"{text}\n{assumed}" if verdict.certified else text
     if not verdict.certified:
         return f"not certified: {verdict.reason}"
     tight = verdict.tightest if verdict.claim.kind == COMPILED else None
     checks = f"; {counted(len(verdict.checks), 'check')}" if verdict.checks else ""
     where = f"; tightest: {tight.name}, {place(tight.layer, verdict.depth)}" if tight else ""
     margin = f"logit margin {portable_bound(verdict.margin):.4g} after all errors{checks}{where}"
-    return (
-        f"certified: {name}, {verdict.words}, {verdict.dtype}{_describe_order(verdict)}\n{assumed}\n{margin}"
-    )
-
-
-def _kernel_text(verdict: Verification, name: str, kernel: dict[str, Any]) -> str:
-    """The verdict, and what Coq proves."""
-    about = f"{name}, {kernel['architecture']}"
-    lines = [f"certified: {about}" if verdict.certified else f"not certified: {about}: {verdict.reason}"]
-    if kernel["accepted"]:
-        words = "every length" if verdict.length is None else f"at most {verdict.length} letters"
-        lines += [
-            f"proved by Coq {kernel['coq']} in {kernel['seconds']:.1f} s: words of {words}, "
-            f"{kernel['schedule']}, float32, sums in {kernel['order']}",
-            f"'{kernel['configuration']}' and {kernel['file']} after it have the SHA-256 {kernel['sha256']}",
-            f"assumptions: {', '.join(kernel['assumptions'])}",
-        ]
-    return "\n".join(lines)
-
-
-def _describe_order(verdict: Verification) -> str:
-    """The order of sums, where the claim is not about all of them."""
-    return "" if verdict.claim.order == ANY else f", sums added {verdict.claim.order}"
-
-
-def _trained_text(payload: dict[str, Any], name: str) -> str:
-    """The proof and the runs of a trained network, as text."""
-    lines = [] if payload["proof"] is None else [proof_text(payload["proof"], name)]
-    if payload["certified"]:
-        lines.append(f"assumed: {', '.join(payload['claim']['assumptions'])}")
-    else:
-        lines.append(f"examined, not certified: a trained network (replicate {payload['replicate']})")
-    lines.append(_all_words(payload["exact"], "words"))
-    if payload["exact_in_training"] is not None:
-        lines.append(_all_words(payload["exact_in_training"], "words that training draws"))
-    for name, kind in (("sample", "random words"), ("habits", "repetitive and alternating words")):
-        lines.append(_describe_sample(payload[name], kind))
-    if payload["counterexample"] is None:
-        lines.append("no counterexample found")
-    return "\n".join(lines)
-
-
-def proof_text(proof: dict[str, Any], name: str) -> str:
-    """The proof, or the reason for its failure, as text."""
-    if proof["proved"]:
-        return (
-            f"certified: {name}, words of every length, float32, sums in any order\n"
-            f"{proof['boxes']} boxes closed under {proof['steps']} steps; "
-            f"logit margin {proof['margin']:.4g}, widest side {proof['widest']:.3g}"
-        )
-    return f"not proved for words of every length: {proof['failure']}"
-
-
-def _all_words(ran: dict[str, Any], which: str) -> str:
-    return (
-        f"all {ran['words']:,} {which} of length {ran['length']}: {ran['wrong']:,} with an error, "
-        f"{100 * ran['right_share']:.6g} % right ({ran['words_per_second']:,.0f} words/s)"
-    )
-
-
-def _describe_sample(ran: dict[str, Any], kind: str) -> str:
-    return (
-        f"{ran['words']:,} {kind} of length {ran['length']}: {ran['right']:,} right at every position; "
-        f"{100 * ran['confidence']:g} % confidence that the share of such words is between "
-        f"{ran['low']:.4f} and {ran['high']:.4f}"
-    )
-
-
-_CHUNKS = {
-    True: "\nin chunks the floats are the same: proved for both forms",
-    False: "\nproved one letter after the other; chunks multiply gates first and round elsewhere",
-    None: "",
-}
-
-
-def _recurrent_text(verdict: Verification, name: str) -> str:
-    """The verdict in a line or two."""
-    known = verdict.more
-    if verdict.certified and verdict.length is None:
-        order = "sums in any order" if known["any_order"] else "sums added from left to right, not fused"
-        return (
-            f"certified: {name}, words of every length, {verdict.dtype}, {order}\n"
-            f"{known['vectors']} vectors are reached by all words; logit margin {verdict.margin:.4g}"
-            f"{_CHUNKS[known['chunked']]}"
-        )
-    if verdict.certified:
-        return f"certified: {name}, {verdict.words}, {verdict.dtype}{_describe_order(verdict)}"
-    if verdict.counterexample is not None:
-        return "not certified: a wrong word was found"
-    if verdict.largest:
-        return (
-            f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
-            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
-        )
-    return f"not certified: {verdict.reason}"
+    return f"{verdict.proved}\n{verdict.assumed}\n{margin}"

@@ -319,7 +319,7 @@ def _outcome(
         reason
         or f"{certificate.rules}: proved for {'words of every length' if claim.up_to is None else 'them'}"
     )
-    return Verification(
+    result = Verification(
         certified=done,
         claim=claim,
         margin=verdict.margin if verdict else 0.0,
@@ -333,6 +333,35 @@ def _outcome(
         certificate=certificate if done else None,
         more={"architecture": network.cell.kind, **closure.to_json()},
     )
+    return replace(result, wording=_wording(result, closure))
+
+
+_CHUNKS = {
+    True: "\nin chunks the floats are the same: proved for both forms",
+    False: "\nproved one letter after the other; chunks multiply gates first and round elsewhere",
+    None: "",
+}
+
+
+def _wording(verdict: Verification, closure: SearchedClosure) -> str:
+    """The verdict in a line or two."""
+    if verdict.certified and verdict.length is None:
+        order = "sums in any order" if closure.any_order else f"sums added {LEFT}"
+        return (
+            f"certified: {verdict.subject}, {verdict.words}, {verdict.dtype}, {order}\n"
+            f"{closure.vectors} vectors are reached by all words; logit margin {verdict.margin:.4g}"
+            f"{_CHUNKS[closure.chunked]}\n{verdict.assumed}"
+        )
+    if verdict.certified:
+        return f"{verdict.proved}\n{verdict.assumed}"
+    if verdict.counterexample is not None:
+        return "not certified: a wrong word was found"
+    if verdict.largest:
+        return (
+            f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
+            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
+        )
+    return f"not certified: {verdict.reason}"
 
 
 def _depth(network: RecurrentNetwork) -> int:

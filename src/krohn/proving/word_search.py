@@ -1,12 +1,10 @@
 """Words that a network gets wrong, found by running it, independently of the proof.
 
-The search tries patterns and random words. The second opinion runs every word up to a length. A sample gives
-an interval for the share of right words (Clopper and Pearson 1934).
+The search tries patterns and random words. The second opinion runs every word up to a length.
 """
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from math import exp, lgamma, log, log1p
 
 import numpy as np
 import numpy.typing as npt
@@ -213,38 +211,3 @@ def work_of(network: Transformer, letters: int, length: int, dtype: str) -> floa
     each += PER_UNIT * units + PER_MATRIX * (matrices + 1)
     factor = PER_HALF if FLOATS[dtype].half else PER_DOUBLE if dtype == "float64" else 1
     return float(letters**length * (network.num_padding + length) * each * factor)
-
-
-# The share of right words, known from a sample: an interval that holds for every true share.
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    """The exact binomial interval: each end leaves (1 − confidence)/2 to its tail."""
-    tail = (1 - confidence) / 2
-    low = 0.0 if successes == 0 else _solve(lambda p: _upper_tail(successes, trials, p), tail)
-    high = 1.0 if successes == trials else _solve(lambda p: 1 - _upper_tail(successes + 1, trials, p), tail)
-    return low, high
-
-
-def _solve(function: Callable[[float], float], wanted: float) -> float:
-    """The p at which a monotone function takes the value, by bisection."""
-    left, right = 0.0, 1.0
-    rising = function(0.0) < function(1.0)
-    for _ in range(100):
-        middle = (left + right) / 2
-        if (function(middle) < wanted) == rising:
-            left = middle
-        else:
-            right = middle
-    return (left + right) / 2
-
-
-def _upper_tail(least: int, trials: int, p: float) -> float:
-    """P[X ≥ least] for X binomial."""
-    if p <= 0.0 or p >= 1.0:
-        return float(p >= 1.0 or least <= 0)
-    total = 0.0
-    for count in range(least, trials + 1):
-        ways = lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1)
-        total += exp(ways + count * log(p) + (trials - count) * log1p(-p))
-    return min(total, 1.0)

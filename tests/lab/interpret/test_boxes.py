@@ -19,10 +19,10 @@ from krohn.check.rules import check_certificate, read_net
 from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
 from krohn.functions import simulate
+from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.proving.claims import checkable_table
 from lab.interpret.small_cells import cell as made_cell
 from lab.interpret.small_cells import showing_states

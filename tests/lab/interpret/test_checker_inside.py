@@ -16,6 +16,8 @@ from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated, check
 from krohn.check.rules import read_net
 from krohn.check.verdict import Refused, Verdict
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.lab.provable import box_search
+from krohn.lab.provable.box_search import contexts, outwards, search
 from krohn.lab.provable.trained import (
     NAME,
     BoxProof,
@@ -26,8 +28,6 @@ from krohn.lab.provable.trained import (
     witness_of,
 )
 from krohn.lab.training.trained_network import read_run
-from krohn.proving import box_search
-from krohn.proving.box_search import contexts, outwards, search
 from krohn.proving.claims import checkable_table
 from krohn.proving.verification import verify
 from lab.interpret.small_cells import (

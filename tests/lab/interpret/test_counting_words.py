@@ -21,6 +21,7 @@ from krohn.lab.interpret.extraction import (
     name_states,
     separating_word,
 )
+from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import code_boxes, embedding_of, quotients, shortfall
 from krohn.lab.provable.exact import (
     HABITUAL,
@@ -37,7 +38,6 @@ from krohn.lab.provable.exact import (
 from krohn.lab.provable.provable_run import provable_reasons
 from krohn.lab.training.config import RunConfig, TaskConfig, model_config
 from krohn.lab.training.trained_network import read_run
-from krohn.proving.box_search import contexts
 from krohn.proving.claims import checkable_table
 from krohn.proving.outcome import Counterexample
 
@@ -316,7 +316,7 @@ def test_every_reason_against_a_proof_is_named_at_once(monkeypatch: pytest.Monke
     assert provable_reasons(good, automaton) == []
     bad = RunConfig(task=TaskConfig(spec="C3", length=6, bos=True), model=model_config("gpt"), steps=2)
     needed = len(contexts(checkable_table(automaton)).state)  # type: ignore[union-attr]
-    monkeypatch.setattr("krohn.proving.box_search.MAX_BOXES", needed - 1)
+    monkeypatch.setattr("krohn.lab.provable.box_search.MAX_BOXES", needed - 1)
     result = provable_reasons(bad, automaton)
     assert len(result) == 3
     assert "got gpt" in result[0]

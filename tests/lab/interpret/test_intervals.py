@@ -5,7 +5,7 @@ from math import comb
 import pytest
 
 from krohn.lab.interpret.findings import wilson
-from krohn.proving.word_search import clopper_pearson
+from krohn.lab.provable.exact import clopper_pearson
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(1, 7), (3, 9), (8, 9), (20, 50)])

@@ -7,10 +7,10 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
+from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import make_provable
 from krohn.lab.training.loop import train
-from krohn.proving.box_search import contexts
 from krohn.proving.claims import checkable_table
 
 CELL = ["--hidden", "8", "--embedding", "3", "--length", "8", "--warmup", "1", "--batch", "8"]

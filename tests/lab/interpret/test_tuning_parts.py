@@ -13,10 +13,10 @@ from krohn.check.recurrent.boxes import Boxes, boxes_from
 from krohn.check.verdict import Verdict
 from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run
+from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import GATES, CodeLoss, FineTuned, Goal, code_of
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import contexts
 from krohn.proving.claims import checkable_table
 from lab.interpret.small_cells import KINDS, random_tensors
 
@@ -97,7 +97,7 @@ def test_weights_lose_their_padding_and_get_it_back(
 
 
 def test_what_cannot_become_provable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krohn.proving.box_search.MAX_BOXES", 2)
+    monkeypatch.setattr("krohn.lab.provable.box_search.MAX_BOXES", 2)
     with pytest.raises(Unsupported, match="this automaton has more"):
         provable_run.make_provable(KEPT)
 

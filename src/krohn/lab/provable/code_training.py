@@ -24,7 +24,7 @@ from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
 from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
 from krohn.check.verdict import Verdict
-from krohn.proving.box_search import Contexts, search
+from krohn.lab.provable.box_search import Contexts, search
 from krohn.proving.claims import checkable_table
 
 MAX_PAIRS = 800

@@ -1,11 +1,12 @@
 """A trained run compared with an automaton: all words of a length, and samples of longer ones.
 
 Samples are uniform and repetitive words: networks that get all uniform words right fail on words that repeat
-a letter.
+a letter. Each gives an interval for the share of right words (Clopper and Pearson 1934).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp, lgamma, log, log1p
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.tasks.batches import feasible_letters
 from krohn.lab.training.trained_network import TrainedNetwork
 from krohn.proving.outcome import Counterexample
-from krohn.proving.word_search import clopper_pearson, first_wrong, in_blocks
+from krohn.proving.word_search import first_wrong, in_blocks
 
 MULTIPLICATIONS = 10**10
 """What a count may cost at effort 1: a few seconds of one core."""
@@ -53,8 +54,20 @@ class ExactCount:
             "wrong": self.wrong,
             "right_share": 1.0 - self.wrong / self.words,
             "closest": self.closest if np.isfinite(self.closest) else None,
-            "words_per_second": self.words / max(self.seconds, 1e-9),
+            "words_per_second": self.words_per_second,
         }
+
+    @property
+    def words_per_second(self) -> float:
+        """How fast they were read."""
+        return self.words / max(self.seconds, 1e-9)
+
+    def text(self, which: str = "words") -> str:
+        """One line; ``which``: what the words are."""
+        return (
+            f"all {self.words:,} {which} of length {self.length}: {self.wrong:,} with an error, "
+            f"{100 * (1.0 - self.wrong / self.words):.6g} % right ({self.words_per_second:,.0f} words/s)"
+        )
 
 
 def count(
@@ -119,6 +132,47 @@ class SampledWords:
             "high": high,
             "confidence": CONFIDENCE,
         }
+
+    def text(self, which: str) -> str:
+        """One line; ``which``: what the words are."""
+        low, high = clopper_pearson(self.right, self.words, CONFIDENCE)
+        return (
+            f"{self.words:,} {which} of length {self.length}: {self.right:,} right at every position; "
+            f"{100 * CONFIDENCE:g} % confidence that the share of such words is between "
+            f"{low:.4f} and {high:.4f}"
+        )
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """The exact binomial interval: each end leaves (1 − confidence)/2 to its tail."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else _solve(lambda p: _upper_tail(successes, trials, p), tail)
+    high = 1.0 if successes == trials else _solve(lambda p: 1 - _upper_tail(successes + 1, trials, p), tail)
+    return low, high
+
+
+def _solve(function: Callable[[float], float], wanted: float) -> float:
+    """The p at which a monotone function takes the value, by bisection."""
+    left, right = 0.0, 1.0
+    rising = function(0.0) < function(1.0)
+    for _ in range(100):
+        middle = (left + right) / 2
+        if (function(middle) < wanted) == rising:
+            left = middle
+        else:
+            right = middle
+    return (left + right) / 2
+
+
+def _upper_tail(least: int, trials: int, p: float) -> float:
+    """P[X ≥ least] for X binomial."""
+    if p <= 0.0 or p >= 1.0:
+        return float(p >= 1.0 or least <= 0)
+    total = 0.0
+    for count in range(least, trials + 1):
+        ways = lgamma(trials + 1) - lgamma(count + 1) - lgamma(trials - count + 1)
+        total += exp(ways + count * log(p) + (trials - count) * log1p(-p))
+    return min(total, 1.0)
 
 
 def run_sample(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
@@ -195,6 +249,13 @@ class Examined:
             "sample": self.sample.to_json(),
             "habits": self.habits.to_json(),
         }
+
+    def text(self) -> str:
+        """A line for each run of words."""
+        training = [] if self.legal is None else [self.legal.text("words that training draws")]
+        samples = self.sample.text("random words"), self.habits.text("repetitive and alternating words")
+        lines = [self.exact.text(), *training, *samples]
+        return "\n".join(lines if self.counterexample else [*lines, "no counterexample found"])
 
 
 def examine_run(

@@ -19,6 +19,7 @@ from krohn.base.files import write_json
 from krohn.check.recurrent.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
+from krohn.lab.provable.box_search import contexts, proof_summary
 from krohn.lab.provable.code_training import FineTuned, Goal, code_of, learn_code
 from krohn.lab.provable.exact import kind_of
 from krohn.lab.provable.trained import NAME, BoxProof, certificate_of, save_certificate
@@ -27,7 +28,6 @@ from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weig
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import contexts, proof_summary
 from krohn.proving.claims import checkable_table
 
 FOLDER = "provable"

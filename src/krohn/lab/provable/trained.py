@@ -30,9 +30,9 @@ from krohn.check.recurrent.boxes import (
 from krohn.check.rules import check_certificate, read_net
 from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.proving.claims import (
     Check,
     Identity,
@@ -45,6 +45,7 @@ from krohn.proving.claims import (
 from krohn.proving.outcome import SecondOpinion, Verification
 
 NAME = "certificate.json"
+DTYPE = "float32"
 
 
 def claim_boxes(net: Net, automaton: Semiautomaton, boxes: Boxes, sides: str) -> Certificate:
@@ -84,9 +85,19 @@ class BoxProof:
             "steps": self.boxes.steps,
             "margin": portable_bound(self.verdict.margin),
             "widest": self.boxes.widest,
-            "dtype": "float32",
+            "dtype": DTYPE,
             "failure": self.verdict.reason or None,
         }
+
+    def text(self, name: str) -> str:
+        """The proof, or the reason for its failure."""
+        if not self.verdict.certified:
+            return f"not proved for words of every length: {self.verdict.reason}"
+        return (
+            f"certified: {name}, words of every length, {DTYPE}, sums in any order\n"
+            f"{len(self.boxes.state)} boxes closed under {self.boxes.steps} steps; "
+            f"logit margin {portable_bound(self.verdict.margin):.4g}, widest side {self.boxes.widest:.3g}"
+        )
 
 
 def provable(trained: TrainedNetwork) -> bool:
@@ -147,9 +158,6 @@ def _no_boxes(cell: BoxCell) -> Boxes:
     return Boxes(np.zeros(0, np.int64), np.zeros((0, cell.cell.num_letters), np.int64), nothing, nothing)
 
 
-DTYPE = "float32"
-
-
 def verify_trained(directory: Path, question: Question) -> Verification:
     """Verifies the run's best replicate: a proof for every length, or the results of running words."""
     if question.dtype not in (None, DTYPE):
@@ -202,7 +210,7 @@ def _outcome(
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
-    done, result = certificate is not None, None if report is None else report.counterexample
+    done, wrong = certificate is not None, None if report is None else report.counterexample
     more: dict[str, Any] = {
         "examined": report is not None,
         "replicate": trained.replicate,
@@ -210,12 +218,12 @@ def _outcome(
         **({} if report is None else report.to_json()),
     }
     exact = None if report is None else report.exact
-    return Verification(
+    result = Verification(
         certified=done,
         claim=claim,
         margin=proof.verdict.margin if proof is not None and done else 0.0,
         checks=() if proof is None else (_check(proof),),
-        counterexample=result,
+        counterexample=wrong,
         largest=0,
         reason="" if done else _reason(identity, proof, report),
         second_opinion=None
@@ -226,6 +234,15 @@ def _outcome(
         certificate=certificate,
         more=more,
     )
+    return result if report is None else replace(result, wording=_wording(result, trained, proof, report))
+
+
+def _wording(verdict: Verification, trained: TrainedNetwork, proof: BoxProof | None, report: Examined) -> str:
+    """The proof, if one was tried, and the runs."""
+    lines = [] if proof is None else [proof.text(verdict.subject)]
+    examined = f"examined, not certified: a trained network (replicate {trained.replicate})"
+    assumed = f"assumed: {', '.join(verdict.claim.assumptions)}"
+    return "\n".join([*lines, assumed if verdict.certified else examined, report.text()])
 
 
 def _reason(identity: Identity, proof: BoxProof | None, report: Examined | None) -> str:
