@@ -40,7 +40,7 @@ def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any
     for name, read in READERS.items():
         if (folder / name).exists():
             try:
-                return read(folder, tokens) if name == MODEL else read(folder, replicate)
+                return read(folder, *{RUN: (replicate,), MODEL: (tokens,)}.get(name, ()))
             except InvalidFile as error:
                 text = str(error)
                 own = text.startswith(short(folder))
@@ -237,7 +237,7 @@ RULES: dict[str, RuleSet] = {
 """Rule sets, by their names in certificates."""
 
 
-def _read_export(folder: Path, replicate: int) -> Net:
+def _read_export(folder: Path) -> Net:
     from krohn.check.transformer.gpt2 import read_export  # lazy import: only needed for exports
 
     return read_export(folder)
@@ -249,11 +249,12 @@ def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
     return read_stock(folder, tokens)
 
 
-READERS: dict[str, Callable[[Path, Any], Net]] = {
+RUN = "weights.safetensors"
+READERS: dict[str, Callable[..., Net]] = {
     "krohn.json": read_compiled,
     "recurrent.json": read_recurrent,
     "export.json": _read_export,
-    "weights.safetensors": read_trained,
+    RUN: read_trained,
     MODEL: _read_stock,
 }
 """Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved.

@@ -33,6 +33,11 @@ class Check:
     passed: bool
     text: str
 
+    @classmethod
+    def exact(cls, name: str, layer: int, passed: bool, text: str) -> "Check":
+        """One without numbers: it holds or it does not."""
+        return cls(name, layer, 0.0 if passed else 1.0, 1.0 if passed else 0.0, passed, text)
+
     @property
     def margin(self) -> float:
         """1 − bound/limit: 1 if none of the tolerance is used, ≤ 0 if it is exceeded."""
@@ -90,7 +95,7 @@ class ProofRecord:
 
     def refuse(self, name: str, reason: str, word: tuple[int, ...] | None = None) -> Refutation:
         """Records a failed check."""
-        self.checks.append(Check(name, self.layer, 1.0, 0.0, False, reason))
+        self.checks.append(Check.exact(name, self.layer, passed=False, text=reason))
         return Refutation(name, self.layer, reason, word)
 
 

@@ -516,12 +516,12 @@ def recheck_net(
     done = verdict is not None and verdict.certified
     lead = f", with a logit margin of {verdict.margin:.6g}" if verdict and verdict.margin else ""
     text = reason or f"the witness holds{lead}"
-    limit, layer = (1.0 if done else 0.0), (0 if verdict is None else verdict.layer)
+    layer = 0 if verdict is None else verdict.layer
     return Verification(
         certified=done,
         claim=claim,
         margin=0.0 if verdict is None else verdict.margin,
-        checks=(Check("witness", layer, 1.0 - limit, limit, done, text),),
+        checks=(Check.exact("witness", layer, done, text),),
         largest=claim.up_to or 0 if done else 0,
         reason=reason,
         depth=len(net.configuration.get("shape", ())),

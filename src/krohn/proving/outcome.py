@@ -224,7 +224,7 @@ class Verification:
 
 def mismatched(claim: Claim, identity: Identity, depth: int, more: dict[str, Any]) -> Verification:
     """The network is for another automaton than the user named: nothing is left to prove."""
-    checks = (Check("identity", 0, 1.0, 0.0, False, identity.mismatch),)
+    checks = (Check.exact("identity", 0, passed=False, text=identity.mismatch),)
     reason = f"identity: {identity.mismatch}"
     return Verification(False, claim, identity, reason, checks=checks, depth=depth, more=more)
 

@@ -323,7 +323,7 @@ def _outcome(
         certified=done,
         claim=claim,
         margin=verdict.margin if verdict else 0.0,
-        checks=(Check(certificate.rules, 1, 0.0 if done else 1.0, 1.0 if done else 0.0, done, text),),
+        checks=(Check.exact(certificate.rules, 1, done, text),),
         counterexample=wrong,
         largest=reached,
         reason=reason,

@@ -274,7 +274,7 @@ def names_of(automaton: Any, target: object = "state") -> dict[str, Any]:
     return {"letters": automaton["letters"], "states": automaton["states"], "target": target}
 
 
-def read_compiled(folder: Path, replicate: int) -> Net:
+def read_compiled(folder: Path) -> Net:
     """What krohn compile writes; the description of channels and registers is not read."""
     fields = {"krohn": ..., "length": ..., "mask": ..., "shape": ..., "automaton": ..., "target": "state"}
     passed = frozenset({"name", "method", "digest", "proved", "layout", "program"})
@@ -294,7 +294,7 @@ def compiled_net(tensors: Tensors, shape: list[list[int]], mask: str, names: Map
     return Net(COMPILED, dict(sorted({**names, "mask": mask, "shape": shape}.items())), tensors)
 
 
-def read_recurrent(folder: Path, replicate: int) -> Net:
+def read_recurrent(folder: Path) -> Net:
     """What krohn compile --architecture writes."""
     fields = {"krohn": ..., "architecture": ..., "options": ..., "automaton": ...}
     found = read_fields(

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.real import Array, Flags, Integers
-from krohn.check.certificate import RENEW
 from krohn.check.verdict import Refused, require
 from krohn.errors import LimitExceeded
 
@@ -325,9 +324,7 @@ def _tabulate(payload: Payload) -> Tabulate:
     )
     require(fits and ((folds[:, 0] > 0) | (folds[:, 1] <= folds[:, 2])).all(), "witness: folds")
     rules = tuple(Fold(*map(int, fold)) for fold in folds)
-    blocks = _whole(payload, "blocks", 0, 10_000)
-    require(blocks <= 1, "witness: several blocks are no longer run as one", RENEW)
-    return Tabulate(lift, blocks, rules, kept, _floats(payload, "wide", 2))
+    return Tabulate(lift, _whole(payload, "blocks", 0, 1), rules, kept, _floats(payload, "wide", 2))
 
 
 PAIR = ("first", "second")
