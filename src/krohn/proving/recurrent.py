@@ -170,7 +170,7 @@ class Horizon:
 
 def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> Horizon | None:
     """The longest horizon found, 0 if no length is proved; ``None`` if undecided."""
-    if not isinstance(cell, DiagonalStack):
+    if not isinstance(cell, DiagonalStack) or cell.gate != "complex":
         return None
     budget, nothing = budget_for(cell), Horizon(0, {})
     try:

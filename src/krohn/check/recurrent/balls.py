@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit, point
+from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit
 from krohn.check.arithmetic.sums import CALL
 from krohn.check.files.folders import need, whole_numbers
 from krohn.check.files.reader import Automaton
@@ -63,9 +63,13 @@ Carried = list[tuple[Ball, Ball, Ball]]
 
 
 class DiagonalBalls:
-    """A diagonal stack on balls, in a format: the memories are float32, the rest is of the format."""
+    """A diagonal stack on balls, in a format: the memories are float32, the rest is of the format.
+
+    Its gates turn. Stacks with real gates need no horizon: what krohn builds of them is exact.
+    """
 
     def __init__(self, cell: DiagonalStack, dtype: str) -> None:
+        require(cell.gate == "complex", "a horizon is for gates that turn")
         self.cell, self.fmt = cell, FORMATS[dtype]
         self.wide = FORMATS["float32"] if self.fmt.coarse else self.fmt
         self.tensors = {
@@ -75,9 +79,8 @@ class DiagonalBalls:
     def start(self) -> Carried:
         """One row of zeros."""
         cell, none = self.cell, Ball(np.zeros((1, self.cell.dim)), np.zeros((1, self.cell.dim)))
-        zeros = np.zeros((1, cell.memory // 2 if cell.gate == "complex" else cell.memory))
-        memory = Ball(zeros + 0j if cell.gate == "complex" else zeros, zeros)
-        return [(memory, none, none)] * cell.layers
+        zeros = np.zeros((1, cell.memory // 2))
+        return [(Ball(zeros + 0j, zeros), none, none)] * cell.layers
 
     def step(self, states: Carried, letter: int) -> tuple[Carried, Ball]:
         """The carried state after a letter, and the logits."""
@@ -128,17 +131,14 @@ class DiagonalBalls:
         lost = self.wide.inner.error(gate.size * memory.size + write.size, 5.0, 6.0)
         lost = np.where(turned, 0.0, lost)
         after = Ball(gate.middle * memory.middle + write.middle, ample(radius) + lost)
-        parts, wide = after.middle, after.radius
-        if self.cell.gate == "complex":
-            parts, wide = np.hstack([parts.real, parts.imag]), np.hstack([wide, wide])
+        parts = np.hstack([after.middle.real, after.middle.imag])
+        wide = np.hstack([after.radius, after.radius])
         known = (wide == 0) & (self.fmt.outer.cast(parts) == parts)
         rounded = np.where(known, 0.0, self.fmt.rounding(np.abs(parts) + wide))
         return Ball(parts, wide + rounded), after
 
     def numbers(self, parts: Ball) -> Ball:
-        """Complex numbers from their parts, if the gates are complex."""
-        if self.cell.gate != "complex":
-            return parts
+        """Complex numbers from their parts."""
         (real, imaginary), (one, other) = (np.split(side, 2, axis=1) for side in (parts.middle, parts.radius))
         return Ball(real + 1j * imaginary, ample(np.hypot(one, other)))
 
@@ -148,8 +148,6 @@ class DiagonalBalls:
         On an axis √(x² + 0) is |x| in every float format with correct rounding: quarter turns are exact.
         """
         z = self.numbers(parts)
-        if self.cell.gate != "complex":
-            return self._bent(z)
         none = np.stack(np.split((parts.middle == 0) & (parts.radius == 0), 2, axis=1))
         sure = np.stack(np.split(np.abs(parts.middle) - parts.radius >= 1, 2, axis=1))
         quarter = none.all(axis=0) | (none & sure[::-1]).any(axis=0)
@@ -160,16 +158,6 @@ class DiagonalBalls:
         least = np.maximum(1.0, size - z.radius)
         off = self.wide.inner.error(np.ones(size.shape), 8.0, 8.0)
         return Ball(z.middle / np.maximum(1.0, size), np.where(quarter, 0.0, ample(z.radius / least) + off))
-
-    def _bent(self, z: Ball) -> Ball:
-        """σ or tanh: slope at most 1; exact where the whole ball lies in the saturated range."""
-        function = self.wide.tanh if self.cell.gate == "signed" else self.wide.sigmoid
-        middle, whole = function(point(z.middle)), function(Real(z.middle - z.radius, z.middle + z.radius))
-        require(whole.known | ~middle.known | (z.middle == 0), "a gate may be far out, or not")
-        value, some = np.where(whole.known, whole.lo, (middle.lo + middle.hi) / 2), function(point(1.0))
-        # At 0 the function is exact, beside it not.
-        off = np.maximum(middle.hi - middle.lo, some.hi - some.lo)
-        return Ball(value, np.where(whole.known, 0.0, ample(z.radius + off)))
 
 
 @dataclass(frozen=True)
