@@ -202,7 +202,7 @@ def keeping(moment: Moment, fold: Fold) -> tuple[Tabulate, Lifted]:
         rows.append(row)
     base, folds = (np.array(column) for column in zip(*queue, strict=True))
     lift = Lift(np.array(rows), base, np.zeros((len(rows), LETTERS), dtype=np.int64))
-    step = Tabulate(lift, 1, (fold,), folds[:, None].copy(), moment.wide)
+    step = Tabulate(lift, (fold,), folds[:, None].copy(), moment.wide)
     return step, lift_machine(moment, lift)
 
 

@@ -107,7 +107,7 @@ def _describe_tabulated(step: Tabulate) -> dict[str, Any]:
         "kept": _plain(step.kept),
         "folds": _plain(folds),
         "wide": _plain(step.wide),
-        "blocks": step.blocks,
+        "blocks": 1,
     }
 
 
@@ -130,13 +130,11 @@ def note_steps(record: ProofRecord, walk: WitnessWalk, margin: float | None) -> 
             record.layer += 1
             for number, rule in enumerate(step.heads, 1):
                 record.note(*_rule_text(number, rule))
-        elif isinstance(step, Tabulate) and step.blocks:
+        elif isinstance(step, Tabulate):
             states, classes = step.lift.follow.shape[0], int(step.lift.shown.max()) + 1
             folds = ", ".join(_fold_text(fold) for fold in step.folds)
             reads = f"; sums read {folds}" if folds else ""
             record.note("MLP", f"{counted(classes, 'class', 'classes')}, {counted(states, 'state')}{reads}")
-        elif not isinstance(step, (Merge, Attention)):
-            record.note("residue", "sums that a head looks at are written out")
     if margin is not None:
         _note_end(record, walk.moment, walk.network, margin)
 

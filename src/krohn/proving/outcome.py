@@ -238,7 +238,6 @@ def _finite(payload: dict[str, Any]) -> dict[str, Any]:
 
 LEMMAS = {
     "prefix sum": "Lemma (modular counter). Equal weights on all letters add up what they bring.",
-    "residue": "Lemma (modular counter). What is read off a prefix sum repeats, or ends on either side.",
     "memory": "Lemma (memory). The latest position of the best kind gets all the weight but a leak.",
     "look-back": "Lemma (circle codes). The score depends on positions only; one distance wins.",
     "MLP": "Lemma (interpolation). Evaluated on every reachable input; inside the error box it is affine.",

@@ -176,8 +176,6 @@ def follow_step(
     """One step; ``done`` counts the blocks (attention or MLP) that have been checked."""
     if isinstance(step, Merge):
         return recount(merge(moment, step), setting.budget), done
-    if isinstance(step, Tabulate) and not step.blocks:
-        return tabulate(Block(setting, moment, step), None), done
     at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")

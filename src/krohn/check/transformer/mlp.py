@@ -387,29 +387,25 @@ def run_block(setting: Setting, found: list[Strand], box: Real, stream: Real) ->
 
 
 # Rule: an MLP.
-# Hypotheses: those of ``follow_folds``.
+# Hypotheses: those of ``follow_folds``; counters keep their worth in channels to which 0 is added.
 # Conclusion: after x ← keep x + mlp(x) the class shown has the hull of all its rows, less wide' · Z.
 # Why: each (class, values of the counters that outputs depend on) is a row, and rows are run by the network's
 # own matrices; counters that nothing reads, and whose worth stays, cancel.
-def tabulate(block: "Block", layer: Layer | None) -> Moment:
-    """The claim after ``x ← keep x + mlp(x)``; without a layer, counters are only written out."""
+def tabulate(block: "Block", layer: Layer) -> Moment:
+    """The claim after ``x ← keep x + mlp(x)``."""
     setting, moment, step, new = block.setting, block.moment, block.step, block.new
-    made = replace(moment, machine=new.machine(), wide=step.wide)
-    quiet = np.ones(len(moment.wide), dtype=bool) if layer is None else untouched(layer)
+    quiet = untouched(layer)
+    require((moment.wide == step.wide)[quiet], "witness: worth of counters")
     lo = np.zeros((int(step.lift.shown[new.rows].max()) + 1, len(quiet)))
     hi = lo.copy()
-    for channels, part in block.kept(quiet):
+    finite_mlp(setting, moment.anywhere, layer)
+    mlp = layer, normalise(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
+    found = block.gathered(mlp, strands(mlp, quiet))
+    for channels, part in (block.kept(quiet), *map(block.run, found)):
         lo[:, channels], hi[:, channels] = part.lo, part.hi
-    if layer is not None:
-        finite_mlp(setting, moment.anywhere, layer)
-        mlp = layer, normalise(setting.fmt, moment.anywhere, layer.gain_mlp, setting.epsilon)
-        found = block.gathered(mlp, strands(mlp, quiet))
-        for strand in found:
-            part = block.collect_labels(*block.run(strand), strand.outputs)
-            lo[:, strand.outputs], hi[:, strand.outputs] = part.lo, part.hi
-        # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
-        pads = run_block(setting, found, moment.pads, moment.pads)
-        made = replace(made, places=moment.places * quiet, pads=pads)
+    # Channels to which MLPs add exactly 0 keep their position code; in others it is part of the box.
+    pads = run_block(setting, found, moment.pads, moment.pads)
+    made = replace(moment, machine=new.machine(), wide=step.wide, places=moment.places * quiet, pads=pads)
     return recount(replace(made, box=Real(lo, hi)), setting.budget)
 
 
@@ -440,14 +436,10 @@ class Block:
         pairs = distinct(np.stack([rows.where, self.situations.table[:, -1]], axis=1))[0]
         return hull(hull(left[rows.back], rows.names)[pairs[:, 0]], pairs[:, 1])
 
-    def kept(self, quiet: Flags) -> list[tuple[Integers, Real]]:
-        """Unchanged channels; a counter whose worth changes there is absorbed into the box."""
-        differ, found = self.moment.wide != self.step.wide, []
-        for read in distinct(differ[quiet])[0]:
-            channels = np.flatnonzero(quiet & (differ == read).all(axis=1))
-            rows = self.rows(read)
-            found.append((channels, self.collect_labels(rows, rows.box[:, channels], channels)))
-        return found
+    def kept(self, quiet: Flags) -> tuple[Integers, Real]:
+        """The unchanged channels; no value of a counter matters there."""
+        channels, rows = np.flatnonzero(quiet), self.rows(np.zeros(len(self.moment.low), dtype=bool))
+        return channels, self.collect_labels(rows, rows.box[:, channels], channels)
 
     def counters_of(self, strand: Strand) -> Flags:
         """The counters that a strand depends on, or that keep a worth in its outputs."""
@@ -470,14 +462,15 @@ class Block:
                 made.append(strand)
         return made
 
-    def run(self, strand: Strand) -> tuple[MachineRows, Real]:
-        """The outputs of a strand on all its rows."""
+    def run(self, strand: Strand) -> tuple[Integers, Real]:
+        """The outputs of a strand, run on all its rows, position codes included."""
         rows = self.rows(self.counters_of(strand))
-        return rows, run_strand(self.setting, strand, self.read_inputs(rows, strand))
+        values = self.evaluate(strand, rows.box[:, strand.inputs] + self.moment.codes[strand.inputs])
+        return strand.outputs, self.collect_labels(rows, values, strand.outputs)
 
-    def read_inputs(self, rows: MachineRows, strand: Strand) -> Real:
-        """The inputs of a strand, position codes included."""
-        return rows.box[:, strand.inputs] + self.moment.codes[strand.inputs]
+    def evaluate(self, strand: Strand, inputs: Real) -> Real:
+        """The outputs of a strand for rows of its inputs."""
+        return run_strand(self.setting, strand, inputs)
 
 
 CELLS = 1 << 22

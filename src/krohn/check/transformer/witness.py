@@ -123,10 +123,9 @@ class Fold:
 
 @dataclass(frozen=True)
 class Tabulate:
-    """A lift whose states know a fold of every counter, with an MLP, or with none."""
+    """A lift whose states know a fold of every counter, with an MLP."""
 
     lift: Lift
-    blocks: int  # 1 or 0
     folds: tuple[Fold, ...]
     kept: Integers
     wide: Array
@@ -324,7 +323,8 @@ def _tabulate(payload: Payload) -> Tabulate:
     )
     require(fits and ((folds[:, 0] > 0) | (folds[:, 1] <= folds[:, 2])).all(), "witness: folds")
     rules = tuple(Fold(*map(int, fold)) for fold in folds)
-    return Tabulate(lift, _whole(payload, "blocks", 0, 1), rules, kept, _floats(payload, "wide", 2))
+    _whole(payload, "blocks", 1, 1)  # of a layer there is one; certificates say so
+    return Tabulate(lift, rules, kept, _floats(payload, "wide", 2))
 
 
 PAIR = ("first", "second")

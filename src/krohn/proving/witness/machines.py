@@ -156,16 +156,7 @@ def tabulate_step(moment: Moment, layer: Layer, budget: Budget, *, choices: bool
             if count > 1:
                 unsure, many = k, count
         folds.append(fold)
-    return _machine(moment, folds, unsure, many, 1, wide)
-
-
-def resolve_step(moment: Moment, counters: list[int]) -> Tabulate:
-    """Makes the values of counters part of the state, because a head reads them."""
-    ends = zip(moment.low.tolist(), moment.high.tolist(), strict=True)
-    folds = [Fold(0, low, high) if k in counters else Fold(1, 0, 0) for k, (low, high) in enumerate(ends)]
-    wide = moment.wide.copy()
-    wide[:, counters] = 0.0
-    return _machine(moment, folds, -1, 1, 0, wide)
+    return _machine(moment, folds, unsure, many, wide)
 
 
 def _fold_of(moment: Moment, layer: Layer, wide: Array, k: int, budget: Budget, *, alone: bool) -> Fold:
@@ -289,7 +280,7 @@ def _adds_counters(moment: Moment, layer: Layer) -> bool:
     return all((side.sum(axis=1) <= 1).all() for side in (counters, units))
 
 
-def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: int, wide: Array) -> Tabulate:
+def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, wide: Array) -> Tabulate:
     old, letters = moment.machine, moment.machine.follow.shape[1]
     zero = np.zeros(1, dtype=np.int64)
 
@@ -313,4 +304,4 @@ def _machine(moment: Moment, folds: list[Fold], unsure: int, many: int, blocks: 
     start = [0, *(int(fold(zero)[0]) for fold in folds)]
     rows, follow, outputs = explore(start, expand, moment.length)
     lift = Lift(follow, rows[:, 0], label(outputs, live_states(follow, moment.length)))
-    return Tabulate(lift, blocks, tuple(folds), rows[:, 1:], wide)
+    return Tabulate(lift, tuple(folds), rows[:, 1:], wide)

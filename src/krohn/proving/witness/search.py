@@ -12,7 +12,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Flags, Integers, Real
 from krohn.check.files.reader import Head, Layer, Network, stored
 from krohn.check.transformer.checker import embed, follow_step, readings_of
-from krohn.check.transformer.machine import MachineRows, Moment, Setting
+from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.mlp import Block, Strand, tabulate
 from krohn.check.transformer.witness import (
     Cut,
@@ -24,7 +24,7 @@ from krohn.check.transformer.witness import (
 )
 from krohn.check.verdict import Budget, inside, require
 from krohn.proving.witness.heads import attention_step
-from krohn.proving.witness.machines import Numbers, merge_alike, middle, resolve_step, tabulate_step
+from krohn.proving.witness.machines import Numbers, merge_alike, middle, tabulate_step
 
 GRAIN, NEAR = 2.0**10, 2.0**-12
 
@@ -53,11 +53,6 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
             if 2 * number < walk.done:
                 continue
             with inside(f"layer {number + 1}", number + 1):
-                counters = _find_looked_at(walk.moment, layer)
-                if counters:
-                    # Scores are numbers of classes: a counter that a head looks at joins the state.
-                    walk.take(resolve_step(walk.moment, counters))
-                    walk.take(merge_alike(walk.moment, live[2 * number]))
                 walk.take(attention_step(walk.moment, layer), moment=True)
                 walk.take(merge_alike(walk.moment, live[2 * number + 1]))
                 step = tabulate_step(walk.moment, layer, walk.setting.budget, choices=choices)
@@ -85,7 +80,7 @@ class WitnessWalk:
     def take(self, step: Step, *, moment: bool = False) -> None:
         """Takes the checker's own step: its boxes guide the rest of the search."""
         assert_moderate([*self.steps, step], len(self.moment.wide))
-        if self.rough and isinstance(step, Tabulate) and step.blocks:
+        if self.rough and isinstance(step, Tabulate):
             # An export's LayerNorm widens every box; its middles still say which machine to propose.
             layer = self.network.layers[self.done // 2]
             self.moment, self.done = tabulate(Middles(self.setting, self.moment, step), layer), self.done + 1
@@ -101,11 +96,10 @@ class WitnessWalk:
 class Middles(Block):
     """For the search alone: MLPs run on the middles of boxes."""
 
-    def run(self, strand: Strand) -> tuple[MachineRows, Real]:
-        """The outputs of a strand in plain float64."""
-        rows = self.rows(self.counters_of(strand))
-        values = strand.passed(Numbers(strand.place), middle(self.read_inputs(rows, strand)))
-        return rows, Real(values, values)
+    def evaluate(self, strand: Strand, inputs: Real) -> Real:
+        """The outputs in plain float64."""
+        values = strand.passed(Numbers(strand.place), middle(inputs))
+        return Real(values, values)
 
 
 def without_errors(moment: Moment) -> Moment:
@@ -127,14 +121,6 @@ def compares_repeating_codes(network: Network) -> bool:
     """Whether keys read periodic position codes: heads may compare them, as they do with binary codes."""
     repeats = readings_of(network.positions[len(network.padding) :])[0]
     return any(bool((head.key[repeats] != 0).any()) for layer in network.layers for head in layer.heads)
-
-
-def _find_looked_at(moment: Moment, layer: Layer) -> list[int]:
-    """Counters that queries or keys read."""
-    read = np.zeros(len(moment.wide), dtype=bool)
-    for head in layer.heads:
-        read |= (head.query != 0).any(axis=1) | (head.key != 0).any(axis=1)
-    return [k for k in range(len(moment.low)) if (moment.wide[read, k] != 0).any()]
 
 
 def scans(network: Network) -> Iterator[Scan]:
