@@ -4,7 +4,7 @@ Nothing is guessed: a wrong type, a matrix that does not fit or an extra tensor 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -183,24 +183,17 @@ def network_that_fits(net: Network) -> Network:
 
 
 def stored(net: Network, fmt: Format) -> Network:
-    """The same network with every number as the dtype holds it."""
+    """The same network with every number as the dtype holds it, whatever field it is in."""
 
-    def cast(name: str, matrix: Array) -> Array:
-        return fmt.stores(matrix, name)
+    def cast(part: Any, name: str) -> Any:
+        if isinstance(part, np.ndarray):
+            return fmt.stores(part, name) if part.dtype.kind == "f" else part
+        if isinstance(part, tuple):
+            return tuple(cast(each, name) for each in part)
+        if isinstance(part, Layer | Head | Shifts):
+            return replace(part, **{key: cast(value, name) for key, value in vars(part).items()})
+        return part
 
-    def one(number: int, layer: Layer) -> Layer:
-        name = f"layer {number}"
-        heads = tuple(Head(*(cast(name, getattr(h, f.name)) for f in fields(Head))) for h in layer.heads)
-        weights = tuple(cast(name, matrix) for matrix in layer.weights)
-        biases = tuple(cast(name, bias) for bias in layer.biases)
-        before, after = (
-            gain if gain is None else cast(name, gain) for gain in (layer.gain_attention, layer.gain_mlp)
-        )
-        # What is kept is 0 or 1 (``network_that_fits``), which every format holds.
-        new = replace(layer, heads=heads, weights=weights, biases=biases)
-        return replace(new, gain_attention=before, gain_mlp=after)
-
-    outer: dict[str, Any] = {name: cast(name, getattr(net, name)) for name in OUTER}
-    layers = tuple(one(n, layer) for n, layer in enumerate(net.layers, 1))
-    gain = net.gain if net.gain is None else cast("gain", net.gain)
-    return replace(net, **outer, layers=layers, gain=gain)
+    outer = {key: cast(value, key) for key, value in vars(net).items() if key != "layers"}
+    layers = tuple(cast(layer, f"layer {number}") for number, layer in enumerate(net.layers, 1))
+    return replace(net, **outer, layers=layers)

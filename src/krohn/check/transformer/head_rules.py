@@ -362,13 +362,12 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
         start[rule.member[:, groups + j]] = value_of[look.moment.classes + j]
     require((rule.held[0] == start) | (rule.held[0] == UNKNOWN), "witness: what padding leaves in the cells")
     require(rule.offset[0] == 0, "witness: offsets")
-    # A letter enters the cells to which its key belongs, and the offsets of their counters begin at 0.
-    hit = np.moveaxis(rule.member[:, look.key_of[own]], 0, 2)
-    before = np.broadcast_to(rule.held[:, None], hit.shape)
-    if rule.earliest:  # a filled cell keeps its value
+    if rule.earliest:
         letters, pads = rule.member[:, :groups].any(axis=1), rule.member[:, groups:].sum(axis=1)
         require(np.where(letters, pads == 0, pads <= 1), "witness: what an earliest cell may hold")
-        hit = hit & (before == EMPTY)
+    # The offsets of the counters of a cell that is entered begin at 0.
+    before = np.broadcast_to(rule.held[:, None], (*own.shape, len(rule.member)))
+    hit = entered(rule, own, before)
     far = np.broadcast_to(rule.offset[:, None], (*hit.shape, counters)) + new.steps[:, :, None]
     after, far_after = np.where(hit, value_of[own][..., None], before), np.where(hit[..., None], 0, far)
     counted = (after == EMPTY)[..., None] | (rule.offset[follow] == far_after)
@@ -385,6 +384,12 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
     values, carried, rest = look.deliver(value_of, lead, output)
     return Part(values, number, offset, carried, rest, Memory(look, rule, lead, output, hit))
+
+
+def entered(rule: Cells, own: Integers, held: Integers) -> Flags:
+    """[…, cell]: the cells that a letter of class ``own`` enters; a filled earliest cell keeps its value."""
+    hit: Flags = np.moveaxis(rule.member[:, rule.key_of[own]], 0, -1)
+    return hit & (held == EMPTY) if rule.earliest else hit
 
 
 def _contents(

@@ -8,6 +8,7 @@ import numpy as np
 from krohn.base.nearest_float import few_bits
 from krohn.check.arithmetic.real import Array, Flags, Integers
 from krohn.check.files.reader import Head, Layer
+from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.machine import Moment, live_states
 from krohn.check.transformer.race import AFTER, AT_FIRST
 from krohn.check.transformer.witness import (
@@ -319,12 +320,9 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, i
 
 def _mark_filled(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
     """(row, letter): whether the best cell holds this letter from now on."""
-    rule, own = memory.rule, moment.machine.shown[rows[:, 0]]
+    rule, held = memory.rule, rows[:, None, memory.at : memory.at + memory.number]
     assert isinstance(rule, Cells)
-    cell = rule.order[0][0]
-    hit: Flags = rule.member[cell, rule.key_of[own]]
-    free: Flags = rows[:, memory.at + cell, None] == EMPTY
-    return hit & free if rule.earliest else hit
+    return entered(rule, moment.machine.shown[rows[:, 0]], held)[..., rule.order[0][0]]
 
 
 def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[MemoryMachine], list[int]]:
@@ -364,8 +362,7 @@ def _remember(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[In
         cells, offsets = now[..., :n], since[:, :, :n]
         read = [now[..., n : n + 1], since[:, :, n]]
     else:
-        hit = np.moveaxis(rule.member[:, rule.key_of[own]], 0, 2)
-        hit = hit & (held == EMPTY) if rule.earliest else hit
+        hit = entered(rule, own, held)
         cells = np.where(hit, value[..., None], held)
         offsets = np.where(hit[..., None] | (cells == EMPTY)[..., None], 0, far)
         read = _read(rule, own, cells, offsets)
