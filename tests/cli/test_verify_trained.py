@@ -56,9 +56,11 @@ def test_people_read_what_was_tried(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_run_without_its_result_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["train", "Parity", *SMALL, *GPT, "--out", str(tmp_path / "run")]) == 0
-    (tmp_path / "run" / "result.json").unlink()
-    assert run(["verify", str(tmp_path / "run")]) == 2
-    assert "must hold the result.json of a finished run" in capsys.readouterr().err
+    result = tmp_path / "run" / "result.json"
+    for text in (None, "[]", json.dumps({"replicates": [{"accuracy": 10**400}]})):
+        result.unlink() if text is None else result.write_text(text)
+        assert run(["verify", str(tmp_path / "run")]) == 2
+        assert "must hold the result.json of a finished run" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

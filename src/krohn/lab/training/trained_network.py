@@ -121,5 +121,5 @@ def best_replicate(directory: Path) -> int:
         payload = read_json(directory / "result.json")
         scores = [float(replicate["accuracy"]) for replicate in payload["replicates"]]
         return int(np.argmax(scores))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, OverflowError, KeyError, TypeError) as error:
         raise InvalidFile(f"{directory} must hold the result.json of a finished run; {error}") from error
