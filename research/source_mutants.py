@@ -427,6 +427,18 @@ MUTANTS = [
         "tests/coq/test_contracting.py -k reads_more",
     ),
     (
+        "network/gpt2/stock.py",
+        'return {**marks, "letters": letters, "states": outputs, "target": meant.target}',
+        'return {**marks, "target": meant.target}',
+        "tests/proving/test_stock.py -k other_tokens",
+    ),
+    (
+        "proving/verification.py",
+        "if named_tokens(meant or named, tokens) != claimed:",
+        "if not claimed:",
+        "tests/proving/test_stock.py -k other_tokens",
+    ),
+    (
         "proving/stock.py",
         "return with_outputs(meant, tokens)",
         "return meant",

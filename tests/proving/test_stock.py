@@ -404,3 +404,50 @@ def test_the_sentence_says_what_tokens_mean(tmp_path: Path, capsys: pytest.Captu
         (tmp_path / "certificate.json").write_text(json.dumps(payload))
         assert main([str(tmp_path), str(tmp_path / "certificate.json")]) == status
         assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_certificate_about_other_tokens_is_no_answer(folder: Path, tmp_path: Path) -> None:
+    """The network is right about its own tokens; those that were asked for are another question."""
+    file, automaton, numbers = tmp_path / "certificate.json", krohn.zoo("C5"), [*range(MODULUS)]
+    krohn.verify(folder, automaton=automaton, length=1).save(file)
+    turned = replace(
+        automaton, table=automaton.table[:, ::-1].copy(), letter_names=automaton.letter_names[::-1]
+    )
+    named = {"states": {str(q): q for q in reversed(numbers)}, "letters": numbers}
+    for meant, tokens, right in (
+        (automaton, {"letters": numbers, "states": [*numbers[1:], 0]}, False),
+        (automaton, {"letters": numbers, "states": numbers, "prompt": [0]}, False),
+        (automaton, named, True),
+        (turned, {"letters": numbers, "states": numbers}, False),  # a list is in the order of the automaton
+        (turned, {"letters": numbers[::-1], "states": numbers}, True),
+    ):
+        again = krohn.verify(folder, automaton=meant, certificate=file, length=1, tokens=tokens)
+        assert again.certified is right
+        assert right or "other tokens" in again.reason
+        if "prompt" not in tokens:
+            assert krohn.verify(folder, automaton=meant, length=1, tokens=tokens).certified is right
+    shown = replace(automaton, observe=tuple(numbers))
+    seen = {"letters": numbers, "observations": numbers}
+    assert not krohn.verify(folder, automaton=shown, certificate=file, length=1, tokens=seen).certified
+    with pytest.raises(InvalidInput, match="leave --renamed out"):
+        krohn.verify(folder, automaton=automaton, certificate=file, tokens=named, renamed=True)
+    payload = json.loads(file.read_text())
+    payload["claim"]["configuration"] = {}
+    file.write_text(json.dumps(payload))
+    assert not krohn.verify(folder, automaton=automaton, certificate=file, length=1).certified
+    with pytest.raises(InvalidInput, match="names its own"):
+        krohn.verify(compile("C2", length=2), tokens={"letters": [1, 0], "states": [0, 1]})
+
+
+@pytest.mark.parametrize("part", ["letters", "states", "prompt"])
+def test_tokens_are_lists(
+    part: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = {"letters": [*range(MODULUS)], "states": [*range(MODULUS)], "prompt": []}
+    for numbers in (5, None):
+        (tmp_path / "tokens.json").write_text(json.dumps({**right, part: numbers}))
+        known = ["--automaton", "C5", "--tokens", str(tmp_path / "tokens.json")]
+        assert run(["verify", str(folder), *known]) == 2
+        assert f"tokens: {part} must be a list of numbers; got {numbers}" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="tokens must be"):
+        krohn.verify(folder, automaton="C5", tokens=[right])

@@ -26,6 +26,7 @@ from krohn.check.files.folders import Net, shown
 from krohn.check.rules import read_net, unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.gpt2.stock import named_tokens, net_of_module
 from krohn.network.transformer import float_name
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
@@ -84,19 +85,20 @@ def verify(
             written before Coq checks it.
     """
     meant = None if automaton is None else as_automaton(automaton)
+    if tokens is not None and kind_of(network) not in (STOCK, CALLABLE):
+        raise InvalidInput(
+            f"--tokens is for a network that krohn did not write; this is {_called(kind_of(network))}, which "
+            "names its own: leave it out"
+        )
     if kernel:
         plain = dtype in (None, "float32") and length is None and certificate is None
         return _by_kernel(network, meant, plain=plain, renamed=renamed, out=out)
     _check_target(out)  # fail before the work
     length, named = _whole(length), None if dtype is None else float_name(dtype)
+    asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
     if certificate is not None:
-        verdict = _recheck(
-            network, certificate, named, length, meant, renamed=renamed, chunks=chunks, as_claimed=as_claimed
-        )
-    else:
-        asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-        verdict = _verify(Path(network) if isinstance(network, str) else network, Question(*asked))
-    return _write(verdict, out)
+        return _write(_recheck(network, certificate, Question(*asked), as_claimed=as_claimed), out)
+    return _write(_verify(Path(network) if isinstance(network, str) else network, Question(*asked)), out)
 
 
 def _check_target(out: str | Path | None) -> None:
@@ -118,10 +120,6 @@ def _verify(network: Any, question: Question) -> Verification:
     kind = kind_of(network)
     if question.chunks and kind != RECURRENT:
         raise InvalidInput(f"--chunks is for a recurrent network; this is {_called(kind)}: leave it out")
-    if question.tokens is not None and kind not in (STOCK, CALLABLE):
-        raise InvalidInput(
-            f"--tokens is for a network that krohn did not write; this is {_called(kind)}: leave it out"
-        )
     if kind == COMPILED:
         return _verify_compiled(network, question)
     if kind == EXPORT:
@@ -199,30 +197,29 @@ def _load(network: Any) -> CompiledNetwork:
 
 
 def _recheck(
-    network: Any,
-    given: Certificate | str | Path,
-    dtype: str | None,
-    length: int | None,
-    meant: Semiautomaton | None,
-    *,
-    renamed: bool,
-    chunks: bool,
-    as_claimed: bool,
+    network: Any, given: Certificate | str | Path, question: Question, *, as_claimed: bool
 ) -> Verification:
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
     net, named = _net_and_automaton(network, certificate)
-    asked = None if dtype is None else arithmetic(dtype)
-    beyond = unanswered(net, certificate.claim, asked, length, chunks=chunks, as_claimed=as_claimed)
-    return recheck_net(net, named, certificate, meant, renamed=renamed, beyond=beyond)
+    dtype = None if question.dtype is None else arithmetic(question.dtype)
+    limits = {"chunks": question.chunks, "as_claimed": as_claimed}
+    beyond = unanswered(net, certificate.claim, dtype, question.length, **limits)
+    meant, tokens = question.automaton, question.tokens
+    if tokens is not None:
+        if question.renamed:
+            raise InvalidInput("tokens belong to names: with --tokens leave --renamed out")
+        # No file of the network says what its tokens mean: with others it is right about another automaton.
+        claimed = named_tokens(named, certificate.claim.configuration.get("tokens"))
+        if named_tokens(meant or named, tokens) != claimed:
+            beyond = "question: the certificate is about other tokens than those that were asked for"
+    return recheck_net(net, named, certificate, meant, renamed=question.renamed, beyond=beyond)
 
 
 def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
     """The network as the checker reads it, and the automaton that its files name."""
     kind = kind_of(network)
     if kind == STOCK:
-        from krohn.network.gpt2.stock import net_of_module
-
-        tokens, claim = certificate.claim.configuration.get("tokens", {}), certificate.claim
+        tokens, claim = certificate.claim.configuration.get("tokens"), certificate.claim
         folder = isinstance(network, str | Path)
         net = read_net(network, tokens=tokens) if folder else net_of_module(network, tokens)
         table = claim.automaton.table.astype(np.int32)

@@ -1,6 +1,6 @@
 """A GPT-2 that others made, saved or in memory, with the tokens of an automaton's letters and states."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.base.files import parse_json, read_json
-from krohn.check.files.folders import Net
+from krohn.check.files.folders import Net, shown
 from krohn.check.files.reader import Automaton
 from krohn.check.rules import read_net
 from krohn.check.transformer.words import checked_tokens, stock_net, stock_network
@@ -49,6 +49,17 @@ def _listed(part: str, numbers: Any) -> list[int]:
     return list(numbers)
 
 
+def named_tokens(automaton: Semiautomaton, given: str | Path | Tokens | None) -> dict[str, Any]:
+    """The same by the names of letters and outputs, whatever their order."""
+    meant = with_outputs(automaton, given)
+    marks = tokens_for(meant, given)
+    letters, outputs = (
+        dict(zip(names, marks[part], strict=False))
+        for part, names in (("letters", meant.letter_names), ("states", meant.output_names))
+    )
+    return {**marks, "letters": letters, "states": outputs, "target": meant.target}
+
+
 def with_outputs(automaton: Semiautomaton, given: str | Path | Tokens | None) -> Semiautomaton:
     """The automaton that shows what the network outputs: observations, if its tokens name them."""
     return with_target(automaton, "observation") if OBSERVED in _read_tokens(given) else automaton
@@ -65,7 +76,7 @@ def _read_tokens(given: str | Path | Tokens | None) -> Tokens:
     return found
 
 
-def net_of_module(module: Any, tokens: Tokens) -> Net:
+def net_of_module(module: Any, tokens: Tokens | None) -> Net:
     """A ``GPT2LMHeadModel`` in memory; its weights as they are."""
     config = parse_json(module.config.to_json_string())  # what save_pretrained writes
     tensors = {name: value.detach().cpu() for name, value in module.state_dict().items()}
