@@ -433,6 +433,12 @@ MUTANTS = [
         "tests/proving/test_stock.py -k other_tokens",
     ),
     (
+        "network/gpt2/stock.py",
+        'if types != {config.get("dtype", config.get("torch_dtype"))}:',
+        "if len(types) > 1:",
+        "tests/proving/test_stock.py -k type_of_its_tensors",
+    ),
+    (
         "proving/verification.py",
         "if named_tokens(meant or named, tokens) != claimed:",
         "if not claimed:",

@@ -451,3 +451,25 @@ def test_tokens_are_lists(
         assert f"tokens: {part} must be a list of numbers; got {numbers}" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="tokens must be"):
         krohn.verify(folder, automaton="C5", tokens=[right])
+
+
+def test_a_module_computes_in_the_type_of_its_tensors() -> None:
+    """``half`` leaves the configuration alone. Two logits are infinite then, the first of them wrong."""
+    automaton, network, words = krohn.zoo("Memory2"), said_by_first(1.0, 1e-5), torch.tensor([[0], [1], [2]])
+    marks = {"prompt": [], "letters": [0, 1, 2], "states": [1, 2]}
+    with torch.no_grad():
+        network.lm_head.weight[:, 0] = torch.tensor([5e4, 6e4, -6e4])
+        assert network(words).logits[:, 0].argmax(-1).tolist() == [1, 1, 2]
+    network.config.dtype = torch.float32
+    alone = certificate_for(net_of_module(network, marks), automaton, 1, "float32")
+    assert check_certificate(net_of_module(network, marks), alone).certified
+    assert "loaded" not in alone.claim.assumptions
+    network.half()
+    with torch.no_grad():
+        assert network(words).logits[:, 0].argmax(-1).tolist() == [0, 0, 2]
+    assert network.config.dtype == torch.float32
+    net = net_of_module(network, marks)
+    assert "loaded" in certificate_for(net, automaton, 1, "float32").claim.assumptions
+    assert not check_certificate(net, alone).certified
+    network.lm_head.float()
+    assert net_of_module(network, marks).configuration["dtype"] is None

@@ -82,6 +82,12 @@ def net_of_module(module: Any, tokens: Tokens | None) -> Net:
     tensors = {name: value.detach().cpu() for name, value in module.state_dict().items()}
     half = {name for name, value in tensors.items() if value.element_size() < 4}
     arrays = {name: (value.float() if name in half else value).numpy() for name, value in tensors.items()}
+    # ``module.half()`` computes in float16 and leaves what its configuration says.
+    types = {
+        str(value.dtype).removeprefix("torch.") for value in tensors.values() if value.is_floating_point()
+    }
+    if types != {config.get("dtype", config.get("torch_dtype"))}:
+        config |= {"dtype": types.pop() if len(types) == 1 else None, "torch_dtype": None}
     return stock_net(config, arrays, tokens)
 
 
