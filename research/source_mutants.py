@@ -392,15 +392,39 @@ MUTANTS = [
     ),
     (
         "check/transformer/near.py",
-        "2 * wide * (1 + np.abs(gain)) + np.abs(bias)",
-        "2 * wide * (1 + np.abs(gain))",
+        "wide * (1 + np.abs(gain)) + np.abs(bias) / 2",
+        "wide * (1 + np.abs(gain))",
         "tests/proving/test_stock.py -k finite_too",
     ),
     (
         "check/transformer/near.py",
-        "wide = (most + most.mean(axis=1, keepdims=True))",
-        "wide = most",
+        "reach, inverse = most + most.mean(axis=1, keepdims=True),",
+        "reach, inverse = most,",
         "tests/proving/test_stock.py -k has_a_mean",
+    ),
+    (
+        "check/transformer/near.py",
+        "2 * np.maximum(first, last)",
+        "2 * last",
+        "tests/proving/test_stock.py -k deviation_first",
+    ),
+    (
+        "check/transformer/near.py",
+        "(1 + inverse + reach)",
+        "(1 + inverse)",
+        "tests/proving/test_stock.py -k deviation_first",
+    ),
+    (
+        "check/arithmetic/format.py",
+        " + reach + inverse.hi * np.abs(gain)",
+        " + reach",
+        "tests/check/test_norm.py -k what_overflows",
+    ),
+    (
+        "check/arithmetic/format.py",
+        "4 * (1 + np.abs(gain) + reach) * fmt.inner.tiny",
+        "4 * (1 + np.abs(gain)) * fmt.inner.tiny",
+        "tests/check/test_norm.py -k vanishes_before",
     ),
     (
         "check/transformer/running_error.py",

@@ -139,6 +139,7 @@ def test_the_mean_drops_out_where_a_channel_takes_it_away() -> None:
     [
         ([2.0**70, -(2.0**70), 0.0], [1.0, 1.0, 1.0]),  # the squares overflow
         ([1.0, -1.0, 0.0], [3e38, 3e38, 3e38]),
+        ([1e-3, -1e-3, 0.0], [3e36, 3e36, 3e36]),  # so does gain / deviation, by 300 more than the result
         ([np.inf, 0.0, 0.0], [1.0, 1.0, 1.0]),
     ],
 )
@@ -147,6 +148,17 @@ def test_what_overflows_in_a_layer_norm_is_refused(stream: list[float], gain: li
         normalise(SINGLE, point(stream), np.array(gain), EPSILON).linear(
             whole(point([stream])), np.ones((3, 1))
         )
+
+
+def test_a_gain_that_vanishes_before_x_comes_is_seen() -> None:
+    """Gain / deviation is 0 where it is computed first."""
+    x, gain = np.array([[2.0**60, -(2.0**60), 0.0]]), np.full(3, 2.0**-93)
+    first = np.float32(gain[0]) * np.float32(1 / np.sqrt(np.square(x).mean()))
+    assert (
+        first == 0 < np.float32(2.0**60) * np.float32(1 / np.sqrt(np.square(x).mean())) * np.float32(gain[0])
+    )
+    box = normalise(SINGLE, point(x[0]), gain, EPSILON).linear(whole(point(x)), np.eye(3)[:, :1])
+    assert box.part.lo <= 0 <= box.part.hi
 
 
 def test_a_deviation_that_may_vanish_is_refused_without_epsilon() -> None:

@@ -324,6 +324,37 @@ def test_what_nothing_reads_is_finite_too(idea: str) -> None:
     assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is finite
 
 
+@pytest.mark.parametrize(
+    ("size", "epsilon", "gain", "right"),
+    [
+        (1e18, 1e-5, 1e-28, False),
+        (1e18, 1e-5, 1e-18, True),
+        (1e-15, 1e-30, 1e25, False),
+        (1e-15, 1e-30, 1e15, True),
+    ],
+)
+def test_a_gain_may_be_divided_by_the_deviation_first(
+    size: float, epsilon: float, gain: float, right: bool
+) -> None:
+    """As oneDNN does: (x − mean) · (gain / deviation). It is 0, or infinite; torch's kernels are right."""
+    automaton, network, one = krohn.zoo("Memory2"), said_by_first(size, epsilon), np.float32
+    with torch.no_grad():
+        network.transformer.ln_f.weight.fill_(gain)
+        network.lm_head.weight[:2, 0] /= gain
+        assert network(torch.tensor([[0], [1], [2]])).logits[:, 0].argmax(-1).tolist() == [0, 0, 1]
+    x, norm, read = (
+        network.get_parameter(f"{name}.weight").detach().numpy()
+        for name in ("transformer.wte", "transformer.ln_f", "lm_head")
+    )
+    centred = x - x.mean(axis=1, keepdims=True)
+    with np.errstate(all="ignore"):
+        factor = norm * (1 / np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + one(epsilon)))
+        said = centred * factor @ read.T
+    assert (bool(np.isfinite(said).all()) and said.argmax(-1).tolist() == [0, 0, 1]) is right
+    net = net_of_module(network, tokens_for(automaton, None))
+    assert check_certificate(net, certificate_for(net, automaton, 1, "float32")).certified is right
+
+
 def test_a_channel_of_zeros_has_a_mean() -> None:
     """The last channel is 0 before LayerNorm, −√3 after it; times its gain it is infinite."""
     automaton = krohn.zoo("Memory2")
@@ -331,6 +362,7 @@ def test_a_channel_of_zeros_has_a_mean() -> None:
         network = said_by_first(0.2, 1e-5)
         with torch.no_grad():
             network.transformer.wte.weight[:, :3] += 1
+            network.transformer.wte.weight.mul_(8)  # gain / deviation is finite
             network.transformer.ln_f.weight[3] = gain
             network.lm_head.weight[:2, 1] = -network.lm_head.weight[:2, 0]
             said = network(torch.tensor([[0], [1], [2]])).logits[:, 0]

@@ -506,10 +506,11 @@ def scale_channels(
     subtracted from x: mean · inverse / (the number chosen for inverse).
 
     Any number may be chosen for ``inverse``; it is the middle.
-    (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each.
+    (x − mean) · inverse · gain, or (x · inverse − mean · inverse) · gain: at most 4 roundings each. oneDNN
+    takes inverse · gain first, which may overflow or vanish where the result does not.
     """
-    most = size + mean
-    most = most * inverse.hi * (1 + np.abs(gain)) + most
+    reach = size + mean
+    most = reach * inverse.hi * (1 + np.abs(gain)) + reach + inverse.hi * np.abs(gain)
     require(most < fmt.inner.largest / 2, "LayerNorm can overflow", TOO_LARGE)
     # How far 1 / deviation can be from this choice is an error relative to x (``alike``), and for the mean it
     # is absorbed into m, which need not be the mean itself.
@@ -517,5 +518,5 @@ def scale_channels(
     scale = gain * chosen
     alike = ample((inverse - point(chosen)).size / chosen) * np.abs(scale)
     own = 5 * (fmt.inner.unit + 4 * OWN.unit) * ample(np.abs(gain) * inverse.hi)
-    faint = np.where(gain != 0, 4 * (1 + np.abs(gain)) * fmt.inner.tiny, 0.0)
+    faint = np.where(gain != 0, 4 * (1 + np.abs(gain) + reach) * fmt.inner.tiny, 0.0)
     return scale, alike, own, faint, float(ample(mean * inverse.hi / chosen))

@@ -173,12 +173,14 @@ def normalise(
     relative = SINGLE.inner.error(squares, d + MOMENTS, 2.0 * d) / (d * least * least) + (mean / least) ** 2
     require(relative < 0.01, "LayerNorm reads a vector that is constant up to its error")
     scale = 0.52 * relative + (ROOT + 1) * UNIT
-    wide = (most + most.mean(axis=1, keepdims=True)) / least[:, None]
-    # In whatever order a library subtracts, multiplies and adds: x and the mean, the gain, the bias.
-    finite = 2 * wide * (1 + np.abs(gain)) + np.abs(bias) < SINGLE.inner.largest
-    require(finite, "LayerNorm can overflow")
+    reach, inverse = most + most.mean(axis=1, keepdims=True), 1 / least[:, None]
+    wide = reach * inverse
+    # In whatever order a library subtracts, multiplies and adds: x and the mean, the gain, the bias. oneDNN
+    # multiplies the gain by 1 / deviation first: this may overflow or vanish where the result does not.
+    first, last = inverse * np.abs(gain), wide * (1 + np.abs(gain)) + np.abs(bias) / 2
+    require(2 * np.maximum(first, last) < SINGLE.inner.largest, "LayerNorm can overflow")
     each = 5 * UNIT * wide
-    tiny = 4 * SINGLE.inner.tiny * (1 + np.abs(gain)) * (1 + 1 / least[:, None])
+    tiny = 4 * SINGLE.inner.tiny * (1 + np.abs(gain)) * (1 + inverse + reach)
     made = z * gain + bias
     own = np.abs(gain) * (SAFE * curved + each) + UNIT * np.abs(made) + tiny
     own = own + np.abs(gain) * scale[:, None] * 2 * slope
