@@ -480,7 +480,8 @@ def test_tokens_are_lists(
         (tmp_path / "tokens.json").write_text(json.dumps({**right, part: numbers}))
         known = ["--automaton", "C5", "--tokens", str(tmp_path / "tokens.json")]
         assert run(["verify", str(folder), *known]) == 2
-        assert f"tokens: {part} must be a list of numbers; got {numbers}" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"tokens: {part} must be a list of numbers, as [5, 6]; got {numbers}" in said
     with pytest.raises(InvalidInput, match="tokens must be"):
         krohn.verify(folder, automaton="C5", tokens=[right])
 

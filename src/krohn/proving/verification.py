@@ -86,10 +86,8 @@ def verify(
     """
     meant = None if automaton is None else as_automaton(automaton)
     if tokens is not None and kind_of(network) not in (STOCK, CALLABLE):
-        raise InvalidInput(
-            f"--tokens is for a network that krohn did not write; this is {_called(kind_of(network))}, which "
-            "names its own: leave it out"
-        )
+        called = _called(kind_of(network))
+        raise InvalidInput(f"--tokens is for a network that krohn did not write; {called} names its own")
     if kernel:
         plain = dtype in (None, "float32") and length is None and certificate is None
         return _by_kernel(network, meant, plain=plain, renamed=renamed, out=out)

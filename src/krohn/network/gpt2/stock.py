@@ -1,6 +1,6 @@
 """A GPT-2 that others made, saved or in memory, with the tokens of an automaton's letters and states."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def tokens_for(automaton: Semiautomaton, given: str | Path | Tokens | None) -> d
 
 def _listed(part: str, numbers: Any) -> list[int]:
     if not isinstance(numbers, list | tuple):
-        raise InvalidInput(f"tokens: {part} must be a list of numbers, as [5, 6]; got {str(numbers)[:40]!r}")
+        raise InvalidInput(f"tokens: {part} must be a list of numbers, as [5, 6]; got {shown(numbers)}")
     return list(numbers)
 
 
