@@ -51,7 +51,7 @@ from krohn.lab.experiments.recipes.generalization import (
     SCRATCHPAD,
     SHIFTED_BOS,
 )
-from krohn.lab.experiments.recipes.incomplete import LAYERS, MUON
+from krohn.lab.experiments.recipes.incomplete import MUON, TASKS
 from krohn.lab.experiments.recipes.indirect import COLUMNS, HARD
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED, mean_and_error
@@ -192,7 +192,9 @@ def labels_may_be_few(records: Records) -> Verdict:
     words = [weigh([part]) for part in parts]
     text = f"share of labels shown; GPT on S5 (T = 40, 8 layers, by curriculum): {summary(s5)}: {words[0]}. "
     text += f"At T = 100 by Muon: {summary(longer)}. " if (longer := of("S5", MUON)) else ""
-    text += f"GPT on C2 (T = 100, {LAYERS['C2'][Scale.SMALL]} layers): {summary(c2)}: {words[1]} after "
+    text += (
+        f"GPT on C2 (T = 100, {TASKS['C2']['layers'][Scale.SMALL]} layers): {summary(c2)}: {words[1]} after "
+    )
     text += f"{c2[-1]['sequences']:,} words. LSTM on S5: {summary(lstm_s5)}: {words[2]}; on C2: "
     return weigh(parts), text + f"{summary(lstm_c2)}: {words[3]}"
 

@@ -1,11 +1,11 @@
 """The paper's settings (Appendix B.3), and their reductions for the smaller scales."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, TypeVar
 
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale
-from krohn.lab.interpret.evaluation import Evaluation
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.field_types import annotations
@@ -82,24 +82,55 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def plan_run(
-    scale: Scale,
-    label: Mapping[str, Any],
-    measured: tuple[Evaluation, ...] = (),
-    *,
-    model: str = GPT,
-    **settings: Any,
-) -> PlannedRun:
+def plan_run(scale: Scale, label: Mapping[str, Any], **settings: Any) -> PlannedRun:
     """One cell of an experiment, from settings as ``krohn train`` has them, in one table.
 
     Values that ``by_scale`` gave are looked up. ``sequences`` are those that each replicate reads,
     ``evaluations`` how many there are during training. ``measured``: evaluations at the end.
     """
+    model = settings.pop("model", GPT)
     table = DEFAULTS[model] | settings | {"model": model.lower()}
     given = {name: value[scale] if isinstance(value, dict) else value for name, value in table.items()}
     if model == LSTM:  # what a recipe says of layers and positions is about GPT
         given = {name: value for name, value in given.items() if name not in annotations(GptConfig)}
     steps = max(1, given.pop("sequences") // given["batch"])
     given |= {"steps": steps, "eval_every": max(1, steps // given.pop("evaluations"))}
+    measured = given.pop("measured", ())
     config = RunConfig.from_dict(written_down(given.pop("spec"), given))
     return PlannedRun(config=config, label=label, evaluations=measured)
+
+
+# Parts of a label that are settings by another name.
+_SETTING = {"task": "spec", "depth": "layers"}
+Axis = Sequence[Any] | Mapping[Any, dict[str, Any]]
+
+
+def plan_product(
+    scale: Scale,
+    axes: Mapping[str | tuple[str, ...], Axis],
+    settings: Mapping[str, Any],
+    exceptions: Mapping[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> list[PlannedRun]:
+    """A run for every combination of the values along the axes, the last axis varying fastest.
+
+    An axis is one part of the labels, or several that vary together. Beside each of its values stand the
+    settings that it brings; values that stand alone are settings themselves. ``exceptions``: settings of
+    single cells, by the values of their labels, the task first.
+    """
+    runs = []
+    for chosen in product(*(_along(*axis) for axis in axes.items())):
+        label: dict[str, Any] = {"task": None}
+        own = dict(settings)
+        for part, brought in chosen:
+            label, own = label | part, own | brought
+        own |= (exceptions or {}).get(tuple(label.values()), {})
+        runs.append(plan_run(scale, label, **own))
+    return runs
+
+
+def _along(part: str | tuple[str, ...], values: Axis) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Of each value its part of the label, and the settings that it brings."""
+    for value in values:
+        label = {part: value} if isinstance(part, str) else dict(zip(part, value, strict=True))
+        named = {_SETTING.get(name, name): each for name, each in label.items()}
+        yield label, values[value] if isinstance(values, Mapping) else named

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import by_scale, plan_run
+from krohn.lab.experiments.settings import by_scale, plan_product
 from krohn.lab.experiments.summary import note_on
 from krohn.lab.figures.charts import AttentionMap, attention_maps
 from krohn.lab.figures.style import Figure
@@ -19,19 +19,13 @@ from krohn.lab.interpret.attention import (
 )
 
 SETTINGS: dict[str, Any] = {
-    "spec": "Grid9",
     "length": by_scale(16, 128, 128),
     "layers": by_scale(2, 4, 4),
     "sequences": by_scale(8 * 40, 240_000, 600_000),
     "replicates": by_scale(2, 8, 20),
     "lr": by_scale((3e-3,), (3e-4, 1e-4), (3e-4, 1e-4)),
+    "measured": by_scale((AttentionHeads(length=16, words=8),), (AttentionHeads(),), (AttentionHeads(),)),
 }
-HEADS = by_scale(AttentionHeads(length=16, words=8), AttentionHeads(), AttentionHeads())
-
-
-def plan(scale: Scale) -> list[PlannedRun]:
-    """Four layers, words of 128 letters."""
-    return [plan_run(scale, {"task": "Grid9"}, (HEADS[scale],), **SETTINGS)]
 
 
 def scored(cells: Sequence[ResultCell]) -> Iterator[tuple[Record, dict[str, Any], list[HeadScore]]]:
@@ -112,7 +106,7 @@ EXPERIMENT = Experiment(
     name="attention",
     title="Attention heads of Grid9 networks",
     claim="first-layer heads attend uniformly; last-layer heads attend to the last visit of a boundary",
-    plan=plan,
+    plan=lambda scale: plan_product(scale, {"task": ["Grid9"]}, SETTINGS),
     table=table,
     draw=draw,
     departures={

@@ -1,19 +1,18 @@
 """Training curves of C2 and S5: progress comes and goes (Figure 3b, c)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_product, plan_run
 from krohn.lab.experiments.summary import marks_of, note_on, sort_cells, summary, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
 
 # The text gives the tasks and the ten replicates; the depths are ours.
-LAYERS = {"C2": by_scale(2, 4, 8), "S5": by_scale(2, 8, 16)}
+CELLS = by_scale((("C2", 2), ("S5", 2)), (("C2", 4),), (("C2", 8), ("S5", 16)))
 SETTINGS: dict[str, Any] = {
     "length": by_scale(8, 100, 100),
     "sequences": by_scale(8 * 20, 400_000, 5_000_000),
@@ -21,8 +20,13 @@ SETTINGS: dict[str, Any] = {
     "lr": (1e-4,),
 }
 # At scale small a constant rate with AdamW does not learn S5: use the depth map's runs, and its A5. And its
-# recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop.
-FROM_THE_MAP = (("A5", depth.WHOLE), ("S5", depth.WHOLE), ("S5", depth.MUON))
+# recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop. Runs with
+# AdamW have no sheet in their label.
+FROM_THE_MAP: tuple[tuple[str, dict[str, Any]], ...] = (
+    (depth.WHOLE, {"task": "A5", "depth": 8}),
+    (depth.WHOLE, {"task": "S5", "depth": 8}),
+    (depth.MUON, {"task": "S5", "depth": 8, "sheet": depth.MUON}),
+)
 CONSTANT = "Muon, constant rate"
 CONSTANT_RATE: dict[str, Any] = {"schedule": "constant", "stop_at": None, "replicates": 2}
 ORDER = {"task": ("C2", "A5", "S5"), "sheet": (None, depth.MUON, CONSTANT)}
@@ -30,17 +34,10 @@ ORDER = {"task": ("C2", "A5", "S5"), "sheet": (None, depth.MUON, CONSTANT)}
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """No early stopping: what happens after success is the point."""
-    tasks = ("C2",) if scale is Scale.SMALL else tuple(LAYERS)
-    sizes = {task: LAYERS[task][scale] for task in tasks}
-    runs = [
-        plan_run(scale, {"task": task, "depth": layers}, spec=task, layers=layers, **SETTINGS)
-        for task, layers in sizes.items()
-    ]
+    runs = plan_product(scale, {("task", "depth"): CELLS[scale]}, SETTINGS)
     if scale is not Scale.SMALL:
         return runs
-    for task, sheet in FROM_THE_MAP:  # runs with AdamW have no sheet in their label
-        label = {"task": task, "depth": 8} | ({} if sheet == depth.WHOLE else {"sheet": sheet})
-        runs.append(replace(depth.plan_cell(scale, task, 8, sheet), label=label))
+    runs += [depth.plan_cell(scale, label["task"], 8, sheet, label) for sheet, label in FROM_THE_MAP]
     label = {"task": "S5", "depth": 8, "sheet": CONSTANT}
     return [*runs, plan_run(scale, label, spec="S5", length=100, layers=8, **depth.BY_MUON | CONSTANT_RATE)]
 

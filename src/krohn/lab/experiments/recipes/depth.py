@@ -6,7 +6,7 @@ words from the first step, with Muon. The others are AdamW variants: whole words
 with the solved prefix (curriculum).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,8 +120,13 @@ def plan(scale: Scale) -> list[PlannedRun]:
     ]
 
 
-def plan_cell(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
-    """One cell; only the task, the depth and the sheet differ between cells. At scale paper: the paper's."""
+def plan_cell(
+    scale: Scale, task: str, layers: int, sheet: str, label: Mapping[str, Any] | None = None
+) -> PlannedRun:
+    """One cell; only the task, the depth and the sheet differ between cells. At scale paper: the paper's.
+
+    ``label``: what it is called in another experiment.
+    """
     recipe = RECIPES[sheet]
     if scale is Scale.PAPER:
         recipe = {"sequences": paper_sequences(task), "replicates": 20, "stop_at": 0.999}
@@ -129,7 +134,7 @@ def plan_cell(scale: Scale, task: str, layers: int, sheet: str) -> PlannedRun:
         recipe = recipe | {"replicates": FEWER_REPLICATES}
     if scale is Scale.SMALL and sheet == MUON and passing_depth(task) < layers != DOUBLING_DEPTH:
         recipe = recipe | {"replicates": DEEPER_REPLICATES}
-    label = {"task": task, "depth": layers, "sheet": sheet}
+    label = label or {"task": task, "depth": layers, "sheet": sheet}
     return settings.plan_run(scale, label, spec=task, layers=layers, **{"length": LENGTH} | recipe)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
 from krohn.lab.experiments.summary import SOLVED, mean_series, note_on, series_at, sort_cells, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
@@ -46,9 +46,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     SCRATCHPAD: ON_SCRATCHPAD,
     GPT_BOS: {"bos": True},
 }
-LENGTH_TASKS, LENGTHENED = ("Dyck4,2", "C2"), tuple(name for name in VARIANTS if name != GPT_BOS)
+LENGTHENED = tuple(name for name in VARIANTS if name != GPT_BOS)
 COINS = (LSTM, RECENCY, GPT, DEEP, GPT_BOS, SHIFTED, SHIFTED_BOS, NO_POSITIONS_BOS)
-ORDER = {"task": LENGTH_TASKS, "model": tuple(VARIANTS)}
 # Every evaluation that makes sense: by length, and of C2 by other coins and by the number of ones.
 FULL = (
     AccuracyAlong(name="length", at=tuple(range(8, 129, 8)), sequences=1024),
@@ -60,7 +59,11 @@ TINY = (
     AccuracyAlong(name="probability", at=(0.05, 0.5, 0.95), sequences=16),
     AccuracyAlong(name="ones", at=(0, 4, 8), sequences=16),
 )
-MEASURED = by_scale(TINY, FULL, FULL)
+TASKS: dict[str, dict[str, Any]] = {
+    "Dyck4,2": {"spec": "Dyck4,2", "measured": by_scale(TINY[:1], FULL[:1], FULL[:1])},
+    "C2": {"spec": "C2", "measured": by_scale(TINY, FULL, FULL)},
+}
+ORDER = {"task": tuple(TASKS), "model": tuple(VARIANTS)}
 _SCRATCHPADS = "scratchpads see a quarter of the sequences; recency takes the place of a position encoding"
 DEPARTURES = {
     Scale.SMALL: (
@@ -71,25 +74,10 @@ DEPARTURES = {
 }
 
 
-def plan_lengths(scale: Scale) -> list[PlannedRun]:
-    """The networks on each task, the cheap ones first."""
-    return [variant(scale, task, name) for name in _at(scale, LENGTHENED) for task in LENGTH_TASKS]
-
-
-def plan_coins(scale: Scale) -> list[PlannedRun]:
-    """Trained on fair coins, tested on others."""
-    return [variant(scale, "C2", name) for name in _at(scale, COINS)]
-
-
-def _at(scale: Scale, names: Sequence[str]) -> list[str]:
-    """Without the deeper network where all have 8 layers, and where all are tiny."""
-    return [name for name in names if name != DEEP or scale is Scale.SMALL]
-
-
-def variant(scale: Scale, spec: str, name: str) -> PlannedRun:
-    """One network on one task."""
-    measured = MEASURED[scale] if spec == "C2" else MEASURED[scale][:1]
-    return plan_run(scale, {"task": spec, "model": name}, measured, spec=spec, **SETTINGS | VARIANTS[name])
+def plan(scale: Scale, names: Sequence[str], tasks: Mapping[str, dict[str, Any]]) -> list[PlannedRun]:
+    """The networks on each task, in this order; none deeper where all have 8 layers, or all are tiny."""
+    models = {name: VARIANTS[name] for name in names if name != DEEP or scale is Scale.SMALL}
+    return plan_product(scale, {"model": models, "task": tasks}, SETTINGS)
 
 
 def by_length(cell: ResultCell) -> Row:
@@ -137,7 +125,7 @@ def holds(label: Mapping[str, Any]) -> bool:
 def draw_lengths(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Mean accuracy with standard error by length, one panel for each task."""
     panels = []
-    for task in LENGTH_TASKS:
+    for task in TASKS:
         own = [cell for cell in cells if cell.label["task"] == task]
         trained = [int(cell.records[0].config["task"]["length"]) for cell in own]
         panels += _panel(own, "length", task, "length of the word", [(max(trained, default=0), "trained")])
@@ -169,7 +157,7 @@ LENGTH = Experiment(
     name="length",
     title="Longer words than in training",
     claim="only LSTM and scratchpad + recency hold beyond the trained length",
-    plan=plan_lengths,
+    plan=lambda scale: plan(scale, LENGTHENED, TASKS),
     table=table_by(
         ORDER,
         columns=by_length,
@@ -182,7 +170,7 @@ OOD = Experiment(
     name="ood",
     title="C2 away from the training distribution",
     claim="GPT fails off Pr[1] = 0.5; LSTM and scratchpad + recency stay at 100%",
-    plan=plan_coins,
+    plan=lambda scale: plan(scale, COINS, {"C2": TASKS["C2"]}),
     table=table_by(
         ORDER,
         columns=by_coin,

@@ -1,14 +1,14 @@
 """Accuracy against the share of states that are revealed (Figure 5b, Appendix B.2.2)."""
 
 from collections.abc import Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, product
 from operator import itemgetter
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 from krohn.lab.figures.style import Figure
@@ -17,18 +17,21 @@ from krohn.lab.figures.style import Figure
 REVEAL = by_scale((1.0, 0.25), (1.0, 0.3, 0.1, 0.03), (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125))
 # By curriculum S5 at T = 100 takes too long for the small scale, so it is shown on shorter words; at T = 100
 # it has the depth map's recipe with Muon, and from all labels the map's own run.
-LENGTH = {"C2": by_scale(8, 100, 100), "S5": by_scale(6, 40, 100)}
-LAYERS = {"C2": by_scale(2, 2, 8), "S5": by_scale(2, 8, 16)}
+TASKS: dict[str, dict[str, Any]] = {
+    "C2": {"spec": "C2", "length": by_scale(8, 100, 100), "layers": by_scale(2, 2, 8)},
+    "S5": {"spec": "S5", "length": by_scale(6, 40, 100), "layers": by_scale(2, 8, 16)},
+}
 SETTINGS: dict[str, Any] = {
     "sequences": by_scale(8 * 10, 240_000, 5_000_000),
     "replicates": by_scale(2, 10, 25),
     "stop_at": 0.9995,
 }
 # At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
-# S5 by curriculum.
-SMALL: dict[str, dict[str, Any]] = {
-    "C2": depth.BY_ADAMW,
-    "S5": depth.BY_ADAMW
+# S5 by curriculum. By Muon each share reads the words of the map's first replicates.
+MUON = "GPT, Muon"
+SMALL: dict[tuple[str, str], dict[str, Any]] = {
+    ("C2", GPT): depth.BY_ADAMW,
+    ("S5", GPT): depth.BY_ADAMW
     | {
         "sequences": 40_000 * 64,
         "replicates": 4,
@@ -38,36 +41,19 @@ SMALL: dict[str, dict[str, Any]] = {
         "halving": 5000,
         "halving_least": 1,
     },
+    ("S5", MUON): depth.BY_MUON | {"spec": "S5", "length": 100, "layers": 8, "replicates": 2},
 }
-MUON, MUON_REPLICATES = "GPT, Muon", 2
+OF_THE_MAP = {("S5", MUON, 1.0): {"replicates": depth.BY_MUON["replicates"]}}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """C2 before S5, LSTM before GPT, full supervision first."""
-    small = SMALL if scale is Scale.SMALL else {}
-    runs = [
-        plan_run(
-            scale,
-            {"task": task, "model": model, "reveal": share},
-            spec=task,
-            length=LENGTH[task],
-            reveal=share,
-            model=model,
-            layers=LAYERS[task],
-            **SETTINGS | (small.get(task, {}) if model == GPT else {}),
-        )
-        for task in ("C2", "S5")
-        for model in (LSTM, GPT)
-        for share in REVEAL[scale]
-    ]
-    return runs + ([_by_muon(share) for share in REVEAL[scale]] if scale is Scale.SMALL else [])
-
-
-def _by_muon(share: float) -> PlannedRun:
-    """S5 at T = 100; each share reads the words of the map's first replicates."""
-    label, task = {"task": "S5", "model": MUON, "reveal": share}, {"spec": "S5", "length": 100}
-    changes = {} if share == 1 else {"replicates": MUON_REPLICATES}
-    return plan_run(Scale.SMALL, label, reveal=share, layers=8, **depth.BY_MUON | task | changes)
+    networks = {
+        (task, model): own | {"model": model} for (task, own), model in product(TASKS.items(), (LSTM, GPT))
+    }
+    if scale is Scale.SMALL:
+        networks = {key: networks.get(key, {}) | SMALL.get(key, {}) for key in (*networks, ("S5", MUON))}
+    return plan_product(scale, {("task", "model"): networks, "reveal": REVEAL[scale]}, SETTINGS, OF_THE_MAP)
 
 
 SPARSER = "degrades as labels get sparser"

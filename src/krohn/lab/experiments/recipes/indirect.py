@@ -1,13 +1,12 @@
 """Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
 from krohn.lab.figures.style import Figure
@@ -29,7 +28,10 @@ SETTINGS: dict[str, Any] = {
     "sequences": by_scale(8 * 10, 240_000, 2_000_000),
     "stop_at": 0.9995,
 }
-REPLICATES = {GPT: by_scale(2, 10, 25), LSTM: by_scale(2, 25, 25)}
+MODELS: dict[str, dict[str, Any]] = {
+    LSTM: {"model": LSTM, "replicates": by_scale(2, 25, 25)},
+    GPT: {"replicates": by_scale(2, 10, 25)},
+}
 # At scale small, columns that 240,000 words at a constant rate did not learn have the settings of non-abelian
 # groups (`depth`): one those of the AdamW sheets, one those of Muon.
 HARD: dict[str, dict[str, Any]] = {
@@ -48,16 +50,8 @@ HARD: dict[str, dict[str, Any]] = {
 
 def plan(scale: Scale) -> list[PlannedRun]:
     """GPT and LSTM on each column, words of 40 letters."""
-    hard = {GPT: HARD} if scale is Scale.SMALL else {}
-    return [
-        plan_run(
-            scale,
-            {"task": name, "model": model},
-            model=model,
-            **SETTINGS | column | {"replicates": REPLICATES[model]} | hard.get(model, {}).get(name, {}),
-        )
-        for model, (name, column) in product((LSTM, GPT), COLUMNS.items())
-    ]
+    hard = {(name, GPT): own for name, own in HARD.items() if scale is Scale.SMALL}
+    return plan_product(scale, {"model": MODELS, "task": COLUMNS}, SETTINGS, hard)
 
 
 table = table_by(

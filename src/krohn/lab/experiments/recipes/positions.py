@@ -1,12 +1,11 @@
 """Sinusoidal against linear position encodings, at the trained length and at twice that (Figure 10)."""
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_run
+from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_product
 from krohn.lab.experiments.summary import mean_series, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
@@ -23,25 +22,12 @@ SETTINGS: dict[str, Any] = {
     "sequences": by_scale(8 * 12, 240_000, 2_000_000),
     "replicates": by_scale(2, 10, 25),
     "stop_at": 0.9995,
+    "measured": by_scale(
+        (AccuracyAlong(name="length", at=(8, 16), sequences=16),),
+        (AccuracyAlong(name="length", at=(40, 80)),),
+        (AccuracyAlong(name="length", at=(40, 80)),),
+    ),
 }
-AT_TWICE = by_scale(
-    AccuracyAlong(name="length", at=(8, 16), sequences=16),
-    AccuracyAlong(name="length", at=(40, 80)),
-    AccuracyAlong(name="length", at=(40, 80)),
-)
-
-
-def plan(scale: Scale) -> list[PlannedRun]:
-    """Grid9 by its states, (abab)* by its accepting state."""
-    return [
-        plan_run(
-            scale,
-            {"task": task, "positions": encoding},
-            (AT_TWICE[scale],),
-            **SETTINGS | own | {"positions": encoding},
-        )
-        for (task, own), encoding in product(TASKS.items(), ENCODINGS)
-    ]
 
 
 def at_twice(cell: ResultCell) -> Row:
@@ -81,7 +67,7 @@ EXPERIMENT = Experiment(
     name="positions",
     title="Sinusoidal against linear positions",
     claim="alike or sinusoidal better at T; linear extrapolates better to 2T",
-    plan=plan,
+    plan=lambda scale: plan_product(scale, {"task": TASKS, "positions": ENCODINGS}, SETTINGS),
     table=table,
     draw=draw,
     departures={

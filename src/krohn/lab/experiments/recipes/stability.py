@@ -1,12 +1,11 @@
 """What stabilises training: dropout, weight averaging, a plateau scheduler (Appendix B.1.1)."""
 
 from collections.abc import Sequence
-from itertools import chain, product
 from typing import Any
 
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import by_scale, plan_run
+from krohn.lab.experiments.settings import by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.figures.style import Figure
@@ -15,19 +14,19 @@ TASKS = ("D8", "Q8", "Dyck4,2", "Grid9")
 EMA = (0.85, 0.9, 0.95)
 # Each setting is changed alone; dropout 0 and EMA .9 are one and the same run. The paper's values of the
 # patience are not in the text; these span two powers of four.
-FACTORS: dict[str, dict[float | str, dict[str, Any]]] = {
-    "dropout": {rate: {"dropout": rate} for rate in (0.0, 0.1, 0.2, 0.3)},
-    "EMA": {decay: {"ema": decay} for decay in (0.0, *EMA)},
-    "patience": {steps: {"schedule": "plateau", "patience": steps} for steps in (2, 8, 32)},
+FACTORS: dict[tuple[str, float | str], dict[str, Any]] = {
+    **{("dropout", rate): {"dropout": rate} for rate in (0.0, 0.1, 0.2, 0.3)},
+    **{("EMA", decay): {"ema": decay} for decay in (0.0, *EMA)},
+    **{("patience", steps): {"schedule": "plateau", "patience": steps} for steps in (2, 8, 32)},
 }
 # The paper's dropout is GPT-2's, on attention weights too, and its runs are long: a million words here.
 # Embeddings start at 0.02 in the library it used, at 1 here.
 LONG = "long training"
-LONG_VALUES: dict[float | str, dict[str, Any]] = {
-    "none": {},
-    "residual .1": {"dropout": 0.1},
-    "residual and attention .1": {"dropout": 0.1, "attention_dropout": 0.1},
-    "embedding std .02": {"embedding_std": 0.02},
+LONG_FACTORS: dict[tuple[str, str], dict[str, Any]] = {
+    (LONG, "none"): {},
+    (LONG, "residual .1"): {"dropout": 0.1},
+    (LONG, "residual and attention .1"): {"dropout": 0.1, "attention_dropout": 0.1},
+    (LONG, "embedding std .02"): {"embedding_std": 0.02},
 }
 LONG_TASKS = ("D8", "Q8")
 # The value at which each factor is off.
@@ -45,12 +44,8 @@ SMALL_AND_LONG = {"replicates": 6, "lr": (2e-4, 3e-4, 4e-4), "batch": 64, "sched
 def plan(scale: Scale) -> list[PlannedRun]:
     """The factors one by one on four tasks, then dropout in long training on two."""
     long = LONG_SETTINGS | (SMALL_AND_LONG if scale is Scale.SMALL else {})
-    short = product(TASKS, FACTORS.items(), [SETTINGS])
-    return [
-        plan_run(scale, {"task": task, "factor": factor, "value": value}, spec=task, **settings | changes)
-        for task, (factor, values), settings in (*short, *product(LONG_TASKS, [(LONG, LONG_VALUES)], [long]))
-        for value, changes in values.items()
-    ]
+    short = plan_product(scale, {"task": TASKS, ("factor", "value"): FACTORS}, SETTINGS)
+    return short + plan_product(scale, {"task": LONG_TASKS, ("factor", "value"): LONG_FACTORS}, long)
 
 
 CLAIMS = {
@@ -59,7 +54,8 @@ CLAIMS = {
     "patience": "more can help",
     LONG: "dropout .1 helps D8 and Q8",
 }
-ORDER = {"factor": None, "task": TASKS, "value": [*sorted({*chain(*FACTORS.values())}), *LONG_VALUES]}
+VALUES = [*sorted({value for _, value in FACTORS}), *(value for _, value in LONG_FACTORS)]
+ORDER = {"factor": None, "task": TASKS, "value": VALUES}
 
 
 def table(cells: Sequence[ResultCell]) -> list[Row]:

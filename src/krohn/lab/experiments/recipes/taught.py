@@ -5,7 +5,6 @@ read. Beside the taught runs stand the map's own for the same task, and runs tha
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -34,9 +33,8 @@ LONGER: dict[tuple[int, int], dict[str, Any]] = {
     (9, 512): {"sequences": 5_000 * 32, "batch": 32, "replicates": 1},
     (10, 1024): {"sequences": 6_000 * 16, "batch": 16, "replicates": 1},
 }
-LONGER_RATE, LONGER_JUDGED = (1.2e-3,), 512
-# S5 goes on, so that whole words are right too.
-LONGER_DONE, S5_DONE = 0.999, 0.9999
+LONGER_ALIKE = {"lr": (1.2e-3,), "eval_sequences": 512}
+S5_GOES_ON = {"stop_at": 0.9999}  # so that whole words are right too
 
 # What makes it work, on the words of the main table: three replicates each.
 ASKED_REPLICATES = 3
@@ -68,41 +66,37 @@ NEAREST = {
 def plan(scale: Scale) -> list[PlannedRun]:
     """The 19 tasks, longer words, the questions, and the map's own cells to compare with."""
     length, layers = LENGTH[scale], (LENGTH[scale] - 1).bit_length()
-    table = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
-    by_length = AccuracyAlong(
-        name="length", at=tuple(round(length * factor) for factor in BEYOND), sequences=JUDGED[scale]
-    )
+    few: dict[str, Any] = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
+    at = tuple(round(length * factor) for factor in BEYOND)
+    main = few | {"measured": (AccuracyAlong(name="length", at=at, sequences=JUDGED[scale]),)}
     tasks = ("Grid4", "D6") if scale is Scale.SMOKE else TASKS
-    runs = [
-        replace(
-            taught(scale, task, DOUBLING, (length - 1).bit_length(), length, **table),
-            evaluations=(by_length,),
-        )
-        for task in tasks
-    ]
+    cells: dict[tuple[str, str, int, int], dict[str, Any]]
+    cells = {(task, DOUBLING, layers, length): main for task in tasks}
     if scale is not Scale.SMALL:
-        return runs
-    for (layers, size), settings in LONGER.items():
-        rest = settings | {"lr": LONGER_RATE, "eval_sequences": LONGER_JUDGED}
-        for task in LONGER_TASKS:
-            done = S5_DONE if task == "S5" else LONGER_DONE
-            runs.append(taught(scale, task, DOUBLING, layers, size, stop_at=done, **rest))
-    table["replicates"] = ASKED_REPLICATES
-    runs += [taught(scale, *asked, length, **table | changes) for asked, changes in ASKED.items()]
-    runs += [taught(scale, task, UNTAUGHT, depth.passing_depth(task), length) for task in TASKS]
-    for task, layers in NEAREST.items():
-        few = {} if layers == depth.DOUBLING_DEPTH else {"replicates": depth.DEEPER_REPLICATES}
-        runs.append(taught(scale, task, UNTAUGHT, layers, length, **few))
-    return runs
+        return [taught(scale, *cell, **own) for cell, own in cells.items()]
+    for at_length, own in LONGER.items():
+        cells |= {(task, DOUBLING, *at_length): own | LONGER_ALIKE for task in LONGER_TASKS}
+        cells["S5", DOUBLING, *at_length] |= S5_GOES_ON
+    cells |= {(*asked, length): few | {"replicates": ASKED_REPLICATES} | own for asked, own in ASKED.items()}
+    untaught = [*((task, depth.passing_depth(task)) for task in TASKS), *NEAREST.items()]
+    return [
+        *(taught(scale, *cell, **own) for cell, own in cells.items()),
+        *(depth.plan_cell(scale, *cell, depth.MUON, label_of(*cell, length, UNTAUGHT)) for cell in untaught),
+    ]
 
 
 def taught(scale: Scale, task: str, hints: str, layers: int, length: int, **changes: Any) -> PlannedRun:
     """A cell by the recipe of the depth map's headline, with hints unless its label says none."""
-    if hints not in (UNTAUGHT, EQUAL):
+    if hints != EQUAL:
         changes["teach"] = hints.partition(" ")[0].strip(",")
     recipe = Scale.SMALL if scale is Scale.PAPER else scale  # the paper has none
-    label = {"task": task, "layers": layers, "length": length, "hints": hints}
+    label = label_of(task, layers, length, hints)
     return plan_run(recipe, label, spec=task, length=length, layers=layers, **depth.BY_MUON | changes)
+
+
+def label_of(task: str, layers: int, length: int, hints: str) -> dict[str, Any]:
+    """The parts of a cell's label."""
+    return {"task": task, "layers": layers, "length": length, "hints": hints}
 
 
 def words_to_pass(record: Record) -> int | None:
