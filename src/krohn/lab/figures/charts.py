@@ -1,7 +1,7 @@
 """Charts: lines with standard error, heat maps, grouped bars, attention maps as the paper draws them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from math import log10
 from textwrap import fill
 from typing import Any
@@ -231,7 +231,7 @@ def _cell(axes: Axes, shown: HeatMap, cell: tuple[str, str], place: tuple[int, i
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Bar:
     """A share between 0 and 1 in one group and one series, with its standard error.
 
@@ -242,6 +242,7 @@ class Bar:
     series: str
     value: float
     error: float = 0.0
+    _: KW_ONLY
     mark: str = ""
     text: str = ""
 

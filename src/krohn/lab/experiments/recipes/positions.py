@@ -48,12 +48,7 @@ table = table_by(
 def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """Bars at T and 2T."""
     bars = [
-        Bar(
-            group=f"{row['task']}, {name}",
-            series=row["positions"],
-            value=row[f"mean_at_{name}"],
-            error=row[f"error_at_{name}"],
-        )
+        Bar(f"{row['task']}, {name}", row["positions"], row[f"mean_at_{name}"], row[f"error_at_{name}"])
         for row in table(cells)
         for name in ("T", "2T")
         if f"mean_at_{name}" in row

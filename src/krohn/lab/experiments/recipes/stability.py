@@ -95,13 +95,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     if not long:
         return {}
     bars = [
-        Bar(
-            group=row["task"],
-            series=row["value"],
-            value=row["mean_accuracy"],
-            error=row["standard_error"],
-            mark=marks_of(row),
-        )
+        Bar(row["task"], row["value"], row["mean_accuracy"], row["standard_error"], mark=marks_of(row))
         for row in table(long)
     ]
     note = note_on(long, scale)

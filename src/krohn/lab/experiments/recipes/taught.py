@@ -138,15 +138,12 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     rows = [row for row in table(cells) if row["hints"] in (DOUBLING, UNTAUGHT) and row["length"] <= 100]
     rows.sort(key=lambda row: abs(row["layers"] - depth.DOUBLING_DEPTH))
     shown = {(row["task"], row["hints"]): row for row in reversed(rows) if row["words_read"] is not None}
+    series = {DOUBLING: "taught, 7 layers", UNTAUGHT: "untaught, 6 to 8 layers (the depth map)"}
+    text = "{:.0f}k, {reach} of {replicates}"
     bars = [
-        Bar(
-            group=task,
-            series="taught, 7 layers" if hints == DOUBLING else "untaught, 6 to 8 layers (the depth map)",
-            value=row["words_read"] / MAP_WORDS,
-            text=f"{row['words_read'] / 1000:.0f}k, {row['reach']} of {row['replicates']}",
-        )
+        Bar(task, name, row["words_read"] / MAP_WORDS, text=text.format(row["words_read"] / 1000, **row))
         for task in TASKS
-        for hints in (DOUBLING, UNTAUGHT)
+        for hints, name in series.items()
         if (row := shown.get((task, hints)))
     ]
     if not bars:
