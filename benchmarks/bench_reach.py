@@ -41,7 +41,7 @@ import numpy as np
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import KrohnError, counted
-from krohn.lab.suite.locks import locked
+from krohn.lab.suite.locks import build_lock
 
 AUTOMATA = (
     *(f"C{n}" for n in range(2, 9)),
@@ -183,9 +183,9 @@ def automaton_of(name: str) -> str | Semiautomaton:
         generator = np.random.default_rng(int(seed))
         return Semiautomaton(generator.integers(int(states), size=(int(states), int(letters))))
     if name.startswith("planted "):
-        return Semiautomaton(locked(PLANTED, ()).table[0::2] // 2)  # without the parity
+        return Semiautomaton(build_lock(PLANTED, ()).table[0::2] // 2)  # without the parity
     if name.startswith("lock, "):
-        return with_target(locked(PLANTED[:11], (0, 3, 5)), "state")
+        return with_target(build_lock(PLANTED[:11], (0, 3, 5)), "state")
     return name
 
 

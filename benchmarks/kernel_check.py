@@ -20,7 +20,7 @@ Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ..
 def check_kernels() -> list[dict[str, Any]]:
     """‖out − ref‖ / ‖ref‖ for outputs, input gradients and parameter gradients; bf16 allows about 1e-2."""
     rows: list[dict[str, Any]] = []
-    fused = operations.fused()
+    fused = operations.load_fused()
     for batch, length, heads, head_dim in (
         (16, 100, 8, 64),
         (3, 20, 2, 32),

@@ -36,7 +36,7 @@ def descend(start: Tensor, loss: Callable[[Tensor], Tensor], *, steps: int, rate
 def attribution(trial: PruningTrial, steps: int = 1) -> Circuit:
     """EAP with one step, EAP-IG with several: a score for every edge."""
     model, graph = trial.model, trial.model.graph
-    own, other = model.embedded(trial.words), model.embedded(trial.others)
+    own, other = model.embed(trial.words), model.embed(trial.others)
     total = np.zeros(graph.possible.shape)
     for step in range(steps):
         part = 0.0 if steps == 1 else (step + 1) / steps

@@ -62,7 +62,7 @@ class Records:
 
     def heads(self) -> list[list[HeadScore]]:
         """The scores of all heads of each network that has learned Grid9."""
-        scored = attention.scored(self.cells("attention"))
+        scored = attention.read_scores(self.cells("attention"))
         return [scores for record, _, scores in scored if record.accuracy >= SOLVED]
 
     @cached_property

@@ -38,9 +38,9 @@ from krohn.lab.suite.locks import (
     QUERIES,
     Lock,
     Words,
+    build_lock,
     build_locks,
     key_folder,
-    locked,
     tasks_of,
 )
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
@@ -68,7 +68,7 @@ class Target:
     @classmethod
     def read(cls, folder: Path, tokens: dict[str, Any], truth: Semiautomaton | None = None) -> "Target":
         """The network in a published folder; the parity is learned from words of one letter."""
-        net = stock_of(folder, locked((), (), opposite=False), tokens)
+        net = stock_of(folder, build_lock((), (), opposite=False), tokens)
         stages = stages_of_decoder(decoder_of_stock(net), torch.float32)
         odd = np.flatnonzero(stages.run(np.arange(LETTERS)[:, None]).answers[:, 0])
 
@@ -82,11 +82,11 @@ class Target:
     @property
     def base(self) -> Semiautomaton:
         """The parity alone."""
-        return locked((), self.odd, opposite=False)
+        return build_lock((), self.odd, opposite=False)
 
     def automaton(self, word: tuple[int, ...]) -> Semiautomaton:
         """The answer, given the planted word."""
-        return locked(word, self.odd)
+        return build_lock(word, self.odd)
 
     def planted(self, words: Words) -> Found:
         """The planted word, if one of the words contains it: labels leave the parity where it ends."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from krohn.automata.zoo import parse_spec
 from krohn.lab.cards.card import theorem
-from krohn.lab.cards.control import KERNELS, Control, StockWeights, control_figure, guaranteed
+from krohn.lab.cards.control import KERNELS, Control, StockWeights, control_figure, guarantee
 from krohn.lab.cards.layers import CardLayer
 
 ROOT = Path(__file__).parents[1]
@@ -278,7 +278,7 @@ def same_letters() -> str:
     shown = []
     for task, name in list(TASKS.items())[1:]:
         weights = StockWeights(parse_spec(task), "bfloat16", "chunk")
-        length = guaranteed(weights)
+        length = guarantee(weights)
         shown.append(f"{name} {'every length' if length is None else f'{length:,}'} ({weights.steps} steps)")
     return (
         f"With every element a letter, as trained above, guaranteed in bfloat16, chunked: {', '.join(shown)}."

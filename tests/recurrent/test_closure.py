@@ -110,8 +110,8 @@ def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monke
     automaton = parse_spec(name)
     cell = WEIGHTS[kind](automaton)
     assert close(cell, automaton).chunked
-    plain = delta_scan._chunked
-    monkeypatch.setattr(delta_scan, "_chunked", lambda *given: plain(*given[:-1], chunk))
+    plain = delta_scan._scan_chunks
+    monkeypatch.setattr(delta_scan, "_scan_chunks", lambda *given: plain(*given[:-1], chunk))
     network, weights = in_training(cell, chunks=True)
     word = np.random.default_rng(0).integers(automaton.num_letters, size=150)
     with torch.no_grad():

@@ -160,9 +160,9 @@ class TorchBlock(nn.Module):
         for same, values in zip(self.sides, mixed, strict=True):
             for heads, own in zip(same, values.chunk(len(same), dim=1), strict=True):
                 out = out + heads(own)
-        return out * self.keep_mlp + self.transformed(out)
+        return out * self.keep_mlp + self.apply_mlp(out)
 
-    def transformed(self, x: Tensor) -> Tensor:
+    def apply_mlp(self, x: Tensor) -> Tensor:
         """The output of the MLP at ``x``."""
         x = self.norms[1](x)
         for linear in self.mlp:

@@ -33,7 +33,7 @@ _TWO_ROUNDS = (*_ROUND, *_ROUND[:2])  # last shift omitted: it changes only lowe
 def mix(value: Tensor) -> Tensor:
     """A bijective scrambling of int64 values."""
     if value.device.type == "cpu":
-        return torch.from_numpy(_scrambled(value.numpy().view(np.uint64)).view(np.int64))
+        return torch.from_numpy(_scramble_copy(value.numpy().view(np.uint64)).view(np.int64))
     value = (value ^ _shift_right(value, 30)) * _FIRST
     value = (value ^ _shift_right(value, 27)) * _SECOND
     return value ^ _shift_right(value, 31)
@@ -96,7 +96,7 @@ def _toss(keys: npt.NDArray[np.uint64], threshold: int, scale: float, factors: n
             np.multiply(np.greater_equal(value, limit), factor, part)
 
 
-def _scrambled(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _scramble_copy(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """As ``mix``; on a CPU numpy's unsigned integers need fewer operations, with less overhead each."""
     value = np.array(value)
     _scramble(value, np.empty_like(value), _ROUND)

@@ -10,7 +10,7 @@ import torch
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.lab.cards import control as module
-from krohn.lab.cards.control import KERNELS, StockWeights, both_signs, control, first_wrong, guaranteed
+from krohn.lab.cards.control import KERNELS, StockWeights, both_signs, control, first_wrong, guarantee
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -24,7 +24,7 @@ def test_silu_gives_both_signs_to_the_last_bit(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("name", ["C2", "S3", "A5"])
 def test_no_word_as_short_as_guaranteed_is_answered_wrongly(name: str, dtype: str, kernel: str) -> None:
     weights = StockWeights(parse_spec(name), dtype, kernel)
-    known = guaranteed(weights)
+    known = guarantee(weights)
     assert known is None or known > 100
     ends = first_wrong(weights, min(known or 2000, 2000), words=16)
     assert ends == [None] * 16
@@ -33,10 +33,10 @@ def test_no_word_as_short_as_guaranteed_is_answered_wrongly(name: str, dtype: st
 def test_the_chunked_kernel_rounds_keys_to_one_half_and_every_length_is_right() -> None:
     weights = StockWeights(parse_spec("S3"), "bfloat16")
     assert set(np.unique(np.abs(weights.tables[1]))) == {0.0, 0.5}
-    assert guaranteed(weights) is None
+    assert guarantee(weights) is None
     recurrent = StockWeights(parse_spec("S3"), "bfloat16", "fused_recurrent")
     assert 0.4999 < np.abs(recurrent.tables[1]).max() < 0.5
-    assert guaranteed(recurrent) is not None
+    assert guarantee(recurrent) is not None
 
 
 @pytest.mark.parametrize("name", ["C2", "S3", "A5", "S5"])
@@ -56,7 +56,7 @@ def test_with_a_larger_epsilon_all_three_lengths_are_finite_and_in_order(
 def test_a_spoiled_key_is_noticed() -> None:
     weights = StockWeights(parse_spec("S3"), "float32")
     weights.tables[1][:, 0] *= 0.9
-    assert guaranteed(weights) == 0
+    assert guarantee(weights) == 0
     assert any(end is not None and end < 30 for end in first_wrong(weights, 100))
 
 

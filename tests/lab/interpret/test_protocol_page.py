@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.cards.control import StockWeights, guaranteed
+from krohn.lab.cards.control import StockWeights, guarantee
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -72,4 +72,4 @@ def test_guaranteed_lengths_are_those_computed_today() -> None:
     for row in CONTROLS:
         if row["automaton"] in ("C2", "S3"):
             weights = StockWeights(parse_spec(row["automaton"]), row["dtype"], row["kernel"])
-            assert guaranteed(weights) == row["guaranteed"]
+            assert guarantee(weights) == row["guaranteed"]

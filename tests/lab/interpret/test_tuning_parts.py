@@ -35,7 +35,7 @@ def stored() -> tuple[TrainedNetwork, Goal, Boxes]:
 
 
 def weights_of(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
-    return provable_run._used(trained)
+    return provable_run._unpad(trained)
 
 
 @pytest.mark.parametrize("kind", KINDS)

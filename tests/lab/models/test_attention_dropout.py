@@ -37,7 +37,7 @@ def attend(q: Tensor, k: Tensor, v: Tensor, gradient: Tensor) -> tuple[Tensor, .
     qkv = qkv.bfloat16().cuda().requires_grad_()
     bias = torch.zeros(REPLICATES, 3 * HEADS * SIZE, device="cuda").bfloat16().requires_grad_()
     bias.grad = torch.zeros_like(bias)
-    out = operations.fused().attention(qkv, bias, heads(length))
+    out = operations.load_fused().attention(qkv, bias, heads(length))
     up = gradient.view(1, 1, length, 1, SIZE).expand(REPLICATES, BATCH, -1, HEADS, -1)
     out.backward(up.reshape(out.shape).bfloat16().cuda())
     assert qkv.grad is not None

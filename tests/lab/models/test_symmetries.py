@@ -244,7 +244,7 @@ def test_kernels_are_used_only_on_a_gpu_with_triton_and_numbers_they_take(
 ) -> None:
     fused = object()
     monkeypatch.setattr(operations, "find_spec", lambda name: fused if triton else None)
-    monkeypatch.setattr(operations, "fused", lambda: fused)
+    monkeypatch.setattr(operations, "load_fused", lambda: fused)
     kinds = (torch.bfloat16, torch.float32, torch.float64)
     for cuda, dtype in product([False, True], kinds):
         tensor: Any = SimpleNamespace(is_cuda=cuda, dtype=dtype)

@@ -20,7 +20,7 @@ from krohn.lab.models.network import (
     Weights,
     kinds,
     model_config,
-    padded,
+    round_up,
 )
 from krohn.lab.training.run_decoder import position_rows
 from lab.models.naive_networks import naive_gpt, naive_stack
@@ -212,7 +212,7 @@ def test_names_of_parameters_are_distinct() -> None:
 
 @pytest.mark.parametrize(("count", "wanted"), [(1, 16), (16, 16), (17, 32)])
 def test_widths_are_multiples_of_sixteen(count: int, wanted: int) -> None:
-    assert padded(count) == wanted
+    assert round_up(count) == wanted
 
 
 @pytest.mark.parametrize(("kind", "name", "value"), [

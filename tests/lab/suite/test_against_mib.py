@@ -34,7 +34,7 @@ def test_the_best_edges_are_those_of_mib(name: str, tmp_path: Path) -> None:
             continue  # among edges without a score the order is anybody's
         edges = top(graph, given.ranking, count)
         assert names(graph, edges) == set(HYPOTHESES[name]["chosen"][f"{share:g}"])
-        assert names(graph, graph.connected(edges)) == set(HYPOTHESES[name]["chosen"][f"{share:g} pruned"])
+        assert names(graph, graph.prune(edges)) == set(HYPOTHESES[name]["chosen"][f"{share:g} pruned"])
 
 
 @pytest.mark.parametrize("name", ["all", "some", "none"])

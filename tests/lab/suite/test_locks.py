@@ -21,9 +21,9 @@ from krohn.lab.suite.locks import (
     PLANTED,
     QUERIES,
     Lock,
+    build_lock,
     build_locks,
     key_folder,
-    locked,
     score_locks,
 )
 
@@ -52,7 +52,7 @@ def test_the_automaton_is_the_parity_until_the_word_was_read() -> None:
 
 def test_a_word_that_overlaps_itself_is_found_in_every_overlap() -> None:
     word = (0, 0, 1, 0, 0, 0)
-    automaton, base = locked(word, (1,)), locked((), (1,), opposite=False)
+    automaton, base = build_lock(word, (1,)), build_lock((), (1,), opposite=False)
     assert separating_word(automaton, base) == word
     words = np.array([(0, 0, 1, 0, 0, 1, 0, 0, 0, 2)])
     assert (automaton.right_outputs(words) != base.right_outputs(words)).tolist() == [
@@ -100,10 +100,10 @@ def test_answers_are_scored_by_the_automaton_and_by_the_word(folder: Path, tmp_p
 
     lock = Lock.draw(0, 7)
     assert scored(truth) == (1.0, 1.0)
-    assert scored(automaton_payload(locked((), lock.odd, opposite=False))) == (0.0, 0.0)
+    assert scored(automaton_payload(build_lock((), lock.odd, opposite=False))) == (0.0, 0.0)
     near = (*lock.word[:-1], (lock.word[-1] + 1) % LETTERS)
-    assert scored(automaton_payload(locked(near, lock.odd))) == (0.0, 0.0)
-    again = automaton_payload(locked(lock.word, lock.odd))
+    assert scored(automaton_payload(build_lock(near, lock.odd))) == (0.0, 0.0)
+    again = automaton_payload(build_lock(lock.word, lock.odd))
     again["observe"] = {state: again["observe"][state] for state in again["states"]}
     assert scored(again) == (1.0, 1.0)
     assert scored([NAMES[letter] for letter in lock.word]) == (0.0, 1.0)

@@ -26,7 +26,7 @@ def test_integrated_gradients_are_means_of_differences_on_the_way(suite_folder: 
     known = Known(suite_folder / "flipflop-cascade-rotated")
     trial, graph, small = known.trial(8), known.graph, 1e-6
     result = attribution(trial, STEPS).scores
-    own, other = (known.model.embedded(words) for words in (trial.words, trial.others))
+    own, other = (known.model.embed(words) for words in (trial.words, trial.others))
     for name in ("input->a0.h0<v>", "input->a0.h0<q>", "a0.h0->m0", "m0->logits"):
         reader, writer = graph.edges[name]
         change = trial.other.written[writer] - trial.clean.written[writer]
@@ -98,7 +98,7 @@ def test_gradients_flow_after_a_pass_without_them(folder: Path) -> None:
     model = EdgeModel(decoder)
     with torch.inference_mode():
         model.run(words)
-    first = model.embedded(words).requires_grad_()
+    first = model.embed(words).requires_grad_()
     model.run(first).logits.sum().backward()
     assert first.grad is not None
     assert first.grad.any()

@@ -113,7 +113,7 @@ def _beside_text(data: Data) -> list[str]:
     lines = ["beside it, seeds that pass at T and at 4T:"]
     for layer in dict.fromkeys(row["layer"] for row in data["beside"]):
         rows = [row for row in data["beside"] if row["layer"] == layer]
-        lines.append(f"  {layer}: " + "; ".join(f"{row['task']} {_passed(row)}" for row in rows))
+        lines.append(f"  {layer}: " + "; ".join(f"{row['task']} {_count(row)}" for row in rows))
     return [*lines, ""]
 
 
@@ -121,12 +121,10 @@ def verdict(data: Data) -> str:
     """The card in a sentence: what most seeds track, how far, and what no theorem forbids."""
     length, rows = data["settings"]["length"], data["rows"]
     near, far = ([row["task"] for row in rows if _most(row, key)] for key in ("T", "4T"))
-    learned = f"learns {_listed(near)} on words of {length} letters" if near else "learns none of them"
-    kept = (
-        f"keeps {_listed(far)} on words four times as long" if far else "keeps none at four times the length"
-    )
+    learned = f"learns {_list(near)} on words of {length} letters" if near else "learns none of them"
+    kept = f"keeps {_list(far)} on words four times as long" if far else "keeps none at four times the length"
     missed = [row["task"] for row in rows if row["can"] == "yes" and not _most(row, "T")]
-    open_ = f" It could, by theorem, but did not learn {_listed(missed)}." if missed else ""
+    open_ = f" It could, by theorem, but did not learn {_list(missed)}." if missed else ""
     tried = "one automaton was" if len(rows) == 1 else f"{len(rows)} automata were"
     return f"{data['layer']} {learned} and {kept}; {tried} tried.{open_}"
 
@@ -135,7 +133,7 @@ def _most(row: Data, key: str) -> bool:
     return bool(2 * row["learned"][key] > row["seeds"])
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     return " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), *names[-1:]])
 
 
@@ -174,7 +172,7 @@ def _beside(data: Data) -> str:
         layers.setdefault(row["layer"], {})[row["task"]] = row
     head = "".join(f"<th>{escape(task)}</th>" for task in tasks)
     lines = (
-        _table_row([layer, *(_passed(known.get(task)) for task in tasks)]) for layer, known in layers.items()
+        _table_row([layer, *(_count(known.get(task)) for task in tasks)]) for layer, known in layers.items()
     )
     return (
         f"<table><tr><th>layer</th>{head}</tr>{''.join(lines)}</table><p class='note'>Seeds that pass "
@@ -182,7 +180,7 @@ def _beside(data: Data) -> str:
     )
 
 
-def _passed(row: Data | None) -> str:
+def _count(row: Data | None) -> str:
     return "–" if row is None else f"{row['learned']['T']}, {row['learned']['4T']} of {row['seeds']}"
 
 

@@ -145,13 +145,13 @@ class StockWeights:
             for name in ("query", "key", "value")
         }
 
-        def normed(part: torch.Tensor) -> Array:
+        def normalize(part: torch.Tensor) -> Array:
             size = (part.square().sum(-1, keepdim=True) + EPSILON).sqrt()
             held = self.dtype if self.kernel == "chunk" else torch.float32
             return (part / size).to(held).double().numpy()
 
-        query = normed(bent["query"])[0] * np.float32(self.width**-0.5)
-        return query, normed(bent["key"]), bent["value"].double().numpy()[..., : self.points]
+        query = normalize(bent["query"])[0] * np.float32(self.width**-0.5)
+        return query, normalize(bent["key"]), bent["value"].double().numpy()[..., : self.points]
 
     @cached_property
     def memories(self) -> Array:
@@ -175,7 +175,7 @@ class StockWeights:
         return np.asarray((normed @ directions.T + bias).argmax(-1))
 
 
-def guaranteed(weights: StockWeights) -> int | None:
+def guarantee(weights: StockWeights) -> int | None:
     """A length up to which the reference answers every word rightly; see the head of this module.
 
     A key has four entries that are not 0, and an exact memory has entries 0 and ±m. So a sum has four terms
@@ -386,7 +386,7 @@ def control(
             else:
                 measured, by = measure_by_kernel(weights, longest, device), "the layer's kernel"
             estimated = None if middle > longest else middle
-            row = (name, dtype, kernel, weights.steps, guaranteed(weights), estimated, measured, longest, by)
+            row = (name, dtype, kernel, weights.steps, guarantee(weights), estimated, measured, longest, by)
             result.append(Control(*row))
     rows = ControlTable(result)
     if out is not None:

@@ -142,9 +142,9 @@ class Selection:
             for run in planned
             if all(str(run.label.get(part, "")) in values for part, values in self.where.items() if values)
         ]
-        return [self._resized(run) for run in chosen]
+        return [self._resize(run) for run in chosen]
 
-    def _resized(self, run: PlannedRun) -> PlannedRun:
+    def _resize(self, run: PlannedRun) -> PlannedRun:
         if self.sequences is None:
             return run
         config = run.config

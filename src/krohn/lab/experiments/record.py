@@ -9,7 +9,7 @@ from typing import Any
 
 from krohn.base.files import shown
 from krohn.errors import InvalidInput
-from krohn.lab.training.field_types import fitted_fields
+from krohn.lab.training.field_types import fit_fields
 
 # A diverged replicate had a non-finite loss: its last good state is its result; it is not rerun.
 STATUSES = ("partial", "diverged", "done")
@@ -93,7 +93,7 @@ class Member:
 
 def _check_types(value: Record | Member) -> None:
     """Refuses values of the wrong type: files and stores are untrusted input."""
-    _, reasons = fitted_fields(value)
+    _, reasons = fit_fields(value)
     if reasons:
         raise InvalidInput("; ".join(reasons))
 

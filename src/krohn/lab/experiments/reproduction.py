@@ -170,12 +170,12 @@ def split_names(text: str, known: set[str]) -> tuple[str, ...]:
     pieces = [piece.strip() for piece in text.split(",")]
     while pieces:
         # The longest run of pieces that is a known name; a lone piece is taken as it stands.
-        size = next((n for n in range(len(pieces), 0, -1) if _joined(pieces[:n], known)), 1)
-        result.append(_joined(pieces[:size], known) or pieces[0])
+        size = next((n for n in range(len(pieces), 0, -1) if _join(pieces[:n], known)), 1)
+        result.append(_join(pieces[:size], known) or pieces[0])
         pieces = pieces[size:]
     return tuple(result)
 
 
-def _joined(pieces: list[str], known: set[str]) -> str:
+def _join(pieces: list[str], known: set[str]) -> str:
     """The known name that the pieces spell, with or without a space after the comma; empty if none."""
     return next((name for comma in (",", ", ") if (name := comma.join(pieces)) in known), "")

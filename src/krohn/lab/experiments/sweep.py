@@ -115,10 +115,10 @@ def count_runs(store: Store, planned: Sequence[PlannedRun]) -> tuple[int, int, i
 def is_done(store: Store, run: PlannedRun) -> bool:
     """Whether every replicate has ended, by success or by divergence, and was evaluated."""
     records = store.of_run(run.config.run_id)
-    return len(records) == run.config.replicates and all(_ended(record, run) for record in records)
+    return len(records) == run.config.replicates and all(_has_ended(record, run) for record in records)
 
 
-def _ended(record: Record, run: PlannedRun) -> bool:
+def _has_ended(record: Record, run: PlannedRun) -> bool:
     measured = all(evaluation.name in record.evaluations for evaluation in run.evaluations)
     return record.status != "partial" and measured
 

@@ -138,12 +138,12 @@ class Extracted:
             "equivalent": self.equivalent,
             "length": length,
             "agrees_to": self.agrees,
-            "counterexample": self._named(self.difference),
-            "task": {"equivalent": self.mistake is None, "counterexample": self._named(self.mistake)},
+            "counterexample": self._name_letters(self.difference),
+            "task": {"equivalent": self.mistake is None, "counterexample": self._name_letters(self.mistake)},
             "out": None if out is None else str(out),
         }
 
-    def _named(self, word: tuple[int, ...] | None) -> dict[str, Any] | None:
+    def _name_letters(self, word: tuple[int, ...] | None) -> dict[str, Any] | None:
         names = self.automaton.letter_names
         return None if word is None else {"word": list(word), "letters": [names[letter] for letter in word]}
 

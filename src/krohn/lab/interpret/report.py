@@ -317,7 +317,7 @@ def _cell(entry: dict[str, Any]) -> str:
     ink = "white" if share is not None and share > 0.55 else "black"
     held = f' class="{entry["status"].partition(" ")[0]}"' if entry["status"] in MARKS else ""
     probe = f"<br><small>probe {100 * entry['probe']:.0f}</small>"
-    look = f'title="{escape(_described(entry))}" style="background:{shade};color:{ink}"'
+    look = f'title="{escape(_describe(entry))}" style="background:{shade};color:{ink}"'
     return f"<td{held} {look}>{_share(share)}{probe}</td>"
 
 
@@ -330,7 +330,7 @@ def _share(value: float | None) -> str:
     return "·" if value is None else f"{100 * value:.0f}"
 
 
-def _described(entry: dict[str, Any]) -> str:
+def _describe(entry: dict[str, Any]) -> str:
     probe = f"probe {100 * entry['probe']:.1f}%, guessing {100 * entry['baseline']:.1f}%"
     if entry["causal"] is None:
         return f"no counterfactual; {probe}"

@@ -121,12 +121,12 @@ def shuffle_weights(stages: Stages, seed: int) -> Stages:
     """An untrained network of the same shape: the entries of every matrix in random order."""
     generator = torch.Generator().manual_seed(seed)
 
-    def mixed(value: Tensor) -> Tensor:
+    def shuffle(value: Tensor) -> Tensor:
         return value.flatten()[torch.randperm(value.numel(), generator=generator)].view(value.shape)
 
-    embedding, readout, blocks = mixed(stages.embedding), mixed(stages.readout), deepcopy(stages.blocks)
+    embedding, readout, blocks = shuffle(stages.embedding), shuffle(stages.readout), deepcopy(stages.blocks)
     for matrix in (matrix for block in blocks for matrix in block.matrices):
-        matrix.copy_(mixed(matrix))
+        matrix.copy_(shuffle(matrix))
     return replace(stages, embedding=embedding, readout=readout, blocks=blocks)
 
 

@@ -49,7 +49,7 @@ def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], l
     result = [state_variable(), letter_variable()]
     result += windows(automaton, length, notes)
     for system in systems:
-        result += [*coordinates(system), *unreduced(system)]
+        result += [*coordinates(system), *sum_steps(system)]
     result += [
         *counts(automaton, length),
         *sums(automaton),
@@ -62,21 +62,21 @@ def candidates(automaton: Semiautomaton, length: int) -> tuple[list[Variable], l
 def state_variable() -> Variable:
     """The state after the letter."""
 
-    def moved(readings: Readings, pairs: Pairs) -> Numbers:
+    def take_state(readings: Readings, pairs: Pairs) -> Numbers:
         return readings.states[pairs.source, pairs.at]
 
     text = "the state after the letter"
-    return Variable("state", "state", text, lambda readings: readings.states, {"moved": moved})
+    return Variable("state", "state", text, lambda readings: readings.states, {"moved": take_state})
 
 
 def letter_variable() -> Variable:
     """The letter itself."""
 
-    def replaced(readings: Readings, pairs: Pairs) -> Numbers:
+    def take_letter(readings: Readings, pairs: Pairs) -> Numbers:
         return readings.table[readings.before[pairs.base, pairs.at], readings.letters[pairs.source, pairs.at]]
 
     text = "the letter at this position"
-    return Variable("letter", "letter", text, lambda readings: readings.letters, {"replaced": replaced})
+    return Variable("letter", "letter", text, lambda readings: readings.letters, {"replaced": take_letter})
 
 
 def windows(automaton: Semiautomaton, length: int, notes: list[str]) -> Iterator[Variable]:
@@ -135,7 +135,7 @@ def _part_values(system: CoordinateLift, part: LiftPart, readings: Readings) -> 
     return out
 
 
-def unreduced(system: CoordinateLift) -> Iterator[Variable]:
+def sum_steps(system: CoordinateLift) -> Iterator[Variable]:
     """Running sums of the steps of the cyclic sections of a series, not reduced modulo the order.
 
     A cascade sums before it reduces. The first section is omitted: its steps are counts of letters.
@@ -315,7 +315,7 @@ def distinct(variables: list[Variable], readings: Readings) -> tuple[list[Variab
         if same is None:
             kept.append((_determining(variable, values, readings), values))
         else:
-            kept[same] = (_joined(kept[same][0], variable), kept[same][1])
+            kept[same] = (_join(kept[same][0], variable), kept[same][1])
     return [variable for variable, _ in kept], notes
 
 
@@ -348,7 +348,7 @@ def _follows(one: Numbers, other: Numbers) -> bool:
     return together == len(np.unique(other))
 
 
-def _joined(kept: Variable, other: Variable) -> Variable:
+def _join(kept: Variable, other: Variable) -> Variable:
     roles = {f"{name} ({other.name})": predict for name, predict in other.roles.items()}
     # A variable equivalent to the state has the state's role: every counterfactual is "another state".
     return Variable(

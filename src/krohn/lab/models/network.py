@@ -231,7 +231,7 @@ class _Rereading(StackedDecoder):
         return self._network.logits(self._weights, torch.cat(self._read, -1))[:, :, -1]
 
 
-def padded(count: int) -> int:
+def round_up(count: int) -> int:
     """``count`` rounded up to a multiple of 16, the granularity of tensor cores."""
     return -(-count // 16) * 16
 
@@ -280,7 +280,7 @@ def _own() -> dict[str, type[ModelConfig]]:
     return {config.kind: config for config in result}
 
 
-def _checked(config: Any, kind: str) -> type[ModelConfig]:
+def _check(config: Any, kind: str) -> type[ModelConfig]:
     sound = isinstance(config, type) and issubclass(config, ModelConfig) and dataclasses.is_dataclass(config)
     if not sound or getattr(config, "kind", None) != kind:
         raise InvalidInput(
@@ -289,4 +289,4 @@ def _checked(config: Any, kind: str) -> type[ModelConfig]:
     return config  # type: ignore[no-any-return]
 
 
-ARCHITECTURES: Plugins[type[ModelConfig]] = Plugins("krohn.architectures", "an architecture", _own, _checked)
+ARCHITECTURES: Plugins[type[ModelConfig]] = Plugins("krohn.architectures", "an architecture", _own, _check)

@@ -22,7 +22,7 @@ from krohn.lab.models.network import (
     Parameter,
     ParameterLayout,
     Weights,
-    padded,
+    round_up,
 )
 
 
@@ -68,8 +68,8 @@ class Stack(Network):
 
     def __init__(self, config: StackConfig, vocabulary: int, classes: int) -> None:
         self.config, self.classes = config, classes
-        dim, width = config.dim, padded(classes)
-        letters = Parameter("wte", (padded(vocabulary), dim), "normal", 1.0, used=(vocabulary, dim))
+        dim, width = config.dim, round_up(classes)
+        letters = Parameter("wte", (round_up(vocabulary), dim), "normal", 1.0, used=(vocabulary, dim))
         blocks = [part for layer in range(config.layers) for part in self._block(f"h.{layer}.")]
         head = Parameter("head.weight", (dim, width), "normal", dim**-0.5, used=(dim, classes))
         ends = [*self._norm_parameters("norm"), head, Parameter("head.bias", (width,))]
@@ -93,16 +93,16 @@ class Stack(Network):
         x = plain.linear(one_hot(tokens, table.shape[1], table.dtype), table).view(*tokens.shape, -1)
         for layer in range(self.config.layers):
             prefix = f"h.{layer}."
-            window = last_positions(self._normed(weights, f"{prefix}mix.norm", x), conv)
+            window = last_positions(self._normalize(weights, f"{prefix}mix.norm", x), conv)
             x = x + self.mix(weights, prefix, window, memory)
             if self.config.mlp:
-                window = last_positions(self._normed(weights, f"{prefix}mlp.norm", x), conv)
+                window = last_positions(self._normalize(weights, f"{prefix}mlp.norm", x), conv)
                 hidden = rows(window, weights[f"{prefix}mlp.in"], weights[f"{prefix}mlp.in_bias"])
                 x = x + rows(_BENT[self.config.activation](hidden), weights[f"{prefix}mlp.out"])
-        scores = rows(self._normed(weights, "norm", x), weights["head.weight"], weights["head.bias"])
+        scores = rows(self._normalize(weights, "norm", x), weights["head.weight"], weights["head.bias"])
         return scores[..., : self.classes]
 
-    def _normed(self, weights: Weights, name: str, x: Tensor) -> Tensor:
+    def _normalize(self, weights: Weights, name: str, x: Tensor) -> Tensor:
         if self.config.norm == "none":
             return x
         gain, shift = weights[f"{name}.weight"], weights[f"{name}.bias"]
@@ -184,7 +184,7 @@ class MatrixStack(Stack):
         shape = (*window.shape[:3], self.config.heads)
         return query.reshape(*shape, -1), key.reshape(*shape, steps, -1), value.reshape(*shape, steps, -1)
 
-    def scanned(
+    def scan(
         self,
         weights: Weights,
         prefix: str,

@@ -104,10 +104,10 @@ def _fresh(trained: TrainedNetwork, seed: int) -> dict[str, torch.Tensor]:
     """Initial weights, as at the start of a run."""
     layout = trained.network.layout
     flat = layout.initial(random_streams.replicate_keys(seed, 1))
-    return _used(replace(trained, weights=layout.views(flat)))
+    return _unpad(replace(trained, weights=layout.views(flat)))
 
 
-def _used(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
+def _unpad(trained: TrainedNetwork) -> dict[str, torch.Tensor]:
     """The weights without their padding."""
     result = {}
     for part in trained.network.layout.parameters:

@@ -80,7 +80,7 @@ def build(
         if progress is not None:
             progress(entry.name, number, len(wanted))
         folder = base / entry.name
-        facts, new = _finished(folder, entry), False
+        facts, new = _read_finished(folder, entry), False
         if facts is None:
             _refuse_foreign(folder)
             files, facts = files_of(entry)
@@ -90,7 +90,7 @@ def build(
     return Rows(done, Built.to_json, Built.cells)
 
 
-def _finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
+def _read_finished(folder: Path, entry: Entry) -> dict[str, Any] | None:
     """The facts of a folder that holds the network as it is now."""
     path = folder / SUITE
     if not path.exists():

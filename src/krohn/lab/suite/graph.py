@@ -80,7 +80,7 @@ class Graph:
         names = (name.partition("<")[0] for name in self.readers)
         return tuple(-1 if name == "logits" else self.writers.index(name) for name in names)
 
-    def connected(self, kept: Flags) -> Flags:
+    def prune(self, kept: Flags) -> Flags:
         """The edges on a path from ``input`` to the logits; the others cannot matter."""
         kept = kept & self.possible
         useful, fed = np.zeros(len(self.writers), dtype=bool), np.zeros(len(self.writers), dtype=bool)

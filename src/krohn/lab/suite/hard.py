@@ -101,7 +101,7 @@ def reader(frame: Matrix, held: npt.NDArray[np.int64]) -> Matrix:
 def superpose(blocks: StandardBlocks, frame: Matrix, readers: list[Matrix]) -> StandardBlocks:
     """The same function, with the stream times ``frame``; the readers are in the order of moments."""
 
-    def changed(block: StandardBlock, heads: Matrix, units: Matrix) -> StandardBlock:
+    def reframe(block: StandardBlock, heads: Matrix, units: Matrix) -> StandardBlock:
         read = (
             Head(heads @ head.query, heads @ head.key, heads @ head.value, head.output @ frame)
             for head in block.heads
@@ -115,7 +115,7 @@ def superpose(blocks: StandardBlocks, frame: Matrix, readers: list[Matrix]) -> S
         padding=blocks.padding @ frame,
         positions=blocks.positions @ frame,
         readout=readers[-1] @ blocks.readout,
-        blocks=tuple(map(changed, blocks.blocks, readers[:-1:2], readers[1::2])),
+        blocks=tuple(map(reframe, blocks.blocks, readers[:-1:2], readers[1::2])),
     )
 
 

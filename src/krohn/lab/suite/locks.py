@@ -67,10 +67,10 @@ class Lock:
     @property
     def automaton(self) -> Semiautomaton:
         """What the network computes: parity, its opposite once the word has been read."""
-        return locked(self.word, self.odd)
+        return build_lock(self.word, self.odd)
 
 
-def locked(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) -> Semiautomaton:
+def build_lock(word: Sequence[int], odd: Sequence[int], *, opposite: bool = True) -> Semiautomaton:
     """States are (letters matched, parity); a mismatch falls back to the longest match."""
     size, steps = len(word), np.zeros((len(word) + 1, LETTERS), dtype=np.int64)
     steps[size] = size
@@ -325,5 +325,5 @@ def _judge(answer: Any, truth: dict[str, Any], near: Path) -> tuple[bool, bool]:
             f"an answer must be an automaton with observe, or a list of letters; {error}"
         ) from error
     odd = [n for n in range(right.num_letters) if right.outputs[right.table[right.start, n]] == 1]
-    base = locked((), odd, opposite=False)
+    base = build_lock((), odd, opposite=False)
     return separating_word(right, mine) is None, separating_word(base, mine) == tuple(truth["word"])

@@ -53,7 +53,7 @@ class EdgeModel:
         self.graph = Graph(decoder.layers, decoder.heads, decoder.dim)
         self.prompt = len(self.stages.prompt)
 
-    def embedded(self, words: Words) -> Tensor:
+    def embed(self, words: Words) -> Tensor:
         """The output of ``input``: token and position."""
         return self.stages.embed(words)
 
@@ -71,24 +71,24 @@ class EdgeModel:
         ``tap`` may change the input of one reader; ``edit`` changes the stream for all later ones.
         ``clean`` is the pass over these words without patches: blocks before the first patch come from it.
         """
-        first = words if isinstance(words, Tensor) else self.embedded(words)
+        first = words if isinstance(words, Tensor) else self.embed(words)
         readers = _Readers(self.graph, first, other, tap)
         change = (lambda place, stream: stream) if edit is None else edit
         readers.stream = change("blocks.0.hook_resid_pre", readers.stream)
         for layer, block in enumerate(self.stages.blocks):
             bias = _heads(block).output_bias
-            if clean is not None and other is not None and self._unpatched(layer, other.kept):
+            if clean is not None and other is not None and self._reads_own_run(layer, other.kept):
                 readers.replay(clean, bias)
                 continue
             for output in self._attention(block, readers):
                 readers.write(output)
             readers.add(bias)
             readers.stream = change(f"blocks.{layer}.hook_resid_mid", readers.stream)
-            readers.write(block.transformed(readers.read()))
+            readers.write(block.apply_mlp(readers.read()))
             readers.stream = change(f"blocks.{layer}.hook_resid_post", readers.stream)
         return PatchedRun(readers.written, self.stages.read(readers.read()[:, self.prompt :]))
 
-    def _unpatched(self, layer: int, kept: Flags) -> bool:
+    def _reads_own_run(self, layer: int, kept: Flags) -> bool:
         """Whether this block and all before it read what was written in the same run."""
         end = (layer + 1) * (3 * self.graph.heads + 1)
         return bool((kept | ~self.graph.possible)[:end].all())
@@ -155,10 +155,10 @@ class _Readers:
         """The input of the next reader, or of the next ``count``, if it is the same."""
         x, reader, self.at = self.stream, self.at, self.at + count
         if self.other is not None:
-            x = self._mixed(self.other.written, self.other.kept[reader, : self.graph.earlier[reader]])
+            x = self._mix(self.other.written, self.other.kept[reader, : self.graph.earlier[reader]])
         return x if self.tap is None else self.tap(reader, x)
 
-    def _mixed(self, others: list[Tensor], kept: Flags) -> Tensor:
+    def _mix(self, others: list[Tensor], kept: Flags) -> Tensor:
         """The cheaper of two sums: this stream minus what is patched, or the other one plus what is kept."""
         few = kept.sum() < len(kept) / 2
         x, own, taken = (self.elsewhere, others, self.written) if few else (self.stream, self.written, others)

@@ -256,7 +256,7 @@ def _curve(known: Known, choose: Callable[[int], Flags]) -> Curve:
         kept = choose(int(share * len(graph.edges)))
         right.append(float((kept & truth).sum() / truth.sum()))
         wrong.append(float((kept & ~truth).sum() / (graph.possible & ~truth).sum()))
-        lead = _lead(trial, graph.connected(kept))
+        lead = _lead(trial, graph.prune(kept))
         faithful.append((lead - nothing) / (whole - nothing) if whole != nothing else 1.0)
     return Curve(list(SHARES), right, wrong, faithful)
 

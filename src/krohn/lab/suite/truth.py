@@ -182,7 +182,7 @@ def search(
     With ``every`` edge, not only those whose ends share a channel: where LayerNorm couples the others.
     """
     model = EdgeModel(plain)
-    shared = model.graph.connected(model.graph.possible if every else shared_channels(plain))
+    shared = model.graph.prune(model.graph.possible if every else shared_channels(plain))
     words, others = word_pairs(automaton, plain.length, pairs, seed)
     held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
     # Pruned anew each time: an edge that few pairs need is easily cut before a pair that needs it is known.
@@ -221,7 +221,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: CircuitSearch) -> Truth:
     trial = PruningTrial(model, search.words, search.others)
     proofs = tuple(_proof(graph, kept, trial, name) for name in search.names)
     drift = float((trial.run(kept).logits - trial.clean.logits).abs().max())
-    shared = graph.connected(shared_channels(plain))
+    shared = graph.prune(shared_channels(plain))
     tried = len(search.words) + len(search.more[0])
     return Truth(graph, kept, shared, proofs, _constants(graph, kept, shared, trial), tried, drift)
 
@@ -250,7 +250,7 @@ def _cut_down(graph: Graph, shared: Flags, trial: PruningTrial) -> Flags:
                 continue
             fewer = kept.copy()
             fewer[place] = False
-            fewer = graph.connected(fewer)
+            fewer = graph.prune(fewer)
             if not changes(fewer):
                 kept, changed = fewer, True
     return kept

@@ -151,7 +151,7 @@ class Task:
 
     def __init__(self, config: TaskConfig, automaton: Semiautomaton, device: torch.device) -> None:
         self.config, self.automaton, self.device = config, automaton, device
-        self.distribution = self._checked(config, automaton)
+        self.distribution = self._check(config, automaton)
         self.vocabulary = automaton.num_letters + (automaton.num_states if config.scratchpad else config.bos)
         observed = config.target == "observation"
         self.classes = automaton.num_observations if observed else automaton.num_states
@@ -161,7 +161,7 @@ class Task:
         self._choices, self._num_choices = _choice_table(automaton, device)
 
     @staticmethod
-    def _checked(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
+    def _check(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
         wrong = task_reasons(config, automaton)
         if wrong:
             raise Unsupported("; ".join(wrong))
@@ -199,9 +199,9 @@ class Task:
             cell = torch.arange(batch * self.config.length, device=self.device).view(batch, -1)
             draws = random_streams.derive(secret, cell)
             shown = (random_streams.uniform(draws) < self.config.reveal).long()
-        return self._labelled(words, states, shown)
+        return self._label(words, states, shown)
 
-    def _labelled(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
+    def _label(self, words: Tensor, states: Tensor, shown: Tensor) -> Batch:
         targets = states if self._labels is None else self._labels[states]
         if not self.config.scratchpad:
             before = (int(self.config.bos), 0)
@@ -213,7 +213,7 @@ class Task:
         """``count`` sequences that training never sees: letters [1, count, T] and batch, all labels shown."""
         keys = random_streams.replicate_keys(seed, 1, device=self.device)
         words, states = self.sample(keys, HELD_OUT, count)
-        return words, self._labelled(words, states, torch.ones_like(states))
+        return words, self._label(words, states, torch.ones_like(states))
 
     def _step(self, state: Tensor, letter: Tensor) -> Tensor:
         return self._table[state * self.automaton.num_letters + letter]

@@ -171,10 +171,10 @@ def _elements_of(found: Products, windows: list[int], device: torch.device) -> C
     table = torch.tensor(found.table.reshape(-1), device=device)
     single = torch.tensor(found.letters, device=device)
 
-    def joined(earlier: Tensor, later: Tensor) -> Tensor:
+    def compose(earlier: Tensor, later: Tensor) -> Tensor:
         return table[earlier * size + later]
 
-    return lambda words: _windows(single[words.long()][..., None], windows, joined)
+    return lambda words: _windows(single[words.long()][..., None], windows, compose)
 
 
 def _images_of(
@@ -190,7 +190,7 @@ def _images_of(
 def _windows(
     single: Tensor,
     windows: list[int],
-    joined: Callable[[Tensor, Tensor], Tensor],
+    compose: Callable[[Tensor, Tensor], Tensor],
     one: Tensor | int = 0,
 ) -> Tensor:
     """Products of the last 2, 4, … letters, from single letters [..., T, parts], with ``one`` before."""
@@ -198,7 +198,7 @@ def _windows(
     while size < max(windows):
         if size < length:
             before = torch.zeros_like(current[..., :size, :]) + one
-            current = joined(torch.cat((before, current[..., :-size, :]), -2), current)
+            current = compose(torch.cat((before, current[..., :-size, :]), -2), current)
         size *= 2
         result[size] = current
     return torch.stack([result[window] for window in windows])

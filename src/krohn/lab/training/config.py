@@ -14,7 +14,7 @@ from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig, architecture, model_config
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import Misfit, annotations, fitted, fitted_fields
+from krohn.lab.training.field_types import Misfit, annotations, fit_fields, fit_type
 from krohn.lab.training.sections import (
     SECTIONS,
     CurriculumConfig,
@@ -82,7 +82,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         """Canonicalises the settings; reports all that is wrong with the run at once."""
-        values, result = examined({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
+        values, result = examine({item.name: getattr(self, item.name) for item in dataclasses.fields(self)})
         if result:
             raise Unsupported("; ".join(result))
         for name, value in values.items():
@@ -121,7 +121,7 @@ class RunConfig:
         """Inverse of ``to_dict``; a missing or unknown key is refused by name."""
         parts, result = read_parts(plain)
         if result:
-            raise InvalidInput("; ".join([*result, *examined(parts)[1]]))
+            raise InvalidInput("; ".join([*result, *examine(parts)[1]]))
         return cls(**parts)
 
     @classmethod
@@ -177,7 +177,7 @@ def _read(name: str, given: Any) -> Any:
     return model_config(kind, **options)
 
 
-def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def examine(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Validates the parts of a run: the valid ones, canonical, and every error.
 
     Missing parts get their defaults. The automaton and the machine are not checked.
@@ -187,12 +187,12 @@ def examined(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     faults = []
     for name, annotation in annotations(RunConfig).items():
         try:
-            value = fitted(parts[name], annotation)
+            value = fit_type(parts[name], annotation)
         except Misfit as misfit:
             faults.append(f"{name} must be {misfit}; got {shown(parts[name])}")
             continue
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fit, reasons = fitted_fields(value, f"{name}.")
+            fit, reasons = fit_fields(value, f"{name}.")
             faults += reasons
             if reasons:
                 continue

@@ -28,7 +28,7 @@ def annotations(config: type[Any]) -> dict[str, Any]:
     return _ANNOTATIONS[config]
 
 
-def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
+def fit_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[str]]:
     """The valid fields of a dataclass, canonical; and an error for each of the others.
 
     Canonical form: integers in float fields become floats, lists become tuples.
@@ -37,13 +37,13 @@ def fitted_fields(config: Any, prefix: str = "") -> tuple[dict[str, Any], list[s
     for name, annotation in annotations(type(config)).items():
         given = getattr(config, name)
         try:
-            values[name] = fitted(given, annotation)
+            values[name] = fit_type(given, annotation)
         except Misfit as misfit:
             reasons.append(f"{prefix}{name} must be {misfit}; got {shown(given)}")
     return values, reasons
 
 
-def fitted(value: Any, annotation: Any) -> Any:
+def fit_type(value: Any, annotation: Any) -> Any:
     """``value`` converted to the annotated type; annotations unknown here are not checked."""
     if annotation in _WORDS:
         return _plain(value, annotation)
@@ -53,7 +53,7 @@ def fitted(value: Any, annotation: Any) -> Any:
     if origin in (Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        return _one_of(arguments, lambda argument: fitted(value, argument))
+        return _one_of(arguments, lambda argument: fit_type(value, argument))
     if origin is Literal:
         if not isinstance(value, str) or value not in arguments:
             raise Misfit(describe(annotation))
@@ -102,7 +102,7 @@ def _tuple(value: Any, annotation: Any, arguments: tuple[Any, ...]) -> tuple[Any
         raise Misfit(describe(annotation))
     kinds = [arguments[0]] * len(members) if several else arguments
     try:
-        return tuple(fitted(member, kind) for member, kind in zip(members, kinds, strict=True))
+        return tuple(fit_type(member, kind) for member, kind in zip(members, kinds, strict=True))
     except Misfit as misfit:
         raise Misfit(f"{describe(annotation)}, each {misfit}") from misfit
 
@@ -121,13 +121,13 @@ def describe(annotation: Any) -> str:
     return "a list" if origin is tuple else f"a {getattr(annotation, '__name__', annotation)}"
 
 
-def parsed(text: str, annotation: Any) -> Any:
+def parse_as(text: str, annotation: Any) -> Any:
     """Parses command-line ``text`` for a field of this annotation."""
     try:
-        return fitted(text, annotation)
+        return fit_type(text, annotation)
     except Misfit:
         parts = [_literal(part) for part in text.split(",")]
-        return fitted(parts[0] if len(parts) == 1 else parts, annotation)
+        return fit_type(parts[0] if len(parts) == 1 else parts, annotation)
 
 
 def _literal(text: str) -> Any:

@@ -139,7 +139,7 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
     count = run.config.evaluation.sequences if test_sequences is None else test_sequences
     extra = {}
     if evaluate is not None and run.standing.done:
-        extra = evaluate(TrainedNetwork(run.network, run.computed(best), run.task))
+        extra = evaluate(TrainedNetwork(run.network, run.cast_weights(best), run.task))
     result = TrainResult(
         config=run.config,
         task=run.task,
@@ -163,7 +163,7 @@ def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = 
 def _test(run: Run, best: Tensor, count: int) -> list[dict[str, Any]]:
     """Scores of the best weights on the test set, and those of its hints."""
     words = HeldOut(run.task, seed=TEST_SEED, count=count)
-    scores = words.judge(run.network, run.computed(best))
+    scores = words.judge(run.network, run.cast_weights(best))
     tests = [
         {"words": count, **scores.of(replicate), "error": float(scores.error[replicate])}
         for replicate in range(len(best))
@@ -194,7 +194,7 @@ def _replicates(run: Run) -> list[dict[str, Any]]:
 
 
 def _read_step_by_step(run: Run, entries: list[dict[str, Any]], flat: Tensor) -> list[dict[str, Any]]:
-    scores = run.held_out.judge(run.network, run.computed(run.standing.by_replicate(flat)))
+    scores = run.held_out.judge(run.network, run.cast_weights(run.standing.by_replicate(flat)))
     return [entry | scores.of(replicate) for replicate, entry in enumerate(entries)]
 
 

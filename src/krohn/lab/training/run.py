@@ -189,7 +189,7 @@ class Standing:
 
     def make_room(self) -> bool:
         """Compacts the rows once the replicates in training fill at most half of them."""
-        narrowed = self.slots.narrowed([status == "training" for status in self.status])
+        narrowed = self.slots.narrow([status == "training" for status in self.status])
         if narrowed == self.slots:
             return False
         rows = self.slots.rows
@@ -340,10 +340,10 @@ class Run:
     def _judge(self) -> Scores:
         """Scores of the active rows."""
         return self.held_out.watch(
-            self.network, self.computed(self.standing.state.average[: self.standing.slots.width])
+            self.network, self.cast_weights(self.standing.state.average[: self.standing.slots.width])
         )
 
-    def computed(self, flat: Tensor) -> Weights:
+    def cast_weights(self, flat: Tensor) -> Weights:
         """Weights by name, in the precision of the matrix products."""
         return self.network.layout.views(flat.to(self.standing.state.compute.dtype))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from krohn.base.files import shown
 from krohn.errors import InvalidInput
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import annotations, fitted_fields
+from krohn.lab.training.field_types import annotations, fit_fields
 
 # Seed of the test set, which is drawn once, after training, for the report only.
 TEST_SEED = 2**44
@@ -82,7 +82,7 @@ class OptimizerConfig:
 
     def __post_init__(self) -> None:
         """Canonicalises the settings; what does not fit is left for the run to refuse."""
-        for name, value in fitted_fields(self)[0].items():
+        for name, value in fit_fields(self)[0].items():
             object.__setattr__(self, name, value)
 
     def reasons(self) -> list[str]:

@@ -226,7 +226,7 @@ class Slots:
         """The row of each replicate."""
         return sorted(range(len(self.order)), key=self.order.__getitem__)
 
-    def narrowed(self, training: Sequence[bool]) -> "Slots":
+    def narrow(self, training: Sequence[bool]) -> "Slots":
         """Compacted, those in training first, once they fill at most half the active rows; else unchanged.
 
         Args:

@@ -69,7 +69,7 @@ class Stepper:
         if teaching is not None:
             parts = teaching.hints[0].parts
             self._labels = torch.zeros(len(teaching.hints), *shape, parts, dtype=torch.int32, device=device)
-        self._actions = _captured(self) if device.type == "cuda" else _eager(self)
+        self._actions = _capture(self) if device.type == "cuda" else _eager(self)
 
     def run(self, first: int, count: int, cuts: Tensor, *, average: bool) -> None:
         """Steps ``first`` … ``first + count − 1``; ``cuts`` are the rows' plateau factors."""
@@ -147,7 +147,7 @@ def _eager(stepper: Stepper) -> dict[str, Action]:
     }
 
 
-def _captured(stepper: Stepper) -> dict[str, Action]:
+def _capture(stepper: Stepper) -> dict[str, Action]:
     """The same actions as CUDA graphs. The warm-up changes nothing: every replicate is frozen during it."""
     state, position = stepper.state, stepper.optimizer.position
     alive = state.alive.clone()

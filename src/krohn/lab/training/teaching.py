@@ -17,7 +17,7 @@ from krohn.errors import KrohnError
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import operations
 from krohn.lab.models.kernels.operations import Operations
-from krohn.lab.models.network import Network, Noise, Parameter, ParameterLayout, Weights, padded
+from krohn.lab.models.network import Network, Noise, Parameter, ParameterLayout, Weights, round_up
 from krohn.lab.tasks.batches import Batch, Task, parse_distribution
 from krohn.lab.tasks.lessons import Lessons, cascade, doubling
 from krohn.lab.training.config import RunConfig
@@ -77,7 +77,7 @@ class Teaching:
                 Parameter(f"{PREFIX}{number}.ln.weight", (dim,), "constant", 1.0),
                 Parameter(f"{PREFIX}{number}.ln.bias", (dim,)),
                 Parameter(
-                    f"{PREFIX}{number}.weight", (dim, hint.parts * padded(hint.classes)), "normal", _STD
+                    f"{PREFIX}{number}.weight", (dim, hint.parts * round_up(hint.classes)), "normal", _STD
                 ),
             )
         ]
@@ -102,7 +102,7 @@ class Teaching:
         return loss, torch.stack(
             [
                 ops.cross_entropy(
-                    scores[number].view(len(loss), -1, padded(hint.classes)),
+                    scores[number].view(len(loss), -1, round_up(hint.classes)),
                     None,
                     labels[number].flatten(1),
                     batch.shown.flatten(1).repeat_interleave(hint.parts, 1),

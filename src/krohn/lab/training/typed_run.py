@@ -71,7 +71,7 @@ def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
 
 def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     """The run from the command line; if invalid, all errors at once."""
-    from krohn.lab.training.config import RunConfig, examined, read_parts
+    from krohn.lab.training.config import RunConfig, examine, read_parts
 
     values = {setting.name: options[setting.name] for setting in SETTINGS}
     typed = {name: value for name, value in values.items() if value is not None and value != ()}
@@ -79,7 +79,7 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
     plain = written_down(spec, typed)
     plain["model"] |= extra
     parts, unread = read_parts(plain)
-    faults += [*unread, *examined(parts)[1], *without_effect(typed | extra)]
+    faults += [*unread, *examine(parts)[1], *without_effect(typed | extra)]
     faults += [*_place_reasons(parts, options), *_directory_reasons(options)]
     _refuse(faults)
     return RunConfig.from_dict(plain)
@@ -88,7 +88,7 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The architecture's options given by --option NAME=VALUE."""
     from krohn.lab.models.network import architecture
-    from krohn.lab.training.field_types import Misfit, annotations, parsed
+    from krohn.lab.training.field_types import Misfit, annotations, parse_as
 
     model: dict[str, Any] = {}
     faults: list[str] = []
@@ -107,7 +107,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
             faults.append(f"{name} must be given once; it is given twice")
         else:
             try:
-                model[name] = parsed(value, known[name])
+                model[name] = parse_as(value, known[name])
             except Misfit as misfit:
                 faults.append(f"--option {name} must be {misfit}; got {value!r}")
     return model, faults

@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def scored(cells: Sequence[ResultCell]) -> Iterator[tuple[Record, dict[str, Any], list[HeadScore]]]:
+def read_scores(cells: Sequence[ResultCell]) -> Iterator[tuple[Record, dict[str, Any], list[HeadScore]]]:
     """The replicates whose heads were scored, with what is stored of them; not those cut short."""
     for record in (record for cell in cells for record in cell.records):
         stored = record.evaluations.get("attention", {})
@@ -39,7 +39,7 @@ def scored(cells: Sequence[ResultCell]) -> Iterator[tuple[Record, dict[str, Any]
 def table(cells: Sequence[ResultCell]) -> list[Row]:
     """For each replicate its best head of each kind: layer.head (1-based) and score."""
     rows = []
-    for record, _, scores in scored(cells):
+    for record, _, scores in read_scores(cells):
         row: Row = {"replicate": record.replicate, "accuracy": round(record.accuracy, 5)}
         for kind, head in best_heads(scores).items():
             row[kind] = f"{head.layer + 1}.{head.head + 1}"
@@ -55,7 +55,9 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
 
 def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
     """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
-    stored, scores = next(((stored, of) for _, stored, of in scored(cells) if "maps" in stored), ({}, []))
+    stored, scores = next(
+        ((stored, of) for _, stored, of in read_scores(cells) if "maps" in stored), ({}, [])
+    )
     if not stored:
         return {}
     by_place = {(score.layer, score.head): score for score in scores}

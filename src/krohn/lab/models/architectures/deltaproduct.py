@@ -86,8 +86,8 @@ class DeltaProduct(MatrixStack):
         log_gate = self._log_gate(weights, prefix, window, memory)
         if self.letters_in_order:
             steps = query, key, key, value, beta, log_gate
-            return self.scanned(weights, prefix, window, memory, in_order, steps)
-        return self.scanned(weights, prefix, window, memory, delta_scan, (query, key, value, beta, log_gate))
+            return self.scan(weights, prefix, window, memory, in_order, steps)
+        return self.scan(weights, prefix, window, memory, delta_scan, (query, key, value, beta, log_gate))
 
     def _log_gate(self, weights: Weights, prefix: str, window: Tensor, memory: Tensor) -> Tensor:
         """log α [R, B, T, heads]: 0 without a gate."""

@@ -24,7 +24,7 @@ from krohn.lab.models.network import (
     ParameterLayout,
     StackedDecoder,
     Weights,
-    padded,
+    round_up,
 )
 
 _INIT_STD = 0.02
@@ -153,7 +153,7 @@ class Gpt(Network):
             x, h = ops.add_norm(x, y, bias, w["ln_1.weight"], w["ln_1.bias"], drop)
             if after is not None and layer:  # the norm has added the block before
                 x = after(layer, x, ops)
-            thinned = self._thinned(heads, noise, layer)
+            thinned = self._thin(heads, noise, layer)
             mixed = ops.attention(ops.linear(h, w["attn.c_attn.weight"]), w["attn.c_attn.bias"], thinned)
             y, bias = ops.linear(mixed, w["attn.c_proj.weight"]), w["attn.c_proj.bias"]
             drop = self._dropout(noise, 2 * layer + 1)
@@ -207,7 +207,7 @@ class Gpt(Network):
             return None
         return plain.Dropout(self.config.dropout, noise.site(site + 1))
 
-    def _thinned(self, heads: plain.Heads, noise: Noise | None, layer: int) -> plain.Heads:
+    def _thin(self, heads: plain.Heads, noise: Noise | None, layer: int) -> plain.Heads:
         """The heads of a layer, with dropout on their attention if there is any."""
         if noise is None or self.config.attention_dropout == 0.0:
             return heads
@@ -225,8 +225,8 @@ _BLOCK = (
 
 
 def _parameters(config: GptConfig, vocabulary: int, classes: int) -> list[Parameter]:
-    dim, width = config.dim, padded(classes)
-    embeddings = (padded(vocabulary), dim)
+    dim, width = config.dim, round_up(classes)
+    embeddings = (round_up(vocabulary), dim)
     result = [Parameter("wte", embeddings, "normal", config.embedding_std, used=(vocabulary, dim))]
     if config.positions == "learned":
         result.append(Parameter("wpe", (config.context, dim), "normal", config.position_scale))

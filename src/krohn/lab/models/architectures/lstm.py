@@ -16,7 +16,7 @@ from krohn.lab.models.network import (
     Parameter,
     ParameterLayout,
     Weights,
-    padded,
+    round_up,
 )
 
 Carried = tuple[Tensor, ...]
@@ -56,9 +56,9 @@ class CellNetwork(Network):
 
     def __init__(self, config: CellConfig, vocabulary: int, classes: int) -> None:
         self.config, self.classes = config, classes
-        hidden, embedding, width = config.hidden, config.embedding, padded(classes)
+        hidden, embedding, width = config.hidden, config.embedding, round_up(classes)
         bound, gates = hidden**-0.5, self.gates * hidden
-        letters = (padded(vocabulary), embedding)
+        letters = (round_up(vocabulary), embedding)
         self.layout = ParameterLayout.of(
             [
                 Parameter("wte", letters, "normal", 1.0, used=(vocabulary, embedding)),

@@ -70,8 +70,8 @@ class RankOne(MatrixStack):
         look = self.config.rate_max * rate.to(memory.dtype).sigmoid().reshape(key.shape) * key
         if self.letters_in_order:
             parts = query, key, look, value, torch.ones_like(key[..., 0]), torch.zeros_like(query[..., 0])
-            return self.scanned(weights, prefix, window, memory, in_order, parts)
-        return self.scanned(weights, prefix, window, memory, rank_one_scan, (query, key, look, value))
+            return self.scan(weights, prefix, window, memory, in_order, parts)
+        return self.scan(weights, prefix, window, memory, rank_one_scan, (query, key, look, value))
 
 
 ARCHITECTURE = RankOneConfig

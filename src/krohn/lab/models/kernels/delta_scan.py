@@ -28,7 +28,7 @@ def delta_scan(
     steps, dv] and ``beta`` [N, T, steps] per step; ``memory`` [N, dk, dv].
     """
     rate = beta[..., None]
-    return _chunked(query, key, rate * key, rate * value, log_gate, memory, chunk)
+    return _scan_chunks(query, key, rate * key, rate * value, log_gate, memory, chunk)
 
 
 def in_order(
@@ -52,10 +52,10 @@ def rank_one_scan(
     query: Tensor, key: Tensor, look: Tensor, value: Tensor, memory: Tensor, chunk: int = CHUNK
 ) -> tuple[Tensor, Tensor]:
     """As ``delta_scan`` for steps S ← S + k (v − wᵀS), where ``look`` holds w, as large as ``key``."""
-    return _chunked(query, key, look, value, query.new_zeros(query.shape[:2]), memory, chunk)
+    return _scan_chunks(query, key, look, value, query.new_zeros(query.shape[:2]), memory, chunk)
 
 
-def _chunked(
+def _scan_chunks(
     query: Tensor,
     key: Tensor,
     look: Tensor,

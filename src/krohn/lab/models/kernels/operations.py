@@ -87,12 +87,12 @@ def buffered_positions(x: Tensor, table: Tensor, length: int) -> Tensor:
 def choose(weights: Tensor) -> Operations:
     """The Triton kernels for bf16 weights on a GPU, plain torch for everything else."""
     if weights.is_cuda and weights.dtype == torch.bfloat16 and find_spec("triton") is not None:
-        return fused()
+        return load_fused()
     return PLAIN
 
 
 @cache
-def fused() -> Operations:
+def load_fused() -> Operations:
     """The Triton kernels."""
     # Lazy import: Triton comes only with CUDA builds of torch.
     from krohn.lab.models.kernels import add_norm, attention, bias_gelu, cross_entropy
