@@ -15,6 +15,10 @@ from krohn.lab.training.config import RunConfig
 from krohn.lab.training.trained_network import TrainedNetwork
 
 Row = dict[str, Any]
+Label = Mapping[str, Any]
+"""What distinguishes a cell of an experiment: its task, and what varies there."""
+Figures = dict[str, Figure]
+"""Figures by the stem of their files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +26,7 @@ class PlannedRun:
     """One run of an experiment: its complete config, the cell it fills, what is measured at the end."""
 
     config: RunConfig
-    label: Mapping[str, Any]
+    label: Label
     evaluations: tuple[Evaluation, ...] = ()
 
     def measure(self, trained: TrainedNetwork) -> dict[str, Any]:
@@ -38,7 +42,7 @@ class PlannedRun:
 class ResultCell:
     """The records of one run under the label it has in an experiment."""
 
-    label: Mapping[str, Any]
+    label: Label
     records: tuple[Record, ...]
 
 
@@ -52,7 +56,7 @@ class Experiment:
         claim: what the paper found.
         plan: the runs at a scale, in order of execution.
         table: rows for people and machines, a pure function of the cells.
-        draw: figures by file name stem, a pure function of the cells and the scale.
+        draw: figures, a pure function of the cells and the scale.
         departures: where a scale departs from the paper's settings, beyond what all experiments share.
     """
 
@@ -61,7 +65,7 @@ class Experiment:
     claim: str
     plan: Callable[[Scale], list[PlannedRun]]
     table: Callable[[Sequence[ResultCell]], list[Row]]
-    draw: Callable[[Sequence[ResultCell], Scale], dict[str, Figure]]
+    draw: Callable[[Sequence[ResultCell], Scale], Figures]
     departures: Mapping[Scale, str] = field(default_factory=dict)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
-from krohn.lab.experiments.experiment import PlannedRun
+from krohn.lab.experiments.experiment import Label, PlannedRun
 from krohn.lab.experiments.names import Scale
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.training.config import RunConfig
@@ -37,6 +37,8 @@ DEPARTURES = {
 SOLVED_STOP = "solved replicates stop"
 
 T = TypeVar("T")
+Settings = dict[str, Any]
+"""Settings by name, as ``krohn train`` has them; a value may differ between scales."""
 
 
 def by_scale(smoke: T, small: T, paper: T) -> dict[Scale, T]:
@@ -48,7 +50,7 @@ def by_scale(smoke: T, small: T, paper: T) -> dict[Scale, T]:
 # at scale smoke. The paper names learning rates, weight decay, batch, EMA and a scheduler with a patience.
 # Where it gives no value, or at scale small, settings were measured to learn in few steps: a constant rate,
 # that of GPT after a warm-up of 300 steps with betas (.9, .98).
-ALIKE: dict[str, Any] = {
+ALIKE: Settings = {
     "ema": 0.9,
     "schedule": by_scale("constant", "constant", "plateau"),
     "patience": by_scale(10, 10, 20),
@@ -57,7 +59,7 @@ ALIKE: dict[str, Any] = {
     "evaluations": by_scale(2, 50, 200),
     "stop_at": None,
 }
-DEFAULTS: dict[str, dict[str, Any]] = {
+DEFAULTS: dict[str, Settings] = {
     GPT: ALIKE
     | {
         "dim": by_scale(16, 512, 512),
@@ -82,7 +84,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def plan_run(scale: Scale, label: Mapping[str, Any], **settings: Any) -> PlannedRun:
+def plan_run(scale: Scale, label: Label, **settings: Any) -> PlannedRun:
     """One cell of an experiment, from settings as ``krohn train`` has them, in one table.
 
     Values that ``by_scale`` gave are looked up. ``sequences`` are those that each replicate reads,
@@ -102,14 +104,14 @@ def plan_run(scale: Scale, label: Mapping[str, Any], **settings: Any) -> Planned
 
 # Parts of a label that are settings by another name.
 _SETTING = {"task": "spec", "depth": "layers"}
-Axis = Sequence[Any] | Mapping[Any, dict[str, Any]]
+Axis = Sequence[Any] | Mapping[Any, Settings]
 
 
 def plan_product(
     scale: Scale,
     axes: Mapping[str | tuple[str, ...], Axis],
-    settings: Mapping[str, Any],
-    exceptions: Mapping[tuple[Any, ...], dict[str, Any]] | None = None,
+    settings: Settings,
+    exceptions: Mapping[tuple[Any, ...], Settings] | None = None,
 ) -> list[PlannedRun]:
     """A run for every combination of the values along the axes, the last axis varying fastest.
 
@@ -128,7 +130,7 @@ def plan_product(
     return runs
 
 
-def _along(part: str | tuple[str, ...], values: Axis) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _along(part: str | tuple[str, ...], values: Axis) -> Iterator[tuple[dict[str, Any], Settings]]:
     """Of each value its part of the label, and the settings that it brings."""
     for value in values:
         label = {part: value} if isinstance(part, str) else dict(zip(part, value, strict=True))

@@ -5,7 +5,7 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Any
 
-from krohn.lab.experiments.experiment import ResultCell, Row
+from krohn.lab.experiments.experiment import Label, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
 from krohn.lab.figures.charts import percent
@@ -148,7 +148,7 @@ def table_by(
     order: Order,
     *,
     columns: Callable[[ResultCell], Row] = lambda cell: {},
-    paper: Callable[[Mapping[str, Any]], object],
+    paper: Callable[[Label], object],
 ) -> Callable[[Sequence[ResultCell]], list[Row]]:
     """A table with a row for each cell: label, summary, the experiment's own columns, what the paper says."""
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import by_scale, plan_product
+from krohn.lab.experiments.settings import Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import note_on
 from krohn.lab.figures.charts import AttentionMap, attention_maps
-from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.attention import (
     AttentionHeads,
     HeadScore,
@@ -18,7 +17,7 @@ from krohn.lab.interpret.attention import (
     unpack_shares,
 )
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(16, 128, 128),
     "layers": by_scale(2, 4, 4),
     "sequences": by_scale(8 * 40, 240_000, 600_000),
@@ -53,7 +52,7 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
     return rows
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """The best head of each kind, and the whole last layer, of the replicate with the clearest detectors."""
     stored, scores = next(
         ((stored, of) for _, stored, of in read_scores(cells) if "maps" in stored), ({}, [])

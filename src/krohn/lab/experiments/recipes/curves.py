@@ -1,19 +1,17 @@
 """Training curves of C2 and S5: progress comes and goes (Figure 3b, c)."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, Label, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_product, plan_run
+from krohn.lab.experiments.settings import SOLVED_STOP, Settings, by_scale, plan_product, plan_run
 from krohn.lab.experiments.summary import marks_of, note_on, sort_cells, summary, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
-from krohn.lab.figures.style import Figure
 
 # The text gives the tasks and the ten replicates; the depths are ours.
 CELLS = by_scale((("C2", 2), ("S5", 2)), (("C2", 4),), (("C2", 8), ("S5", 16)))
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(8, 100, 100),
     "sequences": by_scale(8 * 20, 400_000, 5_000_000),
     "replicates": by_scale(2, 10, 10),
@@ -22,13 +20,13 @@ SETTINGS: dict[str, Any] = {
 # At scale small a constant rate with AdamW does not learn S5: use the depth map's runs, and its A5. And its
 # recipe with Muon at a constant rate, with the first two of its six replicates, which do not stop. Runs with
 # AdamW have no sheet in their label.
-FROM_THE_MAP: tuple[tuple[str, dict[str, Any]], ...] = (
+FROM_THE_MAP: tuple[tuple[str, Label], ...] = (
     (depth.WHOLE, {"task": "A5", "depth": 8}),
     (depth.WHOLE, {"task": "S5", "depth": 8}),
     (depth.MUON, {"task": "S5", "depth": 8, "sheet": depth.MUON}),
 )
 CONSTANT = "Muon, constant rate"
-CONSTANT_RATE: dict[str, Any] = {"schedule": "constant", "stop_at": None, "replicates": 2}
+CONSTANT_RATE: Settings = {"schedule": "constant", "stop_at": None, "replicates": 2}
 ORDER = {"task": ("C2", "A5", "S5"), "sheet": (None, depth.MUON, CONSTANT)}
 
 
@@ -60,7 +58,7 @@ def largest_drop(accuracy: Sequence[float]) -> float:
     return drop
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """One panel for each task, one line for each replicate."""
     panels = []
     for cell in sort_cells(cells, ORDER):

@@ -6,17 +6,15 @@ words from the first step, with Muon. The others are AdamW variants: whole words
 with the solved prefix (curriculum).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from krohn.lab.experiments import settings
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, Label, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale
+from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, Settings, by_scale
 from krohn.lab.experiments.summary import SOLVED, caption_of, marks_of, note_on, summary
 from krohn.lab.figures.charts import HeatMap, heat_map
-from krohn.lab.figures.style import Figure
 
 MEMORIES = ("Grid4", "Grid9", "Dyck4,2")
 NON_ABELIAN = ("D6", "D8", "Q8", "A4", "S4", "A5", "S5")
@@ -35,7 +33,7 @@ COLUMN = {MUON: "Muon", WHOLE: "AdamW", CURRICULUM: "AdamW,\ncurriculum"}
 # With Muon. Chosen at 8 layers on seeds 901 to 906, which are in no result, after 1,000 to 3,500 steps: of
 # the initial embedding deviations .02, .1, .3 and 1, .3 was best or tied for D6, S4, S5, Q8 and A4; batch 32
 # had lower token accuracy after as many steps. No halving; a replicate stops at 99.9% token accuracy.
-BY_MUON: dict[str, Any] = {
+BY_MUON: Settings = {
     "sequences": by_scale(12 * 8, 16_000 * 64, None),
     "replicates": by_scale(2, 6, None),
     "stop_at": 0.999,
@@ -48,7 +46,7 @@ BY_MUON: dict[str, Any] = {
     "embedding_std": 0.3,
 }
 # With AdamW; two replicates train to the end.
-BY_ADAMW: dict[str, Any] = {
+BY_ADAMW: Settings = {
     "sequences": by_scale(12 * 8, 24_000 * 64, None),
     "replicates": by_scale(2, 6, None),
     "stop_at": by_scale(0.999, 0.995, None),
@@ -84,7 +82,7 @@ OWN = "settings of its own"
 ORDER = (*SHEETS, *GROWTH, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 
 # The recipe of each sheet, and beside the map the cells of the others at scale small: depths and tasks.
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: dict[str, Settings] = {
     MUON: BY_MUON,
     WHOLE: BY_ADAMW,
     CURRICULUM: BY_ADAMW | {"curriculum": True},
@@ -120,9 +118,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     ]
 
 
-def plan_cell(
-    scale: Scale, task: str, layers: int, sheet: str, label: Mapping[str, Any] | None = None
-) -> PlannedRun:
+def plan_cell(scale: Scale, task: str, layers: int, sheet: str, label: Label | None = None) -> PlannedRun:
     """One cell; only the task, the depth and the sheet differ between cells. At scale paper: the paper's.
 
     ``label``: what it is called in another experiment.
@@ -176,7 +172,7 @@ def solved_letters(by_position: Sequence[float]) -> int:
     return next((place for place, share in enumerate(by_position) if share < SOLVED), len(by_position))
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Heat maps of all sheets at the common length: the best replicate, and the median of whole runs."""
     drawn = [cell for cell in cells if sheet_of(cell) in SHEETS]
     if len(drawn) < 2:

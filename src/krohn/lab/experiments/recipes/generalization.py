@@ -4,16 +4,14 @@ Two experiments on networks that are trained once and evaluated in every way: ``
 Dyck4,2 too. Each requests both kinds of evaluation, so that whichever runs first serves the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, Label, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import SOLVED, mean_series, note_on, series_at, sort_cells, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
-from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyAlong
 
 DEEP, SHIFTED, NO_POSITIONS = "GPT, 8 layers", "GPT, shifted positions", "GPT, no positions"
@@ -22,7 +20,7 @@ GPT_BOS = "GPT, BOS"  # the control: sinusoidal positions, as GPT has
 SCRATCHPAD, RECENCY = "scratchpad", "scratchpad + recency"
 # For parity the paper names 8 layers; a recurrent solution needs only to step the automaton.
 LAYERS = by_scale(1, 4, 8)
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(8, 40, 40),
     "layers": LAYERS,
     "sequences": by_scale(8 * 12, 400_000, 2_000_000),
@@ -34,7 +32,7 @@ ON_SCRATCHPAD = {"scratchpad": True, "sequences": by_scale(8 * 12, 100_000, 500_
 # What each network has of its own. The recency bias of Press et al. takes the place of a position encoding.
 # Beside sinusoidal positions it does not hold: C2 at T = 10 on 2 layers, three of three replicates right at
 # 10 fell to 66–69% at 40, where three of three without positions stayed at 100%.
-VARIANTS: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, Settings] = {
     LSTM: {"model": LSTM} | MORE_REPLICATES,
     RECENCY: {"positions": "none", "recency": True} | ON_SCRATCHPAD,
     GPT: MORE_REPLICATES,
@@ -59,7 +57,7 @@ TINY = (
     AccuracyAlong(name="probability", at=(0.05, 0.5, 0.95), sequences=16),
     AccuracyAlong(name="ones", at=(0, 4, 8), sequences=16),
 )
-TASKS: dict[str, dict[str, Any]] = {
+TASKS: dict[str, Settings] = {
     "Dyck4,2": {"spec": "Dyck4,2", "measured": by_scale(TINY[:1], FULL[:1], FULL[:1])},
     "C2": {"spec": "C2", "measured": by_scale(TINY, FULL, FULL)},
 }
@@ -74,7 +72,7 @@ DEPARTURES = {
 }
 
 
-def plan(scale: Scale, names: Sequence[str], tasks: Mapping[str, dict[str, Any]]) -> list[PlannedRun]:
+def plan(scale: Scale, names: Sequence[str], tasks: dict[str, Settings]) -> list[PlannedRun]:
     """The networks on each task, in this order; none deeper where all have 8 layers, or all are tiny."""
     models = {name: VARIANTS[name] for name in names if name != DEEP or scale is Scale.SMALL}
     return plan_product(scale, {"model": models, "task": tasks}, SETTINGS)
@@ -117,12 +115,12 @@ def _by_the_solved(cell: ResultCell) -> Row:
     }
 
 
-def holds(label: Mapping[str, Any]) -> bool:
+def holds(label: Label) -> bool:
     """Whether the paper's network generalises."""
     return label["model"] in (LSTM, RECENCY)
 
 
-def draw_lengths(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw_lengths(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Mean accuracy with standard error by length, one panel for each task."""
     panels = []
     for task in TASKS:
@@ -132,7 +130,7 @@ def draw_lengths(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]
     return {"length": line_chart(panels, note=note_on(cells, scale))} if panels else {}
 
 
-def draw_coins(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw_coins(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Mean accuracy with standard error, by the share of ones and by their count."""
     panels = [
         *_panel(cells, "probability", "C2, other coins", "Pr[1]", [(0.5, "trained")]),

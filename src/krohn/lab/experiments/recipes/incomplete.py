@@ -3,25 +3,23 @@
 from collections.abc import Sequence
 from itertools import chain, groupby, product
 from operator import itemgetter
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
+from krohn.lab.experiments.experiment import Experiment, Figures, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
-from krohn.lab.figures.style import Figure
 
 # Log spacing as in the figure; its exact values are not in the text.
 REVEAL = by_scale((1.0, 0.25), (1.0, 0.3, 0.1, 0.03), (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125))
 # By curriculum S5 at T = 100 takes too long for the small scale, so it is shown on shorter words; at T = 100
 # it has the depth map's recipe with Muon, and from all labels the map's own run.
-TASKS: dict[str, dict[str, Any]] = {
+TASKS: dict[str, Settings] = {
     "C2": {"spec": "C2", "length": by_scale(8, 100, 100), "layers": by_scale(2, 2, 8)},
     "S5": {"spec": "S5", "length": by_scale(6, 40, 100), "layers": by_scale(2, 8, 16)},
 }
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "sequences": by_scale(8 * 10, 240_000, 5_000_000),
     "replicates": by_scale(2, 10, 25),
     "stop_at": 0.9995,
@@ -29,7 +27,7 @@ SETTINGS: dict[str, Any] = {
 # At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
 # S5 by curriculum. By Muon each share reads the words of the map's first replicates.
 MUON = "GPT, Muon"
-SMALL: dict[tuple[str, str], dict[str, Any]] = {
+SMALL: dict[tuple[str, str], Settings] = {
     ("C2", GPT): depth.BY_ADAMW,
     ("S5", GPT): depth.BY_ADAMW
     | {
@@ -64,7 +62,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Accuracy of the selected replicate by share: with halving, means are not informative."""
     lines: dict[str, list[Line]] = {}
     for (task, length, model), rows in groupby(table(cells), itemgetter("task", "length", "model")):

@@ -1,17 +1,15 @@
 """Observations instead of states, seven columns (Figure 5a, Appendix B.2.1)."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell
+from krohn.lab.experiments.experiment import Experiment, Figures, PlannedRun, ResultCell
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
-from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, by_scale, plan_product
+from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import HeatMap, heat_map
-from krohn.lab.figures.style import Figure
 
-COLUMNS: dict[str, dict[str, Any]] = {
+COLUMNS: dict[str, Settings] = {
     "Grid9 boundary": {"spec": "Grid9@boundary"},
     "abab (1) accept": {"spec": "abab@accept", "distribution": "periodic:01:1.0"},
     "abab (2) accept": {"spec": "abab@accept", "distribution": "periodic:01:0.5"},
@@ -21,20 +19,20 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "S5 first": {"spec": "S5:paper,5@first", "layers": by_scale(2, 16, 16)},
 }
 PAPER = dict.fromkeys(COLUMNS, 1.0) | {"C4 zero": 0.999, "S5 first": 0.996}
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(10, 40, 40),
     "layers": by_scale(2, 8, 8),
     "target": "observation",
     "sequences": by_scale(8 * 10, 240_000, 2_000_000),
     "stop_at": 0.9995,
 }
-MODELS: dict[str, dict[str, Any]] = {
+MODELS: dict[str, Settings] = {
     LSTM: {"model": LSTM, "replicates": by_scale(2, 25, 25)},
     GPT: {"replicates": by_scale(2, 10, 25)},
 }
 # At scale small, columns that 240,000 words at a constant rate did not learn have the settings of non-abelian
 # groups (`depth`): one those of the AdamW sheets, one those of Muon.
-HARD: dict[str, dict[str, Any]] = {
+HARD: dict[str, Settings] = {
     "D8 location": {
         "sequences": 25_000 * 64,
         "replicates": 8,
@@ -60,7 +58,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """The replicate selected on the validation set, by column and model, the paper's GPT beside it."""
     rows = table(cells)
     places = {(row["task"], row["model"]): row for row in rows}

@@ -1,22 +1,20 @@
 """Sinusoidal against linear position encodings, at the trained length and at twice that (Figure 10)."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import SOLVED_STOP, by_scale, plan_product
+from krohn.lab.experiments.settings import SOLVED_STOP, Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import mean_series, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
-from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyAlong
 
 ENCODINGS = ("sinusoidal", "linear")
-TASKS: dict[str, dict[str, Any]] = {
+TASKS: dict[str, Settings] = {
     "Grid9": {"spec": "Grid9"},
     "abab accept": {"spec": "abab@accept", "target": "observation", "distribution": "periodic:01:0.5"},
 }
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(8, 40, 40),
     "layers": by_scale(1, 4, 8),
     "sequences": by_scale(8 * 12, 240_000, 2_000_000),
@@ -45,7 +43,7 @@ table = table_by(
 )
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Bars at T and 2T."""
     bars = [
         Bar(f"{row['task']}, {name}", row["positions"], row[f"mean_at_{name}"], row[f"error_at_{name}"])

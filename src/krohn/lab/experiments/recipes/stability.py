@@ -1,20 +1,18 @@
 """What stabilises training: dropout, weight averaging, a plateau scheduler (Appendix B.1.1)."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.settings import by_scale, plan_product
+from krohn.lab.experiments.settings import Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import marks_of, mean_and_error, note_on, table_by
 from krohn.lab.figures.charts import Bar, bar_chart
-from krohn.lab.figures.style import Figure
 
 TASKS = ("D8", "Q8", "Dyck4,2", "Grid9")
 EMA = (0.85, 0.9, 0.95)
 # Each setting is changed alone; dropout 0 and EMA .9 are one and the same run. The paper's values of the
 # patience are not in the text; these span two powers of four.
-FACTORS: dict[tuple[str, float | str], dict[str, Any]] = {
+FACTORS: dict[tuple[str, float | str], Settings] = {
     **{("dropout", rate): {"dropout": rate} for rate in (0.0, 0.1, 0.2, 0.3)},
     **{("EMA", decay): {"ema": decay} for decay in (0.0, *EMA)},
     **{("patience", steps): {"schedule": "plateau", "patience": steps} for steps in (2, 8, 32)},
@@ -22,7 +20,7 @@ FACTORS: dict[tuple[str, float | str], dict[str, Any]] = {
 # The paper's dropout is GPT-2's, on attention weights too, and its runs are long: a million words here.
 # Embeddings start at 0.02 in the library it used, at 1 here.
 LONG = "long training"
-LONG_FACTORS: dict[tuple[str, str], dict[str, Any]] = {
+LONG_FACTORS: dict[tuple[str, str], Settings] = {
     (LONG, "none"): {},
     (LONG, "residual .1"): {"dropout": 0.1},
     (LONG, "residual and attention .1"): {"dropout": 0.1, "attention_dropout": 0.1},
@@ -31,7 +29,7 @@ LONG_FACTORS: dict[tuple[str, str], dict[str, Any]] = {
 LONG_TASKS = ("D8", "Q8")
 # The value at which each factor is off.
 OFF: dict[str, float | str] = {"dropout": 0.0, "EMA": 0.0, "patience": 32, LONG: "none"}
-SETTINGS: dict[str, Any] = {
+SETTINGS: Settings = {
     "length": by_scale(8, 40, 100),
     "layers": by_scale(1, 4, 8),
     "sequences": by_scale(8 * 8, 80_000, 1_000_000),
@@ -86,7 +84,7 @@ def gains(cell: ResultCell, without: ResultCell) -> list[float]:
     return [100 * (record.accuracy - off[record.replicate]) for record in cell.records]
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Mean accuracy with standard error in long training.
 
     The effects of the other factors are too small for bars: the table has the paired differences.

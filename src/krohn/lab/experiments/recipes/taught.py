@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from krohn.lab.experiments.experiment import Experiment, PlannedRun, ResultCell, Row
+from krohn.lab.experiments.experiment import Experiment, Figures, Label, PlannedRun, ResultCell, Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, by_scale, plan_run
+from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, Settings, by_scale, plan_run
 from krohn.lab.experiments.summary import SOLVED, mean_series, summary
 from krohn.lab.figures.charts import Bar, bar_chart
-from krohn.lab.figures.style import Figure
 from krohn.lab.interpret.evaluation import AccuracyAlong
 
 DOUBLING, CASCADE, UNTAUGHT, EQUAL = "doubling", "cascade", "none", "none, as few words"
@@ -28,7 +27,7 @@ BEYOND = (1.0, 1.2, 1.5, 2.0)  # lengths of test words, in trained lengths
 
 # Longer words, with one layer more for each doubling of the length: settings by layers and length.
 LONGER_TASKS = ("S5", "D6", "A5", "Grid9", "Dyck4,2")
-LONGER: dict[tuple[int, int], dict[str, Any]] = {
+LONGER: dict[tuple[int, int], Settings] = {
     (8, 256): {"sequences": 5_000 * 32, "batch": 32, "replicates": 2},
     (9, 512): {"sequences": 5_000 * 32, "batch": 32, "replicates": 1},
     (10, 1024): {"sequences": 6_000 * 16, "batch": 16, "replicates": 1},
@@ -38,7 +37,7 @@ S5_GOES_ON = {"stop_at": 0.9999}  # so that whole words are right too
 
 # What makes it work, on the words of the main table: three replicates each.
 ASKED_REPLICATES = 3
-ASKED: dict[tuple[str, str, int], dict[str, Any]] = {
+ASKED: dict[tuple[str, str, int], Settings] = {
     ("S5", "doubling:2,4,8", 7): {},
     ("S5", "doubling:2,4,8,16,32", 7): {},
     ("S5", "doubling:4,16,64", 7): {},
@@ -66,11 +65,11 @@ NEAREST = {
 def plan(scale: Scale) -> list[PlannedRun]:
     """The 19 tasks, longer words, the questions, and the map's own cells to compare with."""
     length, layers = LENGTH[scale], (LENGTH[scale] - 1).bit_length()
-    few: dict[str, Any] = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
+    few: Settings = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
     at = tuple(round(length * factor) for factor in BEYOND)
     main = few | {"measured": (AccuracyAlong(name="length", at=at, sequences=JUDGED[scale]),)}
     tasks = ("Grid4", "D6") if scale is Scale.SMOKE else TASKS
-    cells: dict[tuple[str, str, int, int], dict[str, Any]]
+    cells: dict[tuple[str, str, int, int], Settings]
     cells = {(task, DOUBLING, layers, length): main for task in tasks}
     if scale is not Scale.SMALL:
         return [taught(scale, *cell, **own) for cell, own in cells.items()]
@@ -94,7 +93,7 @@ def taught(scale: Scale, task: str, hints: str, layers: int, length: int, **chan
     return plan_run(recipe, label, spec=task, length=length, layers=layers, **depth.BY_MUON | changes)
 
 
-def label_of(task: str, layers: int, length: int, hints: str) -> dict[str, Any]:
+def label_of(task: str, layers: int, length: int, hints: str) -> Label:
     """The parts of a cell's label."""
     return {"task": task, "layers": layers, "length": length, "hints": hints}
 
@@ -133,7 +132,7 @@ def _at_twice(cell: ResultCell) -> float | None:
     return round(means[-1], 4) if places else None
 
 
-def draw(cells: Sequence[ResultCell], scale: Scale) -> dict[str, Figure]:
+def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     """Words read to 99%, taught and untaught with about as many layers, by task."""
     rows = [row for row in table(cells) if row["hints"] in (DOUBLING, UNTAUGHT) and row["length"] <= 100]
     rows.sort(key=lambda row: abs(row["layers"] - depth.DOUBLING_DEPTH))
