@@ -176,9 +176,7 @@ def test_edges_by_name_are_those_of_the_field() -> None:
 
 def test_edges_off_every_path_are_dropped() -> None:
     graph = Graph(1, 2, 8)
-    edges = np.zeros(graph.possible.shape, dtype=bool)
-    for name in ("input->a0.h0<v>", "a0.h0->logits", "input->a0.h1<v>", "m0->logits"):
-        edges[graph.edges[name]] = True
+    edges = graph.flags_of(["input->a0.h0<v>", "a0.h0->logits", "input->a0.h1<v>", "m0->logits"])
     names = circuit_of(graph, graph.prune(edges)).names
     assert names == ["input->a0.h0<v>", "a0.h0->logits"]
 

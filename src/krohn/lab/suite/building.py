@@ -271,8 +271,7 @@ def _proof(entry: Entry, proved: bool) -> str:
 
 def _truth(truth: Truth) -> dict[str, Any]:
     """Evidence for the circuit: a pair of words for every edge, and the tests; docs/suite.md has the keys."""
-    shared = {name for name, place in truth.graph.edges.items() if truth.shared[place]}
-    kept = {name for name, place in truth.graph.edges.items() if truth.kept[place]}
+    shared, kept = (set(truth.graph.names_of(flags)) for flags in (truth.shared, truth.kept))
     return {
         "edges": {one.edge: {k: v for k, v in asdict(one).items() if k != "edge"} for one in truth.proofs},
         "constant": list(truth.constant),

@@ -5,6 +5,7 @@ Readers take something out: a head's query, key and value, every MLP, and ``logi
 a later reader; the reader's input is the sum of what its writers wrote.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +75,17 @@ class Graph:
             for writer in range(self.earlier[reader])
         }
 
+    def names_of(self, kept: Flags) -> list[str]:
+        """The edges among ``kept``, in the order of the file."""
+        return [name for name, place in self.edges.items() if kept[place]]
+
+    def flags_of(self, names: Iterable[str]) -> Flags:
+        """Inverse of ``names_of``."""
+        out = np.zeros(self.possible.shape, dtype=bool)
+        for name in names:
+            out[self.edges[name]] = True
+        return out
+
     @cached_property
     def owners(self) -> tuple[int, ...]:
         """The writer that each reader belongs to; −1 for the logits."""
@@ -109,7 +121,8 @@ class Circuit:
 
     def to_json(self) -> dict[str, Any]:
         """MIB's file: configuration, nodes, edges."""
-        graph, used = self.graph, self._nodes()
+        graph = self.graph
+        used = {end.partition("<")[0] for name in self.names for end in name.split("->")}
         return {
             "cfg": {
                 "n_layers": graph.layers,
@@ -125,10 +138,6 @@ class Circuit:
             },
         }
 
-    def _nodes(self) -> set[str]:
-        edges = (name for name, place in self.graph.edges.items() if self.kept[place])
-        return {end.partition("<")[0] for name in edges for end in name.split("->")}
-
     @property
     def ranking(self) -> Scores:
         """Edges by absolute score, as MIB ranks them; those that were left out come last."""
@@ -137,7 +146,7 @@ class Circuit:
     @property
     def names(self) -> list[str]:
         """The edges of the circuit."""
-        return [name for name, place in self.graph.edges.items() if self.kept[place]]
+        return self.graph.names_of(self.kept)
 
 
 def circuit_of(graph: Graph, kept: Flags) -> Circuit:

@@ -238,12 +238,7 @@ def overlap(truth: Flags, chosen: Flags) -> tuple[float, float]:
 
 def top(graph: Graph, ranking: Scores, count: int) -> Flags:
     """The highest-ranking edges; tie-breaker: the order of the file."""
-    places = list(graph.edges.values())
-    order = sorted(range(len(places)), key=lambda n: -ranking[places[n]])
-    kept = np.zeros(graph.possible.shape, dtype=bool)
-    for n in order[:count]:
-        kept[places[n]] = True
-    return kept
+    return graph.flags_of(sorted(graph.edges, key=lambda name: -ranking[graph.edges[name]])[:count])
 
 
 def _curve(known: Known, choose: Callable[[int], Flags]) -> Curve:

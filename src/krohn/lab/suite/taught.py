@@ -172,9 +172,7 @@ def circuit_in(name: str, graph: Graph) -> tuple[Circuit, dict[str, float]]:
     """The circuit that the search kept, and on how many other pairs of words no answer changed."""
     row = read_json(CIRCUITS)[name]
     bits = np.unpackbits(np.frombuffer(bytes.fromhex(row["kept"]), dtype=np.uint8))
-    kept = np.zeros(graph.possible.shape, dtype=bool)
-    for place, bit in zip(graph.edges.values(), bits, strict=False):
-        kept[place] = bool(bit)
+    kept = graph.flags_of(name for name, bit in zip(graph.edges, bits, strict=False) if bit)
     return circuit_of(graph, kept), _share(1 - row["changed"] / row["of"], row["of"])
 
 

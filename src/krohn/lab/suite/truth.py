@@ -190,8 +190,7 @@ def search(
         kept = _cut_down(model.graph, shared, PruningTrial(model, words, others))
         wrong = unfaithful(model, kept, held)
         if not len(wrong) or tried == rounds:
-            names = tuple(name for name, place in model.graph.edges.items() if kept[place])
-            return CircuitSearch(names, words, others, held, wrong)
+            return CircuitSearch(tuple(model.graph.names_of(kept)), words, others, held, wrong)
         words, others = (
             np.concatenate([side, more_of[wrong[:ROUND]]])
             for side, more_of in zip((words, others), held, strict=True)
@@ -213,9 +212,7 @@ def truth_of(plain: Decoder, decoder: Decoder, search: CircuitSearch) -> Truth:
     """The circuit of ``decoder``, which computes as ``plain`` does but may be rotated."""
     model = EdgeModel(decoder)
     graph = model.graph
-    kept = np.zeros(graph.possible.shape, dtype=bool)
-    for name in search.names:
-        kept[graph.edges[name]] = True
+    kept = graph.flags_of(search.names)
     if len(unfaithful(model, kept, search.more)):
         raise AssertionError("a disguise must leave the circuit faithful")
     trial = PruningTrial(model, search.words, search.others)
