@@ -2,8 +2,8 @@
 
 import json
 import re
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 from xml.etree import ElementTree
 
@@ -226,19 +226,22 @@ def test_time_is_estimated_before_the_start_and_limited() -> None:
     assert "not run" in card.text()
 
 
-def test_an_interruption_is_not_taken_for_the_square_of_attention(monkeypatch) -> None:
+@pytest.mark.parametrize("power", [1, 2])
+def test_an_interruption_is_not_taken_for_the_square_of_attention(power: int, monkeypatch) -> None:
+    """On a made-up clock: a pass takes a microsecond a letter, or pair of them, and one a minute more."""
     effort, calls, plain = Effort(length=4, steps=1, seeds=1, width=4), [], card_module.logits_of
+    layer, now = find_layer("diagonal", 4), [0.0]
 
     def interrupted(module, words, states):
         calls.append(words.shape[1])
-        if words.shape[1] == 1024 and calls.count(1024) == 1:
-            time.sleep(1)
+        now[0] += 1e-6 * words.shape[1] ** power + 60 * (calls.count(1024) == 1)
         return plain(module, words, states)
 
     monkeypatch.setattr(card_module, "logits_of", interrupted)
-    seconds = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
-    assert 1024 in calls
-    assert seconds < 110  # one second for 1,024 letters would be 112 for 100,000, and 10,900 as a square
+    monkeypatch.setattr(card_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    seconds = estimate(layer, [parse_spec("C2")], effort, "cpu")
+    assert calls.count(1024) == 3
+    assert seconds == pytest.approx(1e-6 * layer.longest**power * 8 / 7)
 
 
 @pytest.mark.parametrize(("optimizer", "even"), [("adamw", False), ("muon", True)])
