@@ -6,12 +6,13 @@ is drawn as its Cayley diagram: only letters that generate it, in colours, with 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from krohn.automata.diagram_layout import Point, circle, circles, cycles_of, lattice, line, tree
+from krohn.automata.quotients import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
@@ -72,6 +73,7 @@ class _Diagram:
     def __init__(self, automaton: Semiautomaton) -> None:
         self.automaton = automaton
         self.canvas = Canvas(0, 0)
+        self.accepting = accepting(automaton)
         names = automaton.state_names
         self.radius = 12.0 + 3.2 * min(8, max(map(len, names)))
         self.sink = _left_out(automaton)
@@ -100,15 +102,13 @@ class _Diagram:
         automaton, radius = self.automaton, self.radius
         if self.sink is not None:
             places = tree(automaton, self.sink, radius)
-            low = min(y for _, y in places)
-            left = min(x for x, _ in places)
-            places[self.sink] = (left, low - 3 * radius)
+            places[self.sink] = (min(x for x, _ in places), min(y for _, y in places) - 3 * radius)
             return places, (0.0, 0.0)
         if self.letters:
             return circles(automaton, self.letters, radius), (0.0, 0.0)
         straight = line(automaton, radius) or lattice(automaton, radius)
         if straight is not None:
-            return straight, (_middle(x for x, _ in straight), _middle(y for _, y in straight))
+            return straight, _centre(straight)
         return circle(list(range(len(automaton.table))), radius), (0.0, 0.0)
 
     def _arrows(self) -> list[_Arrow]:
@@ -129,10 +129,7 @@ class _Diagram:
             images = self.automaton.table[:, letter].tolist()
             name, ink = (self.automaton.letter_names[letter],), _INKS[number % len(_INKS)]
             for cycle in cycles_of(self.automaton.table[:, letter]):
-                inside = (
-                    _middle(self.places[state][0] for state in cycle),
-                    _middle(self.places[state][1] for state in cycle),
-                )
+                inside = _centre([self.places[state] for state in cycle])
                 result += [
                     _Arrow(source, images[source], name, ink, len(cycle) == 2, inside)
                     for source in (cycle[:1] if len(cycle) == 2 else cycle)
@@ -169,13 +166,10 @@ class _Diagram:
         state = self.automaton.start
         angle = self._away(state) + (math.pi / 3.2 if state in self.loops else 0.0)
         x, y = self.places[state]
-        reach = self.radius + 3 if state in self._accepting() else self.radius
+        reach = self.radius + 3 if state in self.accepting else self.radius
         far = (x + (reach + 30) * math.cos(angle), y + (reach + 30) * math.sin(angle))
         near = (x + (reach + 1) * math.cos(angle), y + (reach + 1) * math.sin(angle))
         self.canvas.curve([far, near], stroke=_TEXT, stroke_width=1.6, class_="start")
-
-    def _accepting(self) -> frozenset[int]:
-        return accepting(self.automaton)
 
     def _away(self, state: int) -> float:
         """The direction away from the picture; on a line upwards, but outwards at its ends."""
@@ -188,7 +182,7 @@ class _Diagram:
 
     def _state(self, state: int) -> None:
         automaton, (x, y) = self.automaton, self.places[state]
-        accepts = state in self._accepting()
+        accepts = state in self.accepting
         seen = None if automaton.observe is None else automaton.observe[state]
         fill = _FILLS[0] if accepts or seen is None else _FILLS[seen % len(_FILLS)]
         known = "" if seen is None else ", accepts" if accepts else f", observed as {seen}"
@@ -234,9 +228,7 @@ class _Diagram:
         out = (along[0] + lean * along[1], along[1] - lean * along[0])
         into = (along[0] - lean * along[1], along[1] + lean * along[0])
         norm = math.hypot(*out)
-        gaps = [
-            (self.radius + 4 if s in self._accepting() else self.radius) for s in (arrow.source, arrow.target)
-        ]
+        gaps = [self.radius + 4 * (state in self.accepting) for state in (arrow.source, arrow.target)]
         near = (x1 + gaps[0] * out[0] / norm, y1 + gaps[0] * out[1] / norm)
         return near, (x2 - (gaps[1] + 1) * into[0] / norm, y2 - (gaps[1] + 1) * into[1] / norm)
 
@@ -299,24 +291,15 @@ class _Diagram:
         self.loops.add(arrow.source)
         x, y = self.places[arrow.source]
         away = self._away(arrow.source)
-        near, reach = self.radius + (4 if arrow.source in self._accepting() else 0), self.radius + 36
+        near, reach = self.radius + 4 * (arrow.source in self.accepting), self.radius + 36
 
         def beside(distance: float, side: float) -> Point:
             return x + distance * math.cos(away + side), y + distance * math.sin(away + side)
 
         points = [beside(near, -0.5), beside(reach, -0.55), beside(reach, 0.55), beside(near + 1, 0.5)]
+        ends = {"data_from": arrow.source, "data_to": arrow.source}
         title = ", ".join(arrow.letters)
-        ink = arrow.ink
-        state = arrow.source
-        self.canvas.curve(
-            points,
-            stroke=ink,
-            stroke_width=1.1,
-            class_="edge",
-            data_from=state,
-            data_to=state,
-            title=title,
-        )
+        self.canvas.curve(points, stroke=arrow.ink, stroke_width=1.1, class_="edge", title=title, **ends)
         if self.letters:
             return
         text = _join_letters(arrow.letters)
@@ -329,9 +312,9 @@ class _Diagram:
         self.canvas.label(*place, text, size=11, fill=_TEXT, class_="letter")
 
 
-def _middle(values: Iterable[float]) -> float:
-    known = list(values)
-    return sum(known) / len(known)
+def _centre(points: Sequence[Point]) -> Point:
+    across, down = zip(*points, strict=True)
+    return sum(across) / len(points), sum(down) / len(points)
 
 
 def _join_letters(letters: tuple[str, ...]) -> str:
@@ -359,25 +342,14 @@ def _generating(automaton: Semiautomaton) -> list[int]:
     if not permutes or (len(arrows) <= 3 * count and count <= _FEW):
         return []
     chosen: list[int] = []
-    whole = _parts(table)
     for letter in range(table.shape[1]):
-        if _parts(table[:, [*chosen, letter]]) < _parts(table[:, chosen]):
+        if _count_orbits(table[:, [*chosen, letter]]) < _count_orbits(table[:, chosen]):
             chosen.append(letter)
-        if _parts(table[:, chosen]) == whole:
+        if _count_orbits(table[:, chosen]) == _count_orbits(table):
             break
     return chosen
 
 
-def _parts(table: np.ndarray) -> int:
-    """Number of connected components under these letters alone."""
-    parent = list(range(len(table)))
-
-    def root(state: int) -> int:
-        while parent[state] != state:
-            state = parent[state]
-        return state
-
-    for state, row in enumerate(table.tolist()):
-        for target in row:
-            parent[root(state)] = root(target)
-    return sum(parent[state] == state for state in range(len(table)))
+def _count_orbits(table: np.ndarray) -> int:
+    """Of permutations: whatever they connect, they connect both ways."""
+    return len(strong_components(table.tolist()))

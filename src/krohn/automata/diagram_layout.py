@@ -11,6 +11,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.quotients import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 
 Point = tuple[float, float]
@@ -85,34 +86,17 @@ def circles(automaton: Semiautomaton, letters: list[int], radius: float) -> list
         return circle([first, second, third, sum(other) - third], radius)
     if len(cycles) == 2:
         inner = (radius + 0.7 * SPACE) / math.sin(math.pi / longest)
-        cycles.sort(
-            key=lambda cycle: automaton.start in cycle
-        )  # the start is outside, where its arrow has room
+        cycles.sort(key=lambda cycle: automaton.start in cycle)  # outside, where its arrow has room
         rings = (inner, inner + 2 * radius + 1.2 * SPACE)
-        return _points(_Rings(cycles, rings, 0.0, radius, pairs).settle())
+        return _Rings(cycles, rings, 0.0, radius, pairs).settle()
     small = (radius + 0.5 * SPACE) / math.sin(math.pi / longest) if longest > 1 else 0.0
     large = (small + radius + 0.5 * SPACE) / math.sin(math.pi / len(cycles))
-    return _points(_Rings(cycles, (small,) * len(cycles), large, radius, pairs).settle())
-
-
-def _points(places: npt.NDArray[np.float64]) -> list[Point]:
-    return [(float(x), float(y)) for x, y in places]
+    return _Rings(cycles, (small,) * len(cycles), large, radius, pairs).settle()
 
 
 def cycles_of(images: npt.NDArray[np.int32]) -> list[list[int]]:
     """The cycles of a permutation, each from its least state."""
-    seen: set[int] = set()
-    result = []
-    for first in range(len(images)):
-        cycle = []
-        state = first
-        while state not in seen:
-            seen.add(state)
-            cycle.append(state)
-            state = int(images[state])
-        if cycle:
-            result.append(cycle)
-    return result
+    return strong_components(images[:, None].tolist())
 
 
 class _Rings:
@@ -129,7 +113,7 @@ class _Rings:
         self._cycles, self._small, self._large = cycles, small, large
         self._radius, self._pairs = radius, pairs
 
-    def settle(self) -> npt.NDArray[np.float64]:
+    def settle(self) -> list[Point]:
         """The best layout over several initial orders; fewer where there are many circles."""
         rng = np.random.default_rng(0)
         layouts: list[tuple[float, npt.NDArray[np.float64]]] = []
@@ -138,7 +122,7 @@ class _Rings:
             self._cycles = list(cycles)
             layouts.append((self._descend(), self._places()))
             cycles = [cycles[index] for index in rng.permutation(len(cycles))] if self._large else cycles
-        return min(layouts, key=lambda pair: pair[0])[1]
+        return [(x, y) for x, y in min(layouts, key=lambda pair: pair[0])[1].tolist()]
 
     def _descend(self) -> float:
         """At most eight rounds of rotating each circle and swapping each pair."""
