@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,13 @@ def generator_set(group: str, n: int, letters: str) -> list[Permutation]:
                 f"the number of letters after {first!r} must lie in 1–{len(chosen)}; got {count!r}"
             )
         return chosen[: int(count)]
-    chosen = [parse_permutation(item, n) for item in _items(letters)]
+    chosen = [parse_permutation(item.strip(), n) for item in letters.split(",")]
     if len(set(chosen)) < len(chosen):
         raise InvalidInput(f"the permutations of a generator set must be distinct; got {letters!r}")
-    odd = [permutation for permutation in chosen if not even_rows(np.array([permutation]))[0]]
-    if group == "A" and odd:
-        raise InvalidInput(f"the letters of A{n} must be even permutations; {one_line(odd[0])} is odd")
+    even = even_rows(np.array(chosen)).tolist()
+    if group == "A" and not all(even):
+        odd = one_line(chosen[even.index(False)])
+        raise InvalidInput(f"the letters of A{n} must be even permutations; {odd} is odd")
     return chosen
 
 
@@ -60,15 +61,10 @@ def _from_cycles(text: str, n: int) -> Permutation:
         points = list(map(int, cycle.split()))
         if max(points) >= n or len(set(points)) < len(points):
             raise InvalidInput(f"a cycle must list distinct points of 0–{n - 1}; got ({cycle})")
-        before = image.copy()
         # Cycles multiply left to right: the map so far comes first, then this cycle.
         follow = dict(zip(points, [*points[1:], points[0]], strict=True))
-        image = [follow.get(point, point) for point in before]
+        image = [follow.get(point, point) for point in image]
     return tuple(image)
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
 
 
 def _shift(n: int) -> Permutation:
@@ -89,12 +85,14 @@ def _distinct(*permutations: Permutation) -> list[Permutation]:
     return list(dict.fromkeys(permutations))
 
 
-def _lexicographic(group: str, n: int, count: int) -> list[Permutation]:
-    """The first ``count`` elements of the group in lexicographic order."""
-    everyone: Iterator[Permutation] = itertools.permutations(range(n))
-    if group == "A":
-        everyone = (permutation for permutation in everyone if even_rows(np.array([permutation]))[0])
-    return list(itertools.islice(everyone, count))
+def _first_nine(n: int) -> list[Permutation]:
+    """Of Sₙ, in lexicographic order."""
+    return list(itertools.islice(itertools.permutations(range(n)), 9))
+
+
+def _beside_generators(n: int) -> list[Permutation]:
+    """The first nine without the identity, the swap and the cycle."""
+    return [p for p in _first_nine(n) if p not in (tuple(range(n)), _swap(n), _shift(n))]
 
 
 def _minimal(group: str, n: int) -> list[Permutation]:
@@ -106,9 +104,7 @@ def _minimal(group: str, n: int) -> list[Permutation]:
 def _paper(group: str, n: int) -> list[Permutation]:
     if group == "A":
         return _minimal(group, n)
-    identity = tuple(range(n))
-    others = [p for p in _lexicographic("S", n, 9) if p not in (identity, _swap(n), _shift(n))]
-    return _distinct(*_minimal("S", n), *others[:6])
+    return _distinct(*_minimal("S", n), *_beside_generators(n)[:6])
 
 
 def _release_2023(group: str, n: int) -> list[Permutation]:
@@ -116,15 +112,14 @@ def _release_2023(group: str, n: int) -> list[Permutation]:
     if group == "A":
         return [identity, *_minimal(group, n)]
     # With more than three actions the released code overwrites the swap of the first two.
-    others = [p for p in _lexicographic("S", n, 9) if p not in (identity, _swap(n), _shift(n))]
-    return _distinct(identity, _shift(n), *others)[:8]
+    return _distinct(identity, _shift(n), *_beside_generators(n))[:8]
 
 
 def _repository_2026(group: str, n: int) -> list[Permutation]:
     identity = tuple(range(n))
     if group == "A":
         return [identity, *_minimal(group, n)]
-    return _distinct(identity, _shift(n), _swap(n), *_lexicographic("S", n, 9))[:8]
+    return _distinct(identity, _shift(n), _swap(n), *_first_nine(n))[:8]
 
 
 def _adjacent(group: str, n: int) -> list[Permutation]:
@@ -140,7 +135,8 @@ def _all(group: str, n: int) -> list[Permutation]:
     order = capped_factorial(n)
     order = order // 2 if group == "A" else order
     check_size(f"{group}{n}:all", order, order)
-    return _lexicographic(group, n, order)
+    everyone = arrangements(n)
+    return list(map(tuple, (everyone[even_rows(everyone)] if group == "A" else everyone).tolist()))
 
 
 _SETS = {
@@ -204,15 +200,8 @@ def permutation_reset(n: int, letters: str = "minimal") -> Semiautomaton:
 
 def arrangements(n: int) -> npt.NDArray[np.int32]:
     """All n! arrangements, one per row, in lexicographic order."""
-    rows = np.zeros((1, 1), dtype=np.int32)
-    for size in range(2, n + 1):
-        # Prefix each first value, and shift the remaining values past it.
-        blocks = []
-        for first in range(size):
-            rest = rows + (rows >= first)
-            blocks.append(np.column_stack([np.full(len(rows), first, dtype=np.int32), rest]))
-        rows = np.concatenate(blocks)
-    return rows.astype(np.int32)
+    images = itertools.chain.from_iterable(itertools.permutations(range(n)))
+    return np.fromiter(images, np.int32).reshape(-1, n)
 
 
 def even_rows(rows: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
