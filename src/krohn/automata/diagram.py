@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.diagram_layout import Point, circle, circles, cycles_of, lattice, line, tree
-from krohn.automata.quotients import strong_components
+from krohn.automata.quotients import sink_states, strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
@@ -327,10 +327,9 @@ def _join_letters(letters: tuple[str, ...]) -> str:
 
 def _left_out(automaton: Semiautomaton) -> int | None:
     """The sink, if it is the only one, is not the start, and the picture is crowded."""
-    states = np.arange(len(automaton.table))
-    fixed = np.flatnonzero((automaton.table == states[:, None]).all(axis=1)).tolist()
-    crowded = len(states) > _CROWDED and len(fixed) == 1 and fixed[0] != automaton.start
-    return fixed[0] if crowded else None
+    sinks = sink_states(automaton)
+    crowded = automaton.num_states > _CROWDED and len(sinks) == 1 and sinks[0] != automaton.start
+    return sinks[0] if crowded else None
 
 
 def _generating(automaton: Semiautomaton) -> list[int]:

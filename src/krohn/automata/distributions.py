@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.quotients import explore
+from krohn.automata.quotients import explore, sink_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
@@ -112,8 +112,7 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
     letter draws from all letters.
     """
     table = automaton.table
-    absorbing = (table == np.arange(automaton.num_states)[:, None]).all(axis=1)
-    allowed = ~absorbing[table]
+    allowed = ~np.isin(table, sink_states(automaton))
     allowed[~allowed.any(axis=1)] = True
     counts = allowed.sum(axis=1)
     reached, _ = explore(automaton.start, lambda state: table[state][allowed[state]].tolist())

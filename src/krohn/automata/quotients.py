@@ -20,13 +20,18 @@ def reachable(automaton: Semiautomaton) -> Semiautomaton:
         return automaton
     place = np.zeros(automaton.num_states, dtype=np.int32)
     place[order] = np.arange(len(order))
+    return _renumber(automaton, order, place)
+
+
+def _renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray) -> Semiautomaton:
+    """The automaton on the ``chosen`` states; ``place[q]`` is the new number of the state for q."""
     observe = automaton.observe
     return Semiautomaton(
-        place[automaton.table[order]],
-        start=0,
-        state_names=tuple(automaton.state_names[state] for state in order),
+        place[automaton.table[chosen]],
+        start=int(place[automaton.start]),
+        state_names=tuple(automaton.state_names[state] for state in chosen),
         letter_names=automaton.letter_names,
-        observe=None if observe is None else tuple(observe[state] for state in order),
+        observe=None if observe is None else tuple(observe[state] for state in chosen),
         name=automaton.name,
     )
 
@@ -38,11 +43,8 @@ def reachable_states(automaton: Semiautomaton) -> list[int]:
 
 def sink_states(automaton: Semiautomaton) -> list[int]:
     """The states that no letter leaves."""
-    return [
-        state
-        for state in range(automaton.num_states)
-        if all(letter[state] == state for letter in automaton.letters)
-    ]
+    stays = automaton.table == np.arange(automaton.num_states)[:, None]
+    return np.flatnonzero(stays.all(axis=1)).tolist()
 
 
 def explore(
@@ -163,22 +165,11 @@ def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:
         raise InvalidInput(
             f"there must be one class per state; got {len(classes)} for {automaton.num_states} states"
         )
-    first: dict[int, int] = {}
-    for state, label in enumerate(classes):
-        first.setdefault(label, state)
-    number = {label: index for index, label in enumerate(first)}
-    block = np.array([number[label] for label in classes], dtype=np.int32)
-    leaders = np.array(list(first.values()))
+    number: dict[int, int] = {}
+    block = np.array([number.setdefault(label, len(number)) for label in classes], dtype=np.int32)
+    leaders = np.unique(block, return_index=True)[1]
     _check_congruence(automaton, block, leaders)
-    observe = automaton.observe
-    return Semiautomaton(
-        block[automaton.table[leaders]],
-        start=int(block[automaton.start]),
-        state_names=tuple(automaton.state_names[state] for state in leaders),
-        letter_names=automaton.letter_names,
-        observe=None if observe is None else tuple(observe[state] for state in leaders),
-        name=automaton.name,
-    )
+    return _renumber(automaton, leaders.tolist(), block)
 
 
 def unobserved(automaton: Semiautomaton) -> Semiautomaton:
