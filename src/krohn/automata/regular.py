@@ -12,7 +12,9 @@ expression.
 import re
 import string
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -212,22 +214,14 @@ class Positions:
 
     def repeat(self, part: PatternPart, times: Repeat) -> PatternPart:
         """Copies of ``part`` in sequence; those beyond the least count are optional."""
-        copies = [part]
-        wanted = max(1, times.least if times.most is None else times.most)
-        while len(copies) < wanted:
-            copies.append(self._copy(part))
         if times.most == 0:
             return PatternPart(part.begin, part.end)
+        wanted = times.least if times.most is None else times.most
+        copies = [part, *(self._copy(part) for _ in range(1, wanted))]
         if times.most is None:
             self._link(copies[-1].last, copies[-1].first)
-        whole = self._optional(copies[0], times.least < 1)
-        for number, copy in enumerate(copies[1:], 2):
-            whole = self.concatenate(whole, self._optional(copy, number > times.least))
-        return whole
-
-    @staticmethod
-    def _optional(part: PatternPart, optional: bool) -> PatternPart:
-        return PatternPart(part.begin, part.end, part.first, part.last, part.empty or optional)
+        optional = (replace(each, empty=each.empty or n >= times.least) for n, each in enumerate(copies))
+        return reduce(self.concatenate, optional)
 
     def _copy(self, part: PatternPart) -> PatternPart:
         shift = len(self.letters) - part.begin
@@ -343,16 +337,8 @@ def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautom
         ) from error
     _check_letters(pattern, letters)
     table, accept = _determinize(positions, whole, letters)
-    small = minimize(
-        Semiautomaton(np.array(table, dtype=np.int32), letter_names=tuple(letters), observe=tuple(accept))
-    )
-    return Semiautomaton(
-        small.table,
-        start=small.start,
-        letter_names=small.letter_names,
-        observe=small.observe,
-        name=f"regex:{pattern}",
-    )
+    automaton = Semiautomaton(np.array(table), letter_names=tuple(letters), observe=tuple(accept))
+    return replace(minimize(automaton), state_names=(), name=f"regex:{pattern}")
 
 
 def _check_letters(pattern: str, letters: list[str]) -> None:
@@ -387,15 +373,9 @@ def _determinize(
         members += 0 if subset == start else subset.bit_count()
         if members > MAX_MEMBERS:
             raise LimitExceeded(refusal)
-        following = whole.first if subset == start else _union(positions.follow, subset)
+        follow = map(positions.follow.__getitem__, bits(subset)) if subset != start else (whole.first,)
+        following = reduce(or_, follow, 0)
         return [following & reading[letter] for letter in letters]
 
     subsets, table = explore(start, after, MAX_SUBSETS, refusal)
     return table, [int(bool(whole.empty if subset == start else subset & whole.last)) for subset in subsets]
-
-
-def _union(follow: list[int], subset: int) -> int:
-    union = 0
-    for place in bits(subset):
-        union |= follow[place]
-    return union

@@ -147,7 +147,8 @@ class Semiautomaton:
         letters = tuple(self.letter_names) or tuple(map(str, range(num_letters)))
         _validate_names("state", states, num_states)
         _validate_names("letter", letters, num_letters)
-        _validate_start(self.start, num_states)
+        if not 0 <= whole(self.start) < num_states:
+            raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {self.start}")
         _validate_observation(self.observe, num_states)
         observe = None if self.observe is None else tuple(int(value) for value in self.observe)
         values: dict[str, Any] = {
@@ -403,11 +404,6 @@ def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
         if name in seen:
             raise InvalidAutomaton(f"{kind} names must be distinct; {name!r} appears twice")
         seen.add(name)
-
-
-def _validate_start(start: int, num_states: int) -> None:
-    if not 0 <= whole(start) < num_states:
-        raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {start}")
 
 
 def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> None:

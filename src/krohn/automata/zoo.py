@@ -344,17 +344,17 @@ def automaton(
 def _from_mapping(given: Mapping[Any, Any], name: str) -> Semiautomaton:
     if "krohn" in given and "next" in given:
         return automaton_from_payload(dict(given), name)
-    states = [str(state) for state in given]
-    rows = [row if isinstance(row, Mapping) else None for row in given.values()]
-    if not states or any(row is None for row in rows):
+    rows = given.values()
+    if not given or not all(isinstance(row, Mapping) for row in rows):
         raise InvalidInput(
             "a dictionary must lead from states to letters to next states, as "
             '{"p": {"a": "q"}, "q": {"a": "p"}}'
         )
-    letters = list(dict.fromkeys(str(letter) for row in rows for letter in row or ()))
+    states = [str(state) for state in given]
+    letters = list(dict.fromkeys(str(letter) for row in rows for letter in row))
     moves = {
-        state: {str(letter): str(target) for letter, target in (row or {}).items()}
-        for state, row in zip(states, rows, strict=True)
+        str(state): {str(letter): str(target) for letter, target in row.items()}
+        for state, row in given.items()
     }
     payload = {"krohn": 1, "letters": letters, "states": states, "start": states[0], "next": moves}
     return automaton_from_payload(payload, name)
