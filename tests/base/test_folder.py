@@ -16,13 +16,14 @@ from krohn.base.files import (
     EXPORT,
     KEYS,
     RECURRENT,
-    SIGNED,
     TRAINED,
     Folder,
     require,
 )
 from krohn.check.rules import READERS
 from krohn.errors import InvalidInput, KrohnError
+
+KEYS_WITH_NAME = (COMPILED, RECURRENT, EXPORT)  # whose files name krohn
 
 
 @given(st.sets(st.sampled_from([*KEYS.values(), CHECKPOINT, "notes.txt"])))
@@ -46,24 +47,24 @@ def test_real_folders_are_of_their_kind(tmp_path: Path) -> None:
     assert kinds == {"t": COMPILED, "r": RECURRENT, "e": EXPORT}
     for name, kind in kinds.items():
         assert kind is not None
-        for other in SIGNED:
+        for other in KEYS_WITH_NAME:
             if other != kind:
                 with pytest.raises(InvalidInput, match=f"must not hold {CONTENTS[kind]}"):
                     Folder(tmp_path / name).check_target(other, (KEYS[other],))
         Folder(tmp_path / name).check_target(kind, [path.name for path in (tmp_path / name).iterdir()])
 
 
-@pytest.mark.parametrize("kind", SIGNED)
+@pytest.mark.parametrize("kind", KEYS_WITH_NAME)
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"other": 1}', "[" * 10_000])
 def test_a_file_without_the_name_of_krohn_is_kept(kind: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / SIGNED[kind]).write_text(text)
+    (tmp_path / KEYS[kind]).write_text(text)
     with pytest.raises(InvalidInput, match="krohn did not write this one"):
-        Folder(tmp_path).check_target(kind, (SIGNED[kind],))
-    (tmp_path / SIGNED[kind]).write_text(json.dumps({"krohn": 1}))
-    Folder(tmp_path).check_target(kind, (SIGNED[kind],))
+        Folder(tmp_path).check_target(kind, (KEYS[kind],))
+    (tmp_path / KEYS[kind]).write_text(json.dumps({"krohn": 1}))
+    Folder(tmp_path).check_target(kind, (KEYS[kind],))
 
 
-@pytest.mark.parametrize("kind", SIGNED)
+@pytest.mark.parametrize("kind", KEYS_WITH_NAME)
 def test_a_run_is_kept_from_its_first_checkpoint_on(kind: str, tmp_path: Path) -> None:
     (tmp_path / CHECKPOINT).touch()
     with pytest.raises(InvalidInput, match="must not hold a training run"):

@@ -180,9 +180,7 @@ def _repl(automaton: Semiautomaton, spoken: Spoken) -> dict[str, Any]:
     """A session at a prompt: letters are commands, ``state`` prints the state."""
     letters, states = automaton.letter_names, automaton.state_names
     lines = [
-        f">>> {letters[letter]}\n"
-        if state is None
-        else f">>> {letters[letter]}\n>>> state\n{states[state]}\n"
+        f">>> {letters[letter]}\n" + ("" if state is None else f">>> state\n{states[state]}\n")
         for letter, state in spoken
     ]
     return {"text": "".join(lines)}
@@ -236,7 +234,4 @@ def write_language(sampler: Sampler, count: int, path: Path, form: str) -> None:
                 about = {"krohn": automaton.name or "automaton", **spoken(automaton, pairs)}
                 yield json.dumps(about, ensure_ascii=False) + "\n"
 
-    def put(stream: IO[bytes]) -> None:
-        stream.writelines(line.encode() for line in lines())
-
-    write_whole(path, put)
+    write_whole(path, lambda stream: stream.writelines(map(str.encode, lines())))

@@ -288,18 +288,19 @@ class _Diagram:
 
     def _loop(self, arrow: _Arrow) -> None:
         """A loop pointing away from the picture, with its letters beyond it."""
-        self.loops.add(arrow.source)
-        x, y = self.places[arrow.source]
-        away = self._away(arrow.source)
-        near, reach = self.radius + 4 * (arrow.source in self.accepting), self.radius + 36
+        state = arrow.source
+        self.loops.add(state)
+        x, y = self.places[state]
+        away = self._away(state)
+        near, reach = self.radius + 4 * (state in self.accepting), self.radius + 36
 
         def beside(distance: float, side: float) -> Point:
             return x + distance * math.cos(away + side), y + distance * math.sin(away + side)
 
         points = [beside(near, -0.5), beside(reach, -0.55), beside(reach, 0.55), beside(near + 1, 0.5)]
-        ends = {"data_from": arrow.source, "data_to": arrow.source}
-        title = ", ".join(arrow.letters)
-        self.canvas.curve(points, stroke=arrow.ink, stroke_width=1.1, class_="edge", title=title, **ends)
+        title, ends = ", ".join(arrow.letters), {"data_from": state, "data_to": state}
+        style = {"stroke": arrow.ink, "stroke_width": 1.1, "class_": "edge", **ends}
+        self.canvas.curve(points, head=True, title=title, **style)
         if self.letters:
             return
         text = _join_letters(arrow.letters)

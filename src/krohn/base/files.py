@@ -70,15 +70,12 @@ _BEGINNING = 4096
 """Size of the part of a file, at its beginning or its end, that names its writer."""
 _MARKS = {".npz": (b"state_names.npy", b"targets.npy"), ".jsonl": (b'{"letters": [', b'"targets": [')}
 """What a data set of krohn's begins with, where the format has no place for a name."""
-_KEYS = frozenset({"krohn.json", "recurrent.json", "export.json", "weights.safetensors"})
-_PARTS = _KEYS | {"model.safetensors", "automaton.json", "meaning.json", "config.json", "README.md"}
-"""Files of a network, which no other output replaces."""
 
 _IN_MEMORY = 1 << 26
 """Bytes buffered in memory for a pipe or a device; beyond this, in a temporary file."""
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Calls ``write`` on a temporary file beside ``path``, syncs it, then renames it into place.
 
     A crash or a full disk at any moment leaves either the old file or the new one, never a part. Links are
@@ -132,11 +129,7 @@ def write_folder(
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Writes ``data``, whole or not at all."""
-
-    def put(stream: IO[bytes]) -> None:
-        stream.write(data)
-
-    write_whole(path, put)
+    write_whole(path, lambda stream: stream.write(data))
 
 
 def check_place(path: Path) -> None:
@@ -168,7 +161,7 @@ def check_output(path: Path, *endings: str) -> None:
     if mode is None or not stat.S_ISREG(mode):
         return
     real = Path(os.path.realpath(path))
-    if real.name in _PARTS and any((real.parent / key).exists() for key in _KEYS):
+    if real.name in _PARTS and any((real.parent / key).exists() for key in KEYS.values()):
         raise InvalidInput(f"{str(path)[-80:]} is a file of a network, so it is kept: choose another name")
     with open(real, "rb") as stream:
         ends = stream.read(_BEGINNING)
@@ -215,7 +208,7 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _write_straight(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+def _write_straight(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Buffers the output first: writers may seek, a pipe cannot."""
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as collected:
         write(collected)
@@ -268,6 +261,8 @@ KEYS = {
     TRAINED: "weights.safetensors",
 }
 """The file by which each kind is recognised; a folder that has two is of the first kind."""
+_PARTS = {*KEYS.values(), "model.safetensors", "automaton.json", "meaning.json", "config.json", "README.md"}
+"""Files of a network, which no other output replaces."""
 CONTENTS = {
     COMPILED: "a compiled network",
     RECURRENT: "a recurrent network",
@@ -282,8 +277,6 @@ WRITERS = {
     TRAINED: "krohn train",
     STOCK: "save_pretrained",
 }
-SIGNED = {COMPILED: "krohn.json", RECURRENT: "recurrent.json", EXPORT: "export.json"}
-"""The file of each kind that has the key ``krohn``, so that nobody else's files are overwritten."""
 CHECKPOINT = "state.safetensors"
 """The checkpoint of a training run, present before its final weights are."""
 
@@ -315,15 +308,16 @@ class Folder:
                     "choose another directory"
                 )
         foreign = sorted(name for name in names if (self.path / name).exists())
-        if foreign and not self._sign(kind):
+        if foreign and not self._is_signed(kind):
             raise InvalidInput(
                 f"{short(self.path)} must hold no {foreign[0]} but that of {CONTENTS[kind]}; krohn did not "
                 "write this one: choose another directory"
             )
 
-    def _sign(self, kind: str) -> bool:
+    def _is_signed(self, kind: str) -> bool:
+        """Whether krohn wrote the file of that kind: it has the key ``krohn``."""
         try:
-            payload = read_json(self.path / SIGNED[kind])
+            payload = read_json(self.path / KEYS[kind])
         except InvalidFile:
             return False
         return isinstance(payload, dict) and "krohn" in payload
@@ -350,4 +344,4 @@ def require(network: Any, purpose: str, *kinds: str) -> str:
 
 
 def _either(names: list[str]) -> str:
-    return " or ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from html import escape
+from operator import mul
 
 WRITER = "<!-- by krohn -->"
 """The line that marks a file as safe to overwrite."""
@@ -65,9 +66,9 @@ class Canvas:
 
     def crop(self, margin: float) -> None:
         """Resizes the picture to its contents plus a margin."""
-        across, down = zip(*self._reached, strict=True)
-        self.left, self.top = min(across) - margin, min(down) - margin
-        self.width, self.height = max(across) - self.left + margin, max(down) - self.top + margin
+        left, top, right, bottom = self.reach
+        self.left, self.top = left - margin, top - margin
+        self.width, self.height = right - self.left + margin, bottom - self.top + margin
 
     @property
     def reach(self) -> tuple[float, float, float, float]:
@@ -105,18 +106,14 @@ class Canvas:
         self, points: Sequence[tuple[float, float]], *, head: bool = True, title: str = "", **style: object
     ) -> None:
         """A Bézier curve through two, three or four points, with a triangle at its end."""
-        shares = {2: (1, 1), 3: (1, 2, 1), 4: (1, 3, 3, 1)}[
-            len(points)
-        ]  # weights of the points at the curve's midpoint
-        middle = [
-            sum(n * p[axis] for n, p in zip(shares, points, strict=True)) / sum(shares) for axis in (0, 1)
-        ]
-        self._reached += [points[0], (middle[0], middle[1]), points[-1]]
+        # Weights of the points at the curve's midpoint, and the letter of such a curve in SVG.
+        shares, letter = {2: ((1, 1), "L"), 3: ((1, 2, 1), "Q"), 4: ((1, 3, 3, 1), "C")}[len(points)]
+        x, y = (sum(map(mul, shares, axis)) / sum(shares) for axis in zip(*points, strict=True))
+        self._reached += [points[0], (x, y), points[-1]]
         end, before = points[-1], points[-2]
         angle = math.atan2(end[1] - before[1], end[0] - before[0])
         ahead = (math.cos(angle), math.sin(angle))
         stop = (end[0] - 0.8 * HEAD * ahead[0], end[1] - 0.8 * HEAD * ahead[1]) if head else end
-        letter = {2: "L", 3: "Q", 4: "C"}[len(points)]
         first, *rest = (f"{_number(x)},{_number(y)}" for x, y in (*points[:-1], stop))
         self.path(f"M{first} {letter}{' '.join(rest)}", **style)
         if title:
