@@ -280,9 +280,6 @@ def _size(semigroup: TransitionSemigroup) -> tuple[int | None, GreenCounts | Non
         return None, None, (f"the size of the semigroup is not known: {limit}",)
     count = semigroup.r_classes.count
     if count > _GREEN_CLASSES:
-        return (
-            size,
-            None,
-            (f"Green's classes are not counted beyond {_GREEN_CLASSES:,} R-classes: {count:,}",),
-        )
+        note = f"Green's classes are not counted beyond {_GREEN_CLASSES:,} R-classes: {count:,}"
+        return size, None, (note,)
     return size, semigroup.green, ()

@@ -169,21 +169,12 @@ def _text(spec: str, analysis: Any, levels: int | None) -> str:
 def _architectures(families: tuple[Any, ...]) -> str:
     """Which families of models can track the automaton, and how many layers and steps suffice."""
     words = {True: "yes", False: "no", None: "open"}
-    rows = [
-        (
-            row.name,
-            words[row.can],
-            *("" if value is None else str(value) for value in (row.layers, row.steps)),
-        )
-        for row in families
-    ]
-    shown = table(
-        ("architecture", "can", "layers", "steps", "why"),
-        [(*row, family.reason) for row, family in zip(rows, families, strict=True)],
-    )
-    named: dict[str, list[str]] = {}
-    for family in families:
-        named.setdefault(family.assumptions, []).append(family.name)
+    rows, named = [], dict[str, list[str]]()
+    for row in families:
+        sizes = ("" if value is None else str(value) for value in (row.layers, row.steps))
+        rows.append((row.name, words[row.can], *sizes, row.reason))
+        named.setdefault(row.assumptions, []).append(row.name)
+    shown = table(("architecture", "can", "layers", "steps", "why"), rows)
     assumed = [f"- {', '.join(names)}: {assumption}" for assumption, names in named.items()]
     return "\n".join(
         [shown, "", "assumptions (layers suffice; --json says where fewer cannot do):", *assumed]

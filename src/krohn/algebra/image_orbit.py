@@ -170,20 +170,16 @@ class ImageComponent:
         loops = dict.fromkeys(loop for loop, _ in self.loops()) if self.rank > 1 else ()
         return PermutationGroup(map(self.permutation, loops), self.rank)
 
-    def path_to_base(self, index: int) -> list[int]:
+    def path_to_base(self, index: int) -> tuple[int, ...]:
         """A shortest word that maps the member set to P."""
         inside = set(self.members)
-        words: dict[int, list[int]] = {index: []}
-        queue: Sequence[int] = [index]
-        while self.members[0] not in words:
-            following = []
-            for current in queue:
-                for letter, target in enumerate(self.orbit.successors[current]):
-                    if target in inside and target not in words:
-                        words[target] = [*words[current], letter]
-                        following.append(target)
-            queue = following
-        return words[self.members[0]]
+        origin: dict[int, tuple[int, int] | None] = {index: None}
+        for current in (queue := [index]):
+            for letter, target in enumerate(self.orbit.successors[current]):
+                if target in inside and target not in origin:
+                    origin[target] = current, letter
+                    queue.append(target)
+        return word_along(origin.get, self.members[0])
 
 
 # Idempotents of a transition semigroup with words for them, found from image sets alone.
@@ -298,12 +294,10 @@ def maximal_subgroups(orbit: ImageOrbit) -> tuple[Subgroup, ...]:
     parts = [component for component in orbit.components if not component.group.is_trivial]
     limit = min(MAX_PAIRS, ALL_PAIRS // max(1, len(parts)))
     for component in sorted(parts, key=lambda component: -component.rank):
+        group, states = component.group, tuple(component.base)
         try:
-            idempotent = idempotent_onto(component, limit)
+            if (idempotent := idempotent_onto(component, limit)) is not None:
+                result.append(Subgroup(group, states, idempotent))
         except LimitExceeded:
-            idempotent = None
-        else:
-            if idempotent is None:
-                continue
-        result.append(Subgroup(component.group, tuple(component.base), idempotent))
+            result.append(Subgroup(group, states, None))
     return tuple(result)

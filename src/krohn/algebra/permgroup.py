@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from krohn.algebra.transformation import (
     inverse,
     orbits,
 )
-from krohn.automata.quotients import finest_congruence
+from krohn.automata.quotients import explore, finest_congruence
 from krohn.errors import InvalidInput, LimitExceeded
 
 # Groups in which only the identity fixes a point: their order is read off one orbit.
@@ -293,12 +293,16 @@ def compact_action(group: PermutationGroup) -> PermutationGroup:
 
 def _side_by_side(group: PermutationGroup, partitions: Sequence[tuple[int, ...]]) -> PermutationGroup:
     """The action on the blocks of several invariant partitions at once."""
-    generators: list[list[int]] = [[] for _ in group.generators]
-    for labels in partitions:
-        for images, generator in zip(generators, group.generators, strict=True):
-            offset = len(images)
-            images.extend(offset + image for image in block_images(generator, labels))
-    return PermutationGroup(generators, len(generators[0]))
+    ends = [0, *accumulate(max(labels) + 1 for labels in partitions)]
+    images = [
+        [
+            before + image
+            for before, labels in zip(ends, partitions, strict=False)
+            for image in block_images(g, labels)
+        ]
+        for g in group.generators
+    ]
+    return PermutationGroup(images, ends[-1])
 
 
 def _blocks_of_blocks(group: PermutationGroup, point: int) -> tuple[int, ...]:
@@ -320,18 +324,11 @@ def action_on_cosets(group: PermutationGroup, normal: PermutationGroup) -> Permu
     chain = normal.chain
     generators = [chain.pack(generator) for generator in group.generators]
     # The identity stands for its coset only if no element of N moves a base point down.
-    cosets = [_least_in_coset(chain, chain.rows.one)]
-    coset = {chain.unpack(cosets[0]): 0}
-    images: list[list[int]] = [[] for _ in generators]
-    for representative in cosets:
-        for number, generator in enumerate(generators):
-            product = _least_in_coset(chain, chain.rows.send(representative, generator))
-            key = chain.unpack(product)
-            if key not in coset:
-                coset[key] = len(cosets)
-                cosets.append(product)
-            images[number].append(coset[key])
-    return PermutationGroup(images, len(cosets))
+    cosets, rows = explore(
+        _least_in_coset(chain, chain.rows.one),
+        lambda each: [_least_in_coset(chain, chain.rows.send(each, generator)) for generator in generators],
+    )
+    return PermutationGroup(zip(*rows, strict=True), len(cosets))
 
 
 def _least_in_coset(chain: StabilizerChain, packed: Table) -> Table:

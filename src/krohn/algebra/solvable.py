@@ -13,8 +13,9 @@ small integers. Products are read left to right, as everywhere: first the left f
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise, product
+from functools import cached_property, reduce
+from itertools import pairwise, product, zip_longest
+from math import prod
 
 from krohn.algebra.group_names import group_name
 from krohn.algebra.permgroup import PermutationGroup
@@ -186,7 +187,7 @@ def _basis(
     powers = {element: _powers(element, coset, one) for element in cosets}
     basis: list[tuple[Permutation, int]] = []
     for prime in sorted(set(prime_factors(len(cosets)))):
-        part = [e for e in cosets if _is_power_of(len(powers[e]), prime) and e != one]
+        part = [e for e in cosets if set(prime_factors(len(powers[e]))) == {prime}]
         spanned = {one}
         for element in sorted(part, key=lambda e: -len(powers[e])):
             if len(spanned.intersection(powers[element])) == 1:
@@ -201,13 +202,10 @@ def _merge_coprime(basis: list[tuple[Permutation, int]], degree: int) -> list[tu
     for element, modulus in basis:
         by_prime.setdefault(min(prime_factors(modulus)), []).append((element, modulus))
     merged = []
-    for rank in range(max((len(part) for part in by_prime.values()), default=0)):
-        value, total = identity(degree), 1
-        for part in by_prime.values():
-            if rank < len(part):
-                # Commuting elements of coprime orders: the order of their product is the product.
-                value, total = compose(value, part[rank][0]), total * part[rank][1]
-        merged.append((value, total))
+    for same_rank in zip_longest(*by_prime.values(), fillvalue=(identity(degree), 1)):
+        # Commuting elements of coprime orders: the order of their product is the product.
+        elements, orders = zip(*same_rank, strict=True)
+        merged.append((reduce(compose, elements), prod(orders)))
     return merged
 
 
@@ -219,9 +217,3 @@ def _powers(
         result.append(value)
         value = coset[compose(value, element)]
     return result
-
-
-def _is_power_of(number: int, prime: int) -> bool:
-    while number % prime == 0:
-        number //= prime
-    return number == 1

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from krohn.algebra.green import DClass, GreenCounts, RClasses, d_classes, green_counts
 from krohn.algebra.image_orbit import ImageOrbit, Subgroup, maximal_subgroups
 from krohn.algebra.transformation import ImageArray, Row, image_array, rows_for
-from krohn.automata.quotients import component_numbers, strong_components
+from krohn.automata.quotients import component_numbers, strong_components, word_along
 from krohn.errors import InvalidInput, LimitExceeded
 
 IntArray = npt.NDArray[np.int32]
@@ -65,11 +65,7 @@ class ElementList:
 
     def word(self, index: int) -> tuple[int, ...]:
         """The short-lex least word that induces the element."""
-        word = []
-        while index >= 0:
-            word.append(int(self.last[index]))
-            index = int(self.prefix[index])
-        return tuple(reversed(word))
+        return word_along(lambda i: (int(self.prefix[i]), int(self.last[i])) if i >= 0 else None, index)
 
     def words(self) -> list[tuple[int, ...]]:
         """The short-lex least words of all elements, in order."""
