@@ -18,7 +18,6 @@ from krohn.paper.blocks import (
     lift_mlp,
     parallel_layers,
     then_table,
-    zero_mlp,
 )
 from krohn.paper.grid_heads import circular_mlp
 from krohn.paper.lemmas import interpolate_1d, interpolate_nd
@@ -44,12 +43,17 @@ def test_a_lifted_mlp_reads_and_writes_its_channels_only(widths) -> None:
 
 
 def test_added_mlps_of_different_depths_sum_their_values() -> None:
-    parts = [random_mlp(3, [4], 3), random_mlp(3, [2, 5, 2], 3), random_mlp(3, [3, 3], 3), zero_mlp(3)]
+    parts = [
+        random_mlp(3, [4], 3),
+        random_mlp(3, [2, 5, 2], 3),
+        random_mlp(3, [3, 3], 3),
+        identity_layer(3).mlp,
+    ]
     inputs = RNG.normal(size=(20, 3))
     np.testing.assert_allclose(
         apply_mlp(add_mlps(parts), inputs), sum(apply_mlp(part, inputs) for part in parts), atol=1e-9
     )
-    assert not apply_mlp(add_mlps([zero_mlp(3), zero_mlp(3)]), inputs).any()
+    assert not apply_mlp(add_mlps([identity_layer(3).mlp, identity_layer(3).mlp]), inputs).any()
 
 
 @pytest.mark.parametrize("layers", [2, 3, 5])

@@ -43,7 +43,6 @@ EFFECT: dict[str, Network] = {
     "paper.blocks.add_mlps": COUNTER,
     "paper.blocks.basis": SCAN,
     "paper.blocks.deepen": COUNTER,
-    "paper.blocks.lift_head": FLIP_FLOP,
     "paper.blocks.lift_layer": COUNTER,
     "paper.blocks.lift_mlp": SCAN,
     "paper.blocks.parallel_layers": COUNTER,
@@ -103,7 +102,6 @@ DESCRIPTIONS: dict[str, Network] = {
 
 ELSEWHERE = {
     "paper.blocks.identity_layer": "adds nothing, so there is no sign to change",
-    "paper.blocks.zero_mlp": "adds nothing",
     "paper.group_products.trivial_simulator": "has no weights",
     "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
     "paper.lemmas.validate": "the same",

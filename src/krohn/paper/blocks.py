@@ -22,12 +22,6 @@ def basis(dim: int, channels: Sequence[int]) -> Matrix:
     return out
 
 
-def lift_head(head: Head, channels: Sequence[int], dim: int) -> Head:
-    """The head reading and writing local channel i at global channel ``channels[i]``."""
-    place = basis(dim, channels)
-    return Head(place @ head.query, place @ head.key, place @ head.value, head.output @ place.T)
-
-
 def lift_mlp(mlp: Mlp, reads: Sequence[int], writes: Sequence[int], dim: int) -> Mlp:
     """The MLP reading its inputs from ``reads`` and adding its outputs into ``writes``."""
     first = basis(dim, reads) @ mlp.weights[0]
@@ -39,25 +33,20 @@ def lift_mlp(mlp: Mlp, reads: Sequence[int], writes: Sequence[int], dim: int) ->
     return Mlp(weights, (*mlp.biases[:-1], last_bias), mlp.activations)
 
 
-def zero_mlp(dim: int) -> Mlp:
-    """The MLP that writes nothing."""
-    return Mlp((np.zeros((dim, dim)),), (np.zeros(dim),))
-
-
 def identity_layer(dim: int) -> Layer:
-    """No head, no MLP, residual everywhere."""
-    return Layer((), zero_mlp(dim), np.ones(dim), np.ones(dim))
+    """No head, an MLP that writes nothing, residual everywhere."""
+    return Layer((), Mlp((np.zeros((dim, dim)),), (np.zeros(dim),)), np.ones(dim), np.ones(dim))
 
 
 def lift_layer(layer: Layer, channels: Sequence[int], dim: int) -> Layer:
     """The layer on its channels of a wider stream; every other channel is carried by the residual."""
-    keep = []
-    for local in (layer.keep_attention, layer.keep_mlp):
-        wide = np.ones(dim)
-        wide[list(channels)] = local
-        keep.append(wide)
-    heads = tuple(lift_head(head, channels, dim) for head in layer.heads)
-    return Layer(heads, lift_mlp(layer.mlp, channels, channels, dim), keep[0], keep[1])
+    place, keep = basis(dim, channels), np.ones((2, dim))
+    keep[:, list(channels)] = layer.keep_attention, layer.keep_mlp
+    heads = tuple(
+        Head(place @ head.query, place @ head.key, place @ head.value, head.output @ place.T)
+        for head in layer.heads
+    )
+    return Layer(heads, lift_mlp(layer.mlp, channels, channels, dim), *keep)
 
 
 def parallel_layers(layers: Sequence[Layer]) -> Layer:
@@ -146,7 +135,9 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
     carry = place
     for index in range(len(old.weights) - 1):
         inner = old.weights[index]
-        weights.append(_both(inner, carry, first=index == 0))
+        # The old matrix beside the carried channels: they share inputs in the first layer only.
+        both = [inner, carry]
+        weights.append(_block_diagonal(both) if index else np.concatenate(both, axis=1))
         biases.append(np.concatenate([old.biases[index], np.zeros(len(reads))]))
         codes.append(np.concatenate([old.activations[index], np.full(len(reads), RELU)]))
         carry = np.eye(len(reads))
@@ -163,16 +154,6 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
     codes += table.activations[1:]
     keep = np.ones(dim)
     return Layer(layer.heads, Mlp(tuple(weights), tuple(biases), tuple(codes)), layer.keep_attention, keep)
-
-
-def _both(inner: Matrix, carry: Matrix, *, first: bool) -> Matrix:
-    """The old matrix beside the carried channels: they share inputs in the first layer only."""
-    if first:
-        return np.concatenate([inner, carry], axis=1)
-    out = np.zeros((inner.shape[0] + carry.shape[0], inner.shape[1] + carry.shape[1]))
-    out[: inner.shape[0], : inner.shape[1]] = inner
-    out[inner.shape[0] :, inner.shape[1] :] = carry
-    return out
 
 
 # Dropping channels that nothing reads: shared channels that a network turned out not to need.

@@ -108,16 +108,21 @@ def interpolate_nd(points: npt.ArrayLike, values: npt.ArrayLike, match_bias: flo
     Values of one coordinate must be equal or 1 apart. ``match_bias`` replaces −(d_in − 1).
     """
     rows, table = validate(points, values)
-    d_in = rows.shape[1]
-    first, first_bias, columns = _indicators(rows)
-    second = np.zeros((first.shape[1], len(rows)))
-    for coordinate in range(d_in):
-        for value, start in columns[coordinate].items():
-            hit = rows[:, coordinate] == value
-            second[start : start + UNITS_PER_POINT, hit] += SIGNS[:, None]
-    bias = -(d_in - 1.0) if match_bias is None else match_bias
+    distinct = _distinct(rows)
+    slope, first_bias = indicator_units([value for _, value in distinct], 1.0)
+    first, second = np.zeros((rows.shape[1], len(first_bias))), np.zeros((len(first_bias), len(rows)))
+    for number, (coordinate, value) in enumerate(distinct):
+        units = slice(UNITS_PER_POINT * number, UNITS_PER_POINT * (number + 1))
+        first[coordinate, units] = slope
+        second[units, rows[:, coordinate] == value] = SIGNS[:, None]
+    bias = -(rows.shape[1] - 1.0) if match_bias is None else match_bias
     biases = (first_bias, np.full(len(rows), bias), np.zeros(table.shape[1]))
     return Mlp((first, second, table), biases)
+
+
+def _distinct(rows: Matrix) -> list[tuple[int, float]]:
+    """Each coordinate with each of its values."""
+    return [(i, float(value)) for i, column in enumerate(rows.T) for value in np.unique(column)]
 
 
 def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
@@ -127,39 +132,23 @@ def saturating_nd(points: npt.ArrayLike, values: npt.ArrayLike) -> Mlp:
     output is exact in short formats too, where the printed ramps cancel only up to rounding.
     """
     rows, table = validate(points, values)
-    coordinates = [(i, float(v)) for i, column in enumerate(rows.T) for v in np.unique(column)]
-    first, first_bias = np.zeros((rows.shape[1], 2 * len(coordinates))), np.zeros(2 * len(coordinates))
-    match = np.zeros((len(coordinates), len(rows)))
-    for number, (coordinate, value) in enumerate(coordinates):
+    distinct = _distinct(rows)
+    first, first_bias = np.zeros((rows.shape[1], 2 * len(distinct))), np.zeros(2 * len(distinct))
+    match = np.zeros((len(distinct), len(rows)))
+    for number, (coordinate, value) in enumerate(distinct):
         pair = slice(2 * number, 2 * number + 2)
         first[coordinate, pair] = [4.0, -4.0]
         first_bias[pair] = [-4.0 * value - 1.0, 4.0 * value - 1.0]
         match[number, rows[:, coordinate] == value] = 1.0
-    cut: Matrix = np.repeat(-np.eye(len(coordinates)), 2, axis=0)
+    cut: Matrix = np.repeat(-np.eye(len(distinct)), 2, axis=0)
     row_bias = np.full(len(rows), 1.0 - rows.shape[1])
-    biases = (first_bias, np.ones(len(coordinates)), row_bias, np.zeros(table.shape[1]))
+    biases = (first_bias, np.ones(len(distinct)), row_bias, np.zeros(table.shape[1]))
     return Mlp((first, cut, match, table), biases)
 
 
 def table_mlp(points: npt.ArrayLike, values: npt.ArrayLike, counting: str) -> Mlp:
     """The lemma as printed, or saturating if the counters are."""
     return saturating_nd(points, values) if counting == "steps" else interpolate_nd(points, values)
-
-
-def _indicators(rows: Matrix) -> tuple[Matrix, Matrix, Sequence[dict[float, int]]]:
-    """First layer, its bias, and per coordinate the first unit of each value."""
-    blocks, biases, columns = [], [], []
-    start = 0
-    for coordinate, column in enumerate(rows.T):
-        distinct = np.unique(column)
-        slope, bias = indicator_units([float(value) for value in distinct], 1.0)
-        block = np.zeros((rows.shape[1], len(bias)))
-        block[coordinate] = slope
-        blocks.append(block)
-        biases.append(bias)
-        columns.append({float(v): start + UNITS_PER_POINT * i for i, v in enumerate(distinct)})
-        start += len(bias)
-    return np.concatenate(blocks, axis=1), np.concatenate(biases), columns
 
 
 def validate(points: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Matrix, Matrix]:
