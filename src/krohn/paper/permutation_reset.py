@@ -74,7 +74,6 @@ class ComponentCascade:
     initial: Tuple
     moves: dict[tuple[Tuple, int], tuple[Update, ...]]
     state: dict[Tuple, int]
-    num_letters: int
 
     @property
     def num_levels(self) -> int:
@@ -94,14 +93,22 @@ def component_cascade(cascade: Cascade, max_tuples: int = MAX_TUPLES) -> Compone
         "there are more; use method cascade or scan",
     )
     values = [explorer.values(place) for place in places]
-    moves: dict[tuple[Tuple, int], tuple[Update, ...]] = {
-        (before, letter): explorer.actions(place, letter, places[row[letter]])
-        for before, place, row in zip(values, places, rows, strict=True)
-        for letter in letters
-    }
+    # Components whose state never changes are dropped, and levels left empty.
+    used = [i for i, column in enumerate(zip(*values, strict=True)) if len(set(column)) > 1]
+    values = [tuple(value[i] for i in used) for value in values]
+    moves: dict[tuple[Tuple, int], tuple[Update, ...]] = {}
+    for before, place, row in zip(values, places, rows, strict=True):
+        for letter in letters:
+            actions = explorer.actions(place, letter, places[row[letter]])
+            moves[before, letter] = tuple(actions[i] for i in used)
+    parts = [cascade.components[i] for i in used]
+    levels = sorted({part.level for part in parts})
+    components = tuple(
+        PermutationReset(levels.index(part.level), len(part.tiles), first, frozenset(column))
+        for part, first, column in zip(parts, values[0], zip(*moves.values(), strict=True), strict=True)
+    )
     state = dict(zip(values, map(cascade.state, places), strict=True))
-    components = _components(cascade, values[0], moves)
-    return _without_idle(ComponentCascade(components, values[0], moves, state, cascade.automaton.num_letters))
+    return ComponentCascade(components, values[0], moves, state)
 
 
 class _Explorer:
@@ -131,32 +138,6 @@ class _Explorer:
         changes, active = self.cascade.changes(place, letter), self.active(after)
         held = ((changes[part.level], active[part.level] == part.number) for part in self.cascade.components)
         return tuple(change if is_on and change is not None else 0 for change, is_on in held)
-
-
-def _components(
-    cascade: Cascade, initial: Tuple, moves: dict[tuple[Tuple, int], tuple[Update, ...]]
-) -> tuple[PermutationReset, ...]:
-    return tuple(
-        PermutationReset(part.level, len(part.tiles), initial[i], frozenset(row[i] for row in moves.values()))
-        for i, part in enumerate(cascade.components)
-    )
-
-
-def _without_idle(whole: ComponentCascade) -> ComponentCascade:
-    """Drops components whose state never changes, and levels left empty."""
-    used = [i for i in range(len(whole.components)) if len({values[i] for values in whole.state}) > 1]
-    levels = sorted({whole.components[i].level for i in used})
-
-    def pick(values: Tuple) -> Tuple:
-        return tuple(values[i] for i in used)
-
-    components = tuple(
-        PermutationReset(levels.index(p.level), p.states, p.initial, p.actions)
-        for p in (whole.components[i] for i in used)
-    )
-    moves = {(pick(v), a): tuple(row[i] for i in used) for (v, a), row in whole.moves.items()}
-    state = {pick(values): q for values, q in whole.state.items()}
-    return ComponentCascade(components, pick(whole.initial), moves, state, whole.num_letters)
 
 
 SHARED = ("bos", "log", "recency", "one")

@@ -110,7 +110,7 @@ class _Writer:
 
     def program(self) -> Program:
         """The program; letters bring their vectors, the beginning brings that of the identity."""
-        actions = [self.whole.moves[self.whole.initial, a][0] for a in range(self.whole.num_letters)]
+        actions = [row[0] for (before, _), row in self.whole.moves.items() if before == self.whole.initial]
         codes = [self.tower.vectors[a] for a in actions if isinstance(a, tuple)]
         sources = tuple(
             Source(name, tuple(code[i] for code in codes), (0,)) for i, name in enumerate(self.letters)
