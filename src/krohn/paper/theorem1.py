@@ -8,7 +8,6 @@ channels (5), an arbitrary coordinate is read out although position T never meet
 padding positions and a power of two are asked for where one padding position and any T do (10).
 """
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,7 +22,7 @@ from krohn.network.program import Program, ProgramLayer, Readout, Register, Sour
 from krohn.network.register_meaning import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
 from krohn.paper.blocks import basis, integer_readout, lift_mlp
-from krohn.paper.lemmas import CORNERS, SIGNS, PositionCode, circle_code
+from krohn.paper.lemmas import SIGNS, PositionCode, circle_code, indicator_units
 
 # Lemma "function composition": an MLP that turns the transition maps of g (left) and f (right) into f ∘ g.
 #
@@ -51,7 +50,9 @@ def composition_mlp(states: int, gadget: str = "direct") -> Mlp:
     width = composition_width(states, gadget)
     entries = 2 * states * width + (width * states**2 if gadget != "direct" else 0)
     require_entries(entries, f", to compose maps of {states:,} states,")
-    return _direct(states) if gadget == "direct" else _by_indicators(states, _INDICATORS[gadget](states))
+    if gadget == "direct":
+        return _direct(states)
+    return _by_indicators(states, *(_plateau if gadget == "plateau" else _hat)(states))
 
 
 def composition_width(states: int, gadget: str) -> int:
@@ -64,44 +65,34 @@ def composition_width(states: int, gadget: str) -> int:
     return widths[gadget]
 
 
-class _Indicators:
-    """Units of one left channel: slope, biases, and how they combine into 1[x = q'] for every q'."""
-
-    def __init__(self, slope: float, bias: Matrix, combine: Matrix) -> None:
-        self.slope, self.bias, self.combine = slope, bias, combine
+def _plateau(states: int) -> tuple[float, Matrix, Matrix]:
+    slope, bias = indicator_units(range(states), 1.0)
+    return slope, bias, np.kron(np.eye(states), SIGNS[:, None])
 
 
-def _plateau(states: int) -> _Indicators:
-    values = np.arange(states, dtype=np.float64)
-    bias = -(np.repeat(4.0 * values, 4) + np.tile(CORNERS, states))
-    return _Indicators(4.0, bias, np.kron(np.eye(states), SIGNS[:, None]))
-
-
-def _hat(states: int) -> _Indicators:
+def _hat(states: int) -> tuple[float, Matrix, Matrix]:
     # 1[x = q'] = (x−q'+1)_+ − 2(x−q')_+ + (x−q'−1)_+; units (x−j)_+ for j = −1 … |Q|−2 suffice.
     combine = np.eye(states) - 2 * np.eye(states, k=-1) + np.eye(states, k=-2)
-    return _Indicators(1.0, 1.0 - np.arange(states, dtype=np.float64), combine)
+    return 1.0, 1.0 - np.arange(states, dtype=np.float64), combine
 
 
-_INDICATORS: dict[str, Callable[[int], _Indicators]] = {"plateau": _plateau, "hat": _hat}
-
-
-def _by_indicators(states: int, indicators: _Indicators) -> Mlp:
+def _by_indicators(states: int, slope: float, unit_bias: Matrix, combine: Matrix) -> Mlp:
     """Indicators, then relu(M·1[g(q)=q'] + f(q') − M) = f(q')·1[g(q)=q'] with M = |Q|.
 
-    Erratum 8: printed as a product with g(q'), and with a third matrix that sums over q' alone.
+    ``slope`` and ``unit_bias`` are those of the units of one left channel, which ``combine`` to 1[x = q'] for
+    every q'. Erratum 8: printed as a product with g(q'), and with a third matrix that sums over q' alone.
     """
-    per_state, total = len(indicators.bias), float(states)
+    per_state, total = len(unit_bias), float(states)
     first = np.zeros((2 * states, states * per_state + states))
     second = np.zeros((states * per_state + states, states * states))
     for q in range(states):
         units = slice(q * per_state, (q + 1) * per_state)
-        first[q, units] = indicators.slope
-        second[units, q * states : (q + 1) * states] = total * indicators.combine
+        first[q, units] = slope
+        second[units, q * states : (q + 1) * states] = total * combine
     first[states:, states * per_state :] = np.eye(states)
     second[states * per_state :] = np.tile(np.eye(states), (1, states))
     third = np.repeat(np.eye(states), states, axis=0)
-    first_bias = np.concatenate([np.tile(indicators.bias, states), np.zeros(states)])
+    first_bias = np.concatenate([np.tile(unit_bias, states), np.zeros(states)])
     second_bias = np.full(states * states, -total)
     return Mlp((first, second, third), (first_bias, second_bias, np.zeros(states)))
 
@@ -110,10 +101,10 @@ def _direct(states: int) -> Mlp:
     """Σ_q' [relu(f(q') + M(x−q')) − relu(f(q') + M(x−q'−1))] − M·relu(x), x = g(q) + 1/4, M = 2|Q|.
 
     For |ξ| ≤ 1/4 the terms with q' < g(q) give M each, q' = g(q) gives f(q') + M(x−q'), later ones 0; what is
-    left after the last summand is f(g(q)). A power of two moves size from biases to the second layer, so that
-    both stay below the lemma's 4|Q| + 2 and integers stay exact.
+    left after the last summand is f(g(q)). A power of two, the nearest to |Q| from above, moves size from
+    biases to the second layer, so that both stay below the lemma's 4|Q| + 2 and integers stay exact.
     """
-    slope, scale = 2.0 * states, _scale(states)
+    slope, scale = 2.0 * states, 2.0 ** (states - 1).bit_length()
     values = np.arange(states, dtype=np.float64)
     rises, falls = values, values[:-1] + 1.0  # the falling edge of the last value never fires
     offsets = np.concatenate([rises, falls, [0.0]])
@@ -124,11 +115,6 @@ def _direct(states: int) -> Mlp:
     bias = np.tile(slope * (0.25 - offsets), states) / scale
     second = scale * np.kron(np.eye(states), signs[:, None])
     return Mlp((first, second), (bias, np.zeros(states)))
-
-
-def _scale(states: int) -> float:
-    """The power of two nearest to |Q| from above, at most 2|Q|."""
-    return 2.0 ** (states - 1).bit_length()
 
 
 # The discrete meaning of Theorem 1: look back, compose, twice as far each time.
