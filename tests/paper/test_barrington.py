@@ -95,7 +95,7 @@ def test_elements_are_commutators_of_each_other_and_words_act_as_they_say(name) 
     for c, (a, b) in letters.factors.items():
         assert {a, b, inverse(c)} <= letters.factors.keys()
         assert compose(compose(a, b), compose(inverse(a), inverse(b))) == c
-    for element, word in letters.spelled(letters.words).items():
+    for element, word in letters.spell(letters.words).items():
         assert len(word) == max(map(len, letters.words.values()))
         assert tuple(place[letters.automaton.run(word, s)[-1]] for s in letters.states) == element
 

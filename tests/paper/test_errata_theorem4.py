@@ -33,7 +33,7 @@ def test_erratum_41_sums_of_an_mlp_have_as_many_terms_as_the_word_has_letters() 
 def test_erratum_42_group_elements_have_words_of_different_lengths_until_they_are_padded() -> None:
     letters = alphabet(parse_spec("A5"))
     assert len({len(word) for word in letters.words.values()}) > 1
-    assert len({len(word) for word in letters.spelled(letters.words).values()}) == 1
+    assert len({len(word) for word in letters.spell(letters.words).values()}) == 1
     program = barrington("x & !y", parse_spec("A5"))
     lengths = {len(program.word({"x": x, "y": y})) for x in (False, True) for y in (False, True)}
     assert lengths == {len(program.instructions)}

@@ -101,9 +101,8 @@ class _FormulaReader:
         self.tokens: list[tuple[str, int]] = []
         for match in TOKEN.finditer(text):
             token = match.group(match.lastgroup or "other")
-            self.tokens.append(
-                (SIGNS.get(token, WORDS.get(token.lower(), token)), match.start(match.lastgroup or 0))
-            )
+            sign = SIGNS.get(token, WORDS.get(token.lower(), token))
+            self.tokens.append((sign, match.start(match.lastgroup or 0)))
 
     def peek(self) -> str | None:
         """The next token."""
@@ -134,31 +133,22 @@ class _FormulaReader:
     def operand(self) -> Formula:
         """A literal, a constant or a group."""
         token = self.peek()
-        if token is None or token in ")&|^":
+        if token is None or not re.fullmatch(r"[A-Za-z_]\w*|[01!(]", token):
             raise self.wrong("a variable, 0, 1, ! or (")
         if self.depth == MAX_NESTING:
             raise self.wrong(f"at most {MAX_NESTING} nested operators")
         self.at += 1
         if token in "01":
             return TRUE if token == "1" else FALSE
-        if token in "!(":
-            self.depth += 1
-            inner = self.nested(token)
-            self.depth -= 1
-            return inner
-        if not re.fullmatch(r"[A-Za-z_]\w*", token):
-            self.at -= 1
-            raise self.wrong("a variable, 0, 1, ! or (")
-        return Formula("variable", token)
-
-    def nested(self, token: str) -> Formula:
-        """The operand of a negation, or the content of parentheses."""
-        if token == "!":
-            return negation(self.operand())
-        inner = self.chain(0)
-        if self.peek() != ")":
-            raise self.wrong("a closing )")
-        self.at += 1
+        if token not in "!(":
+            return Formula("variable", token)
+        self.depth += 1
+        inner = negation(self.operand()) if token == "!" else self.chain(0)
+        self.depth -= 1
+        if token == "(":
+            if self.peek() != ")":
+                raise self.wrong("a closing )")
+            self.at += 1
         return inner
 
 
@@ -218,7 +208,7 @@ def barrington(
         raise LimitExceeded(f"a word may have at most {max_length} letters; this formula needs {blocks}")
     letters = alphabet(parse_spec(DEFAULT) if automaton is None else automaton)
     steps = _program(formula, letters.accept, letters)
-    words = letters.spelled(element for _, *pair in steps for element in pair)
+    words = letters.spell(element for _, *pair in steps for element in pair)
     length = len(letters.prefix) + sum(len(words[if_true]) for _, if_true, _ in steps)
     if length > max_length:
         raise LimitExceeded(f"a word may have at most {max_length} letters; this formula needs {length}")

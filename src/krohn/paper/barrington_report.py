@@ -75,7 +75,10 @@ class BarringtonReport:
 
 def report(program: BarringtonProgram, formula: str, assign: str | None, run: bool) -> BarringtonReport:
     """The report for an assignment such as ``x=1,y=0``, or for all of them."""
-    chosen = None if assign is None else _check(parse_assignment(assign), program)
+    chosen = None if assign is None else parse_assignment(assign)
+    unknown = sorted((chosen or {}).keys() - set(program.formula.variables()))
+    if unknown:
+        raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")
     return BarringtonReport(program, formula, chosen, run)
 
 
@@ -106,10 +109,8 @@ def _assignments(program: BarringtonProgram) -> list[Assignment]:
             f"--run goes through all assignments of at most {MAX_VARIABLES} variables; "
             f"got {len(names)}; choose one with --assign"
         )
-    return [
-        dict(zip(names, values, strict=True))
-        for values in itertools.product((False, True), repeat=len(names))
-    ]
+    every = itertools.product((False, True), repeat=len(names))
+    return [dict(zip(names, values, strict=True)) for values in every]
 
 
 def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict[str, Any]:
@@ -138,19 +139,12 @@ def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict
 def parse_assignment(text: str) -> Assignment:
     """``x=1,y=0`` as a mapping."""
     values: Assignment = {}
-    for part in filter(None, (piece.strip() for piece in text.replace(",", " ").split())):
+    for part in text.replace(",", " ").split():
         variable, _, value = part.partition("=")
         if not variable or value not in ("0", "1"):
             raise InvalidInput(f"an assignment must read x=1,y=0; got {part!r}")
         if values.setdefault(variable, value == "1") != (value == "1"):
             raise InvalidInput(f"a variable must have one value; {variable} is given two")
-    return values
-
-
-def _check(values: Assignment, program: BarringtonProgram) -> Assignment:
-    unknown = sorted(values.keys() - set(program.formula.variables()))
-    if unknown:
-        raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")
     return values
 
 

@@ -72,7 +72,7 @@ class Alphabet:
         """Where it ends if the formula is false."""
         return self.states[self.origin]
 
-    def spelled(self, elements: Iterable[Permutation]) -> dict[Permutation, Word]:
+    def spell(self, elements: Iterable[Permutation]) -> dict[Permutation, Word]:
         """A word for each element, all of the length of the longest one needed."""
         wanted = set(elements)
         length = max((len(self.words[element]) for element in wanted), default=0)
