@@ -182,7 +182,7 @@ def test_erratum_36_the_middle_layers_simulate_the_normal_subgroup() -> None:
 
     right = semidirect_product(normal, quotient, flip)
     layers = list(right.layers)
-    printed_normal = quotient.placed([0], [2, 3], 4)
+    printed_normal = quotient.place([0], [2, 3], 4)
     layers[2:3] = printed_normal
     printed = GroupSimulator(tuple[Layer, ...](layers), 2, 5, right.encode, right.elements)
     words = np.random.default_rng(0).integers(0, 10, (20, LENGTH))

@@ -211,7 +211,7 @@ def _constructions(automaton: Semiautomaton, length: int) -> Iterator[PaperSize]
     except LimitExceeded:
         return
     if cascade.is_solvable:
-        yield _cascaded(cascade, length)
+        yield _by_cascade(cascade, length)
 
 
 def _by_theorem(source: str, bound: Bound, blocks: int) -> PaperSize:
@@ -221,13 +221,13 @@ def _by_theorem(source: str, bound: Bound, blocks: int) -> PaperSize:
     return PaperSize(source, depth, depth * blocks, dim, heads, inner, width, bound.max_weight)
 
 
-def _cascaded(cascade: Cascade, length: int) -> PaperSize:
+def _by_cascade(cascade: Cascade, length: int) -> PaperSize:
     """Theorem 2 on a cascade; of a group alone, what the lemmas on groups say."""
     depths, blocks = [0] * cascade.num_levels, [0] * cascade.num_levels
     dim = heads = head_dim = width = 0
     weight = 0.0
     for part, resets in zip(cascade.components, cascade.is_reset, strict=True):
-        group, tiles = simulated(part.group, length), len(part.tiles)
+        group, tiles = simulate_group(part.group, length), len(part.tiles)
         memory = resets or not group.depth
         both = memory and group.depth > 0
         depths[part.level] = max(depths[part.level], group.depth + memory + both)
@@ -259,7 +259,7 @@ class GroupSize:
     max_weight: float
 
 
-def simulated(group: PermutationGroup, length: int) -> GroupSize:
+def simulate_group(group: PermutationGroup, length: int) -> GroupSize:
     """The shallowest simulation of a solvable group that the lemmas give."""
     if group.is_trivial:
         return GroupSize(0, 0, 0, 0, 0, 0, 0.0)
@@ -269,9 +269,8 @@ def simulated(group: PermutationGroup, length: int) -> GroupSize:
         counter = counter_bounds(max(orders), length).corrected
         return GroupSize(1, 1, 3 * count, count, count, count * round(counter.mlp_width), counter.max_weight)
     if group.order > MOST_LISTED:
-        steps, whole = len(group.derived_series) - 1, solvable_group_bounds
-        bound = whole(group.order, group.degree, length).corrected
-        numbers = 2 * group.order
+        steps, numbers = len(group.derived_series) - 1, 2 * group.order
+        bound = solvable_group_bounds(group.order, group.degree, length).corrected
         depth, blocks, width = 3 * steps - 2, 5 * steps - 4, round(bound.mlp_width)
         return GroupSize(depth, blocks, round(bound.dim), numbers, numbers, width, bound.max_weight)
     sizes = [_extension(group, normal, length) for normal in _normal_subgroups(group)]
@@ -285,7 +284,7 @@ def _rank(orders: list[int], prime: int) -> int:
 
 
 def _extension(group: PermutationGroup, normal: PermutationGroup, length: int) -> GroupSize:
-    above, below = simulated(action_on_cosets(group, normal), length), simulated(normal, length)
+    above, below = simulate_group(action_on_cosets(group, normal), length), simulate_group(normal, length)
     index = group.order // normal.order
     split = _has_complement(group, normal)
     copies = 1 if split else index

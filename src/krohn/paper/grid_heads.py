@@ -110,7 +110,7 @@ def state_mlp(walls: int, total: int, variant: str) -> Mlp:
     if variant not in STATE_MLPS:
         raise InvalidInput(f"variant must be one of {', '.join(STATE_MLPS)}; got {variant!r}")
     net = MlpBuilder(2 * walls + 1, balanced=False)
-    ages = _aged(net, walls, total)
+    ages = _mark_unmatched(net, walls, total)
     if variant == "count":
         older = [_later(net, ages[s - 1], ages[s + walls], total) for s in range(1, walls + 1)]
         return net.build({0: net.total([bit.scaled(-1.0) for bit in older], walls)}, 1)
@@ -144,7 +144,7 @@ def _later(net: MlpBuilder, a: Signal, b: Signal, total: int) -> Signal:
     return Signal(difference.layer + 1, {rise: 1.0, fall: -1.0}, 0.0, 0.0, 1.0)
 
 
-def _aged(net: MlpBuilder, walls: int, total: int) -> list[Signal]:
+def _mark_unmatched(net: MlpBuilder, walls: int, total: int) -> list[Signal]:
     """x′_s = x_s + 1[unmatched]: unmatched heads become older than all others (errata 17 and 18)."""
     inputs = age_signals(net, total)
     ages = []

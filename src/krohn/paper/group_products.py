@@ -1,8 +1,8 @@
 """Solvable groups in constant depth: simulators, their direct, semidirect and wreath products."""
 
-import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -39,20 +39,15 @@ class GroupSimulator:
     encode: Callable[[Any], Code] = field(repr=False)
     elements: tuple[Hashable, ...] = field(repr=False, default=())
 
-    def placed(self, channels: Sequence[int], shared: Sequence[int], dim: int) -> list[Layer]:
+    def place(self, channels: Sequence[int], shared: Sequence[int], dim: int) -> list[Layer]:
         """The layers lifted to the given representation channels of a wider stream."""
         return [lift_layer(layer, [*channels, *shared], dim) for layer in self.layers]
 
 
 def cyclic_simulator(order: int, length: int, counting: str = "relu") -> GroupSimulator:
     """Sim(C_n, T): the modular counter; element k is encoded as (k,)."""
-    return GroupSimulator(
-        (counter_layer(order, length, 0, counting),),
-        1,
-        order,
-        lambda element: (int(element),),
-        tuple(range(order)),
-    )
+    layers = (counter_layer(order, length, 0, counting),)
+    return GroupSimulator(layers, 1, order, lambda element: (int(element),), tuple(range(order)))
 
 
 def trivial_simulator() -> GroupSimulator:
@@ -68,7 +63,7 @@ def direct_product(parts: Sequence[GroupSimulator]) -> GroupSimulator:
     rep_dim = sum(part.rep_dim for part in parts)
     dim = rep_dim + SHARED
     listed = all(part.elements for part in parts)
-    elements = tuple(itertools.product(*(part.elements for part in parts))) if listed else ()
+    elements = tuple(product(*(part.elements for part in parts))) if listed else ()
 
     def encode(element: Sequence[object]) -> tuple[int, ...]:
         return tuple(v for part, own in zip(parts, element, strict=True) for v in part.encode(own))
@@ -83,11 +78,9 @@ def side_by_side(parts: Sequence[GroupSimulator], dim: int) -> tuple[Layer, ...]
     shared = [dim - 2, dim - 1]
     placed, start = [], 0
     for part in parts:
-        placed.append(part.placed(range(start, start + part.rep_dim), shared, dim))
+        placed.append(part.place(range(start, start + part.rep_dim), shared, dim))
         start += part.rep_dim
-    depth = max((len(layers) for layers in placed), default=0)
-    padded = [layers + [identity_layer(dim)] * (depth - len(layers)) for layers in placed]
-    return tuple(parallel_layers([layers[index] for layers in padded]) for index in range(depth))
+    return tuple(map(parallel_layers, zip_longest(*placed, fillvalue=identity_layer(dim))))
 
 
 # Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
@@ -104,8 +97,8 @@ def four_stages(
     n, h = normal.rep_dim, quotient.rep_dim
     dim = n + h + SHARED
     shared = [n + h, n + h + 1]
-    first = quotient.placed(range(n, n + h), shared, dim)
-    middle = normal.placed(range(n), shared, dim)
+    first = quotient.place(range(n, n + h), shared, dim)
+    middle = normal.place(range(n), shared, dim)
     return (*first, _mixing(change, n, h, dim), *middle, _mixing(back, n, h, dim))
 
 
@@ -142,17 +135,14 @@ def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action:
         normal.rep_dim + quotient.rep_dim,
         max(normal.rep_size, quotient.rep_size),
         lambda element: (*normal.encode(element[0]), *quotient.encode(element[1])),
-        tuple((g, h) for g in normal.elements for h in quotient.elements),
+        tuple(product(normal.elements, quotient.elements)),
     )
 
 
 def _table(normal: GroupSimulator, quotient: GroupSimulator, image: Action) -> Mlp:
-    rows, values = [], []
-    for g in normal.elements:
-        for h in quotient.elements:
-            rows.append((*normal.encode(g), *quotient.encode(h)))
-            values.append(normal.encode(image(h, g)))
-    return interpolate_nd(np.array(rows), np.array(values))
+    pairs = list(product(normal.elements, quotient.elements))
+    rows = [(*normal.encode(g), *quotient.encode(h)) for g, h in pairs]
+    return interpolate_nd(rows, [normal.encode(image(h, g)) for g, h in pairs])
 
 
 def wreath_product(normal: GroupSimulator, quotient: GroupSimulator, order: int) -> GroupSimulator:
@@ -187,11 +177,8 @@ def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
             second[k * UNITS_PER_POINT : (k + 1) * UNITS_PER_POINT, units] = float(size) * SIGNS[:, None]
             second[indicators + source + np.arange(width), units] = 1.0
             third[units, x * width + np.arange(width)] = 1.0
-    biases = (
-        np.concatenate([bias, np.zeros(entries)]),
-        np.full(order * entries, -float(size)),
-        np.zeros(entries),
-    )
+    first_bias = np.concatenate([bias, np.zeros(entries)])
+    biases = (first_bias, np.full(order * entries, -float(size)), np.zeros(entries))
     return Mlp((first, second, third), biases)
 
 

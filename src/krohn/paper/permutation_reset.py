@@ -209,7 +209,7 @@ def reset_simulator(part: PermutationReset, length: int, counting: str = "relu")
     held += [Meaning(f"component {what}", number=0) for what in ("value", "idle")[: 1 + part.has_resets]]
     dim = len(held) + len(SHARED)
     shared = [len(held), len(held) + 1]
-    layers = group.placed(range(width), shared, dim)
+    layers = group.place(range(width), shared, dim)
     if part.has_resets:
         layers.append(_lookup(part, length, width, dim))
     if width:
