@@ -136,7 +136,7 @@ def test_the_steps_of_an_action_move_the_memory_to_the_code_of_the_new_places(
                 assert key @ key == 1
                 state = state + beta * np.outer(key, value - key @ state)
             assert np.array_equal(state.T, unit[list(move(places, action))] - own)
-    assert code.needed(actions) == max(len(code._plan(action)) for action in actions)
+    assert code.count_steps(actions) == max(len(code._plan(action)) for action in actions)
 
 
 @pytest.mark.parametrize(("gate", "start", "moduli"), [

@@ -84,7 +84,7 @@ def test_a_delta_mixer_moves_and_reads_places(columns: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     actions = [("move", tuple(rng.permutation(3).tolist())) for _ in range(3)]
     actions += [("reset", tuple(rng.integers(3, size=len(columns)).tolist())) for _ in range(2)]
-    steps = DeltaCode(3, columns).needed(actions)
+    steps = DeltaCode(3, columns).count_steps(actions)
     code = DeltaCode(3, columns, steps)
     channels = [4, 0, 3, 1, 2]
     tensors = code.mixer(actions, channels, 6)

@@ -108,7 +108,7 @@ class Columns:
     def network(self) -> DeltaStack:
         """Weights with as many steps for each letter as the longest action needs."""
         code = DeltaCode(self.points, self.machine.start[0])
-        steps = code.needed([action for layer in all_actions(self.machine) for action in layer])
+        steps = code.count_steps([action for layer in all_actions(self.machine) for action in layer])
         return DeltaStack(stack_weights(self.machine, self.codes(steps)))
 
 
@@ -125,9 +125,8 @@ def in_columns(automaton: Semiautomaton, *, resets_in_one_step: bool = False) ->
     if any(len({automaton.letters[a][q] for q in part}) > 1 for a in rest):
         return _stack(holonomy_cascade(automaton, budget=Budget(UNITS)))
     if permuting and not (rest and resets_in_one_step):
-        action = dict(
-            zip(permuting, small_action(tuple(automaton.letters[a] for a in permuting)), strict=True)
-        )
+        smaller = small_action(tuple(automaton.letters[a] for a in permuting))
+        action = dict(zip(permuting, smaller, strict=True))
         columns, places = _track(automaton, action)
         if part <= places.keys():
             return _single(automaton, action, columns, places)
@@ -208,7 +207,7 @@ class DeltaCode(Code):
     columns: Places
     steps: int = 1
 
-    def needed(self, actions: Sequence[Action]) -> int:
+    def count_steps(self, actions: Sequence[Action]) -> int:
         """Steps that the longest action takes."""
         return max([1, *(len(self._plan(action)) for action in actions)])
 
@@ -227,10 +226,8 @@ class DeltaCode(Code):
         """See ``Code``."""
         width, heads, columns = 2 * self.points, 2, len(self.columns)
         query = np.zeros((inputs, heads, width))
-        key, value = (
-            np.zeros((inputs, heads, self.steps, width)),
-            np.zeros((inputs, heads, self.steps, columns)),
-        )
+        key = np.zeros((inputs, heads, self.steps, width))
+        value = np.zeros((inputs, heads, self.steps, columns))
         beta, gate = np.zeros((inputs, heads, self.steps)), np.zeros((inputs, heads))
         places = np.repeat(np.arange(self.points), 2) / 2
         for channel, action in zip(channels, actions, strict=True):

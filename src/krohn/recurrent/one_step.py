@@ -203,17 +203,9 @@ class _BlockMachine:
             next_pending = ("reset", self.single(level.blocks.index(compose_actions((*done, action)))))
         else:
             slots[count] = ("reset", self.single(level.actions.index(action) + 1))
-        steps = elementary(pending)
-        return [
-            *slots,
-            next_pending,
-            _pad(steps[count], self.points) if count < len(steps) else self.nothing,
-        ]
-
-
-def _pad(action: Action, points: int) -> Action:
-    kind, images = action
-    return action if kind == "reset" else (kind, (*images, *range(len(images), points)))
+        kind, images = [*elementary(pending), *[self.nothing] * self.block][count]
+        padded = images if kind == "reset" else (*images, *range(len(images), self.points))
+        return [*slots, next_pending, (kind, padded)]
 
 
 def block_length(plain: Columns) -> int:

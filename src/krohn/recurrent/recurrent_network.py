@@ -232,12 +232,9 @@ def _cell(kind: str, tensors: Tensors, options: object) -> Cell:
     if not isinstance(options, dict):
         raise InvalidFile(f"options must be an object; got {shown(options)}")
     cell = CELLS[kind].of(tensors, options)
-    file_options, cell_options = (
-        {name: (type(v), v) for name, v in given.items()} for given in (options, cell.options)
-    )
-    wrong = sorted(
-        name for name in {*file_options, *cell_options} if file_options.get(name) != cell_options.get(name)
-    )
+    # Types too: 1 is not true.
+    given, right = ({name: (type(v), v) for name, v in each.items()} for each in (options, cell.options))
+    wrong = sorted(name for name in {*given, *right} if given.get(name) != right.get(name))
     if wrong:
         raise InvalidFile(f"options must be those of the tensors; {shown(wrong[0])} is not")
     return cell

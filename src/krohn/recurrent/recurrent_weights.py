@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from math import cos, pi, sin
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.algebra.solvable import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
@@ -109,9 +108,9 @@ class DiagonalCode(Code):
             factors, summands = self._change(action)
             gate[channel, : len(factors)] = [_INPUT[self.gate](factor) for factor in factors]
             write[channel, : len(summands)] = summands
-        both = {"gate.weight": self._split(gate), "write": self._split(write)}
         closed = -128.0 if self.gate == "unit" else 0.0  # before the first letter nothing is kept
-        return {**both, "gate.bias": np.full(self._parts * self.width, closed)}
+        bias = np.full(self._parts * self.width, closed)
+        return {"gate.weight": self._split(gate), "write": self._split(write), "gate.bias": bias}
 
     def _change(self, action: Action) -> tuple[list[complex], list[complex]]:
         """a and b of every channel."""
@@ -125,20 +124,19 @@ class DiagonalCode(Code):
 
     def first(self) -> Array:
         """See ``Code``: the counters are 1."""
-        counters = np.arange(self.width)[None] - self._numbers
-        chosen = (counters >= 0) & (counters < len(self.moduli))
-        return np.asarray(self._split(chosen.astype(np.complex128))[0])
+        chosen = np.zeros((1, self.width), dtype=np.complex128)
+        chosen[:, self._numbers :][:, : len(self.moduli)] = 1
+        return np.asarray(self._split(chosen)[0])
 
     def out(self) -> Array:
         """See ``Code``."""
         matrix = np.zeros((self._parts * self.width, self.reads))
-        for channel in range(self._numbers + len(self.moduli)):
-            if channel < self._numbers:
-                matrix[channel, channel] = 1
-                continue
-            first = self._numbers + self._parts * (channel - self._numbers)
+        numbers = range(self._numbers)
+        matrix[numbers, numbers] = 1
+        for counter in range(len(self.moduli)):
             for part in range(self._parts):
-                matrix[part * self.width + channel, first + part] = 1
+                channel = part * self.width + self._numbers + counter
+                matrix[channel, self._numbers + self._parts * counter + part] = 1
         return matrix
 
     def _split(self, numbers: np.ndarray) -> Array:
@@ -225,12 +223,9 @@ def lstm(automaton: Semiautomaton) -> LstmCell:
     bias[units - 1] = GAIN / 2
     inward = np.zeros((automaton.num_letters, 4 * units))
     inward[:, : units - 1] = letters * GAIN
-    head = np.vstack([_targets(automaton), np.zeros(automaton.num_states)])
-    return LstmCell(
-        _floats(
-            {**_embedding(automaton), "weight_ih": inward, "weight_hh": recurrent, "bias": bias} | _head(head)
-        )
-    )
+    head = _targets(automaton)
+    tensors = {"weight_ih": inward, "weight_hh": recurrent, "bias": bias}
+    return LstmCell(_around(tensors, head, np.zeros(automaton.num_states)))
 
 
 def gru(automaton: Semiautomaton) -> GruCell:
@@ -250,41 +245,29 @@ def gru(automaton: Semiautomaton) -> GruCell:
     bias[-1] = GAIN
     inward = np.zeros((automaton.num_letters, 3 * units))
     inward[:, first] = letters * GAIN
-    targets = np.vstack([_targets(automaton), np.zeros(automaton.num_states)]) / 2
+    targets = _targets(automaton) / 2
     tensors = {"weight_ih": inward, "weight_hh": recurrent, "bias_ih": bias, "bias_hh": np.zeros(3 * units)}
-    return GruCell(_floats({**_embedding(automaton), **tensors} | _head(targets, targets.sum(axis=0))))
+    return GruCell(_around(tensors, targets, targets.sum(axis=0)))
 
 
-def _conditions(
-    automaton: Semiautomaton,
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _conditions(automaton: Semiautomaton) -> tuple[Array, Array, Array]:
     """For each unit (p, a): which units lead to p; whether p is the start; whether a is each letter."""
     table, n, k = automaton.table, automaton.num_states, automaton.num_letters
     p, a = np.divmod(np.arange(n * k), k)
-    comes = (table.reshape(-1)[None, :] == p[:, None]).astype(np.float64)
-    return (
-        comes,
-        (p == automaton.start).astype(np.float64),
-        (a[None] == np.arange(k)[:, None]).astype(np.float64),
-    )
+    comes, letters = table.reshape(-1)[None, :] == p[:, None], a[None] == np.arange(k)[:, None]
+    return comes.astype(np.float64), (p == automaton.start).astype(np.float64), letters.astype(np.float64)
 
 
-def _targets(automaton: Semiautomaton) -> npt.NDArray[np.float64]:
-    return np.eye(automaton.num_states)[automaton.table.reshape(-1)]
+def _targets(automaton: Semiautomaton) -> Array:
+    """For each unit (p, a) where it leads; for "started" nothing."""
+    rows = np.eye(automaton.num_states)[automaton.table.reshape(-1)]
+    return np.vstack([rows, np.zeros(automaton.num_states)])
 
 
-def _embedding(automaton: Semiautomaton) -> dict[str, npt.NDArray[np.float64]]:
-    return {"wte": np.eye(automaton.num_letters)}
-
-
-def _head(
-    weight: npt.NDArray[np.float64], bias: npt.NDArray[np.float64] | None = None
-) -> dict[str, npt.NDArray[np.float64]]:
-    return {"head.weight": weight, "head.bias": np.zeros(weight.shape[1]) if bias is None else bias}
-
-
-def _floats(tensors: dict[str, npt.NDArray[np.float64]]) -> Tensors:
-    return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in tensors.items()}
+def _around(tensors: dict[str, Array], head: Array, bias: Array) -> Tensors:
+    """All tensors of a cell: its own between the embedding of letters and the read-out."""
+    whole = {"wte": np.eye(len(tensors["weight_ih"])), **tensors, "head.weight": head, "head.bias": bias}
+    return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in whole.items()}
 
 
 WEIGHTS: dict[str, Callable[[Semiautomaton], Cell]] = {
