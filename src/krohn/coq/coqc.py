@@ -180,18 +180,11 @@ def check_text(text: str) -> CoqVerdict:
         seconds = time.perf_counter() - begin
     if done.returncode != 0 and not _REFUSED.search(done.stderr):
         raise CoqFailed(f"coqc must answer yes or no; it says: {_first_error(done.stderr)}")
-    yes = done.returncode == 0
+    yes, version = done.returncode == 0, coq_version() or ""
     assumptions = assumptions_in(done.stdout) if yes else ()
     reason = _beyond(assumptions) if yes else "Coq does not accept the certificate"
-    return CoqVerdict(
-        not reason,
-        seconds,
-        assumptions,
-        coq_version() or "",
-        done.processor_seconds,
-        done.megabytes,
-        reason,
-    )
+    busy, memory = done.processor_seconds, done.megabytes
+    return CoqVerdict(not reason, seconds, assumptions, version, busy, memory, reason)
 
 
 def _beyond(assumptions: tuple[str, ...]) -> str:

@@ -191,11 +191,11 @@ def _counting(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
         channels=cut.channels,
     )
 
-    def added(_: int, residues: tuple[int, ...]) -> Matrix:
+    def add(_: int, residues: tuple[int, ...]) -> Matrix:
         counts = map(_count_in, spans, residues[1:], cut.moduli)
         return np.asarray(sum(count * effect for count, effect in zip(counts, sums, strict=True)))
 
-    return hint, added
+    return hint, add
 
 
 def _count_in(span: range, residue: int, modulus: int) -> int:
@@ -223,22 +223,17 @@ def _follow(
 ) -> tuple[LayerHint, Matrix, Places]:
     """The layer with the classes after it, their stream and the residues of their places."""
     # Rows that agree to a sixteenth become one class: a proposal, which Coq's boxes must confirm.
-    numbers: dict[tuple[int, ...], int] = {}
-    kept: list[Matrix] = []
-    where: list[int] = []
+    kept: dict[tuple[int, ...], tuple[int, Matrix]] = {}
     following: list[dict[tuple[int, ...], int]] = [{} for _ in before.stream]
     for at, counts in reached:
         mixed = before.stream[at] * layer.keep_attention + added(at, counts)
         row = np.asarray(mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed))
         place = 0 if last else int(before.residues[at])
         key = (place, *np.rint(row * 16).astype(np.int64).tolist())
-        if key not in numbers:
-            numbers[key] = len(numbers)
-            kept.append(row)
-            where.append(place)
-        following[at][counts] = numbers[key]
+        following[at][counts], _ = kept.setdefault(key, (len(kept), row))
     hint = replace(hint, following=tuple(following), classes=len(kept))
-    return hint, np.stack(kept), np.array(where, np.int64)
+    places = np.array([place for place, *_ in kept], np.int64)
+    return hint, np.stack([row for _, row in kept.values()]), places
 
 
 def _matching(layer: Layer, before: Before, asks: tuple[int, ...]) -> tuple[LayerHint, Added]:
@@ -261,7 +256,7 @@ def _matching(layer: Layer, before: Before, asks: tuple[int, ...]) -> tuple[Laye
             into += zip(copy.channels, head.output, strict=True)
     spans = registers.spans
 
-    def added(at: int, residues: tuple[int, ...]) -> Matrix:
+    def add(at: int, residues: tuple[int, ...]) -> Matrix:
         marks = [_count_in(span, r, len(span)) for span, r in zip(spans, residues, strict=True)]
         units = (marks[c.counter] * (c.unit / GRID) * out for c, out in written[asks[at]])
         return np.asarray(sum(units, constant))
@@ -275,7 +270,7 @@ def _matching(layer: Layer, before: Before, asks: tuple[int, ...]) -> tuple[Laye
         keys=keys,
         asks=asks,
     )
-    return hint, added
+    return hint, add
 
 
 def _classes(before: Before, weights: list[Matrix]) -> tuple[tuple[int, ...], list[Matrix]]:

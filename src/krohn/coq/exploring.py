@@ -46,13 +46,13 @@ def explore(network: StoredNetwork, limit: int = MAX_PAIRS) -> Exploration:
     with np.errstate(all="ignore"):
         for order in (ANY, LEFT) if fine else (LEFT,):
             try:
-                return _numbered(network, order, limit)
+                return _number_states(network, order, limit)
             except Refused as refusal:
                 reason = str(refusal)
     raise LimitExceeded(f"Coq is given states that are known to the last bit: {reason}")
 
 
-def _numbered(network: StoredNetwork, order: str, limit: int) -> Exploration:
+def _number_states(network: StoredNetwork, order: str, limit: int) -> Exploration:
     cell, automaton = _carrying_all(network.cell), network.automaton
     budget, table = Budget(np.inf), automaton.table.tolist()  # the limit bounds the work
     sums = Sums(FORMATS["float32"], order, budget=budget)
@@ -92,14 +92,15 @@ MOST_ROUNDS = 200
 def grow(run: StoredRun) -> tuple[Boxes, bool]:
     """Boxes with some room around each image, and whether they have it."""
     boxes, cell = run.boxes, BoxCell(run.cell, "float32")
-    low, high = boxes.low.copy(), boxes.high.copy()
+    low, high = boxes.low, boxes.high
     for _ in range(MOST_ROUNDS):
         least, most = low.copy(), high.copy()
         for letter in range(run.automaton.num_letters):
             image = cell.image(low, high, letter)
             np.minimum.at(least, boxes.follower[:, letter], image[0] - ROOM)
             np.maximum.at(most, boxes.follower[:, letter], image[1] + ROOM)
-        if (least == low).all() and (most == high).all():
-            return Boxes(boxes.state, boxes.follower, low, high), True
+        fit = bool((least == low).all() and (most == high).all())
+        if fit:
+            break
         low, high = least - ROOM * (least < low), most + ROOM * (most > high)
-    return Boxes(boxes.state, boxes.follower, low, high), False
+    return Boxes(boxes.state, boxes.follower, low, high), fit

@@ -156,11 +156,8 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     others = [] if scans else sorted(kinds - COUNTING)
     if not layers or others:
         raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'no program'}")
-    if (
-        automaton.target != "state"
-        or (scans and len(weights.padding) != 1)
-        or weights.readout.shape[1] != automaton.num_states
-    ):
+    states = automaton.target == "state" and weights.readout.shape[1] == automaton.num_states
+    if not states or (scans and len(weights.padding) != 1):
         raise Unsupported(f"{NOT_COUNTING} more padding, or another target than states")
     whole = (folder / MODEL).read_bytes()
     if len(whole) > 4 * MOST_PARAMETERS:

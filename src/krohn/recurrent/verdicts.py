@@ -96,6 +96,9 @@ class _Rows:
         self.pair = idempotent_pair(automaton)
 
     def rows(self) -> tuple[FamilyVerdict, ...]:
+        states, letters = self.automaton.num_states, self.automaton.num_letters
+        units = f"{states * letters + 1} units: one for each state and letter, one for the start"
+        column = "each letter is a matrix with a single 1 in each column"
         result = (
             self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
             self.diagonal("diagonal [-1, 1]", self.not_two_group(), two_series, GRAZZI),
@@ -104,25 +107,13 @@ class _Rows:
             self.deltanet(),
             self.deltaproduct(),
             self.rankone(),
-            self.single(
-                "PD-SSM",
-                f"each letter is a matrix with a single 1 in each column, {self.n} dimensions",
-                TERZIC,
-            ),
-            self.single("LSTM", self.units(), OURS),
-            self.single("GRU", self.units(), OURS),
+            self.single("PD-SSM", f"{column}, {states} dimensions", TERZIC),
+            self.single("LSTM", units, OURS),
+            self.single("GRU", units, OURS),
             self.fixed_precision(),
             self.transformer(),
         )
         return tuple(replace(row, least=True) if row.layers == 1 else row for row in result)
-
-    @property
-    def n(self) -> int:
-        return self.automaton.num_states
-
-    def units(self) -> str:
-        count = self.n * self.automaton.num_letters + 1
-        return f"{count} units: one for each state and letter, one for the start"
 
     # Obstructions
 
@@ -135,12 +126,9 @@ class _Rows:
 
     def not_two_group(self) -> str | None:
         for subgroup in self.analysis.groups:
-            odd = sorted({factor for factor in subgroup.factors if factor != "C2"})
-            if odd:
-                return (
-                    f"the group {subgroup.name} inside has the factor {odd[0]}; "
-                    "real diagonal layers can only do 2-groups"
-                )
+            if odd := set(subgroup.factors) - {"C2"}:
+                why = f"the group {subgroup.name} inside has the factor {min(odd)}"
+                return f"{why}; real diagonal layers can only do 2-groups"
         return None
 
     def not_solvable(self) -> str | None:
@@ -183,9 +171,8 @@ class _Rows:
     def deltanet(self) -> FamilyVerdict:
         name = "DeltaNet [0, 2]"
         if self.analysis.is_group and self.swaps() <= 1:
-            return FamilyVerdict(
-                name, True, 1, 1, True, "every letter is a transposition: one reflection", SIEMS
-            )
+            how = "every letter is a transposition: one reflection"
+            return FamilyVerdict(name, True, 1, 1, True, how, SIEMS)
         built, how = self.built_deltanet()
         known, why = self.published_deltanet()
         if known is not None and (built is None or known < built):
@@ -196,15 +183,12 @@ class _Rows:
     def built_deltanet(self) -> tuple[int | None, str]:
         """Layers of the constructions in docs/proofs.md, and how they work."""
         if self.not_two_group() is None:
-            return self.layers(
-                two_series
-            ), "reflections along one direction are the signs of real diagonal layers"
+            how = "reflections along one direction are the signs of real diagonal layers"
+            return self.layers(two_series), how
         counting = self.counting_layers()
         if counting is not None:
-            return (
-                counting,
-                "counters modulo 2 and 3 along the cascade; modulo 3, x becomes −x + c, which is one swap",
-            )
+            how = "counters modulo 2 and 3 along the cascade; modulo 3, x becomes −x + c, which is one swap"
+            return counting, how
         block, levels = self.block_and_levels()
         if block is None or levels is None:
             return None, "blocks of letters, along the cascade"
@@ -257,12 +241,11 @@ class _Rows:
                 return FamilyVerdict(name, True, 1, 2, True, how, SIEMS)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
             return FamilyVerdict(name, True, 1, swaps, True, how, SIEMS)
+        how = "one layer for each level of the cascade"
         if self.cascade is None:
-            return FamilyVerdict(
-                name, True, None, None, True, "one layer for each level of the cascade", OURS
-            )
+            return FamilyVerdict(name, True, None, None, True, how, OURS)
         levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))
-        how = "one layer for each level of the cascade; resets by the gate"
+        how += "; resets by the gate"
         if levels > 1 and self.pair is not None:
             first, second = (" ".join(self.automaton.letter_names[a] for a in word) for word in self.pair)
             how += f"; not one layer with a fixed margin: {first} and {second} are idempotents with one image"
