@@ -17,14 +17,16 @@ to a counter depends only on the layers above.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.solvable import CounterTower
+from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, CascadeLevel, Update, cascade_levels
 from krohn.check.recurrent.cells import Tensors
@@ -85,25 +87,25 @@ class _Cases:
 
 
 def _explore(machine: LayeredMachine) -> _Cases:
-    layers = len(machine.start)
-    cases = _Cases([{} for _ in range(layers)], {machine.start: machine.state(machine.start)}, {})
-    queue = [machine.start]
-    for values in queue:
+    by_layer: list[dict[tuple[int, Values], Action]] = [{} for _ in machine.start]
+
+    def after(values: Values) -> Iterator[Values]:
         for letter in range(machine.automaton.num_letters):
-            actions, after = machine.actions(values, letter)
+            actions, end = machine.actions(values, letter)
             for layer, action in enumerate(actions):
-                known = cases.by_layer[layer].setdefault((letter, values[:layer]), action)
+                known = by_layer[layer].setdefault((letter, values[:layer]), action)
                 assert known == action, "an action depends on the letter and the layers above alone"
-            if after not in cases.ends:
-                cases.ends[after] = machine.state(after)
-                queue.append(after)
-                if len(queue) > MAX_CASES:
-                    raise LimitExceeded(
-                        f"a stack is built for at most {MAX_CASES:,} combinations of values; this automaton "
-                        "has more: choose lstm, gru or rankone"
-                    )
-            cases.answers[letter, values] = cases.ends[after]
-    return cases
+            yield end
+
+    refusal = (
+        f"a stack is built for at most {MAX_CASES:,} combinations of values; this automaton has more: choose "
+        "lstm, gru or rankone"
+    )
+    order, rows = explore(machine.start, after, MAX_CASES, refusal)
+    ends = {values: machine.state(values) for values in order}
+    states = list(ends.values())
+    answers = {(a, v): states[n] for v, row in zip(order, rows, strict=True) for a, n in enumerate(row)}
+    return _Cases(by_layer, ends, answers)
 
 
 def all_actions(machine: LayeredMachine) -> list[list[Action]]:
@@ -157,8 +159,7 @@ class _Builder:
                 result[f"{prefix}mlp.in"] = np.pad(inward, ((0, 0), (0, spare)))
                 result[f"{prefix}mlp.in_bias"] = np.pad(bias, (0, spare))
                 result[f"{prefix}mlp.out"] = np.pad(outward, ((0, spare), (0, 0)))
-        weight, bias = self._head()
-        result |= {"head.weight": weight, "head.bias": bias}
+        result["head.weight"], result["head.bias"] = self._head()
         return {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in result.items()}
 
     def _mixer(self, layer: int) -> dict[str, Array]:
@@ -283,11 +284,8 @@ class _Level:
 
 def _machine(cascade: Cascade, levels: Sequence[_Level]) -> LayeredMachine:
     def split(values: Values) -> list[list[Held]]:
-        result, place = [], 0
-        for level in levels:
-            result.append([*values[place : place + level.depth]])
-            place += level.depth
-        return result
+        held = iter(values)
+        return [list(islice(held, level.depth)) for level in levels]
 
     def tiles(values: Values) -> tuple[int, ...]:
         return tuple(level.tile(held) for level, held in zip(levels, split(values), strict=True))
