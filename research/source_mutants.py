@@ -272,8 +272,8 @@ MUTANTS = [
     ),
     (
         "cli/verify.py",
-        "    if not verdict.certified:\n",
-        "    if verdict.certified:\n",
+        "int(not verdict.certified)",
+        "int(verdict.certified)",
         "tests/cli/test_verdict_texts.py -k another_automaton",
     ),
     (
@@ -308,14 +308,14 @@ MUTANTS = [
     ),
     (
         "cli/circuit.py",
-        "if report.counterexample is not None:",
-        "if report.counterexample is None:",
+        "int(report.counterexample is not None)",
+        "int(report.counterexample is None)",
         "tests/construct/test_threshold_circuit.py -k wrong_circuit",
     ),
     (
         "cli/barrington.py",
-        "if not report.agrees:",
-        "if report.agrees:",
+        "int(not report.agrees)",
+        "int(report.agrees)",
         "tests/paper/test_barrington.py -k wrong_network",
     ),
     (

@@ -93,10 +93,12 @@ def app() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status: 0 done, 1 decided and false, 2 bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    as_json, name = "--json" in given, next((word for word in given if word in COMMANDS), "")
+    # Unless the command shows its own progress.
+    progress: AbstractContextManager[object] = nullcontext() if name in OWN else Elapsed(f"krohn {name}")
     try:
         # Not `app.main`: it would turn a broken pipe into exit status 1, which means "does not hold" here.
-        with app.make_context("krohn", given) as context, _progress(given):
+        with app.make_context("krohn", given) as context, progress:
             result = app.invoke(context)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
@@ -123,7 +125,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except ModuleNotFoundError as error:
         _show_traceback()
-        name = next((word for word in given if word in COMMANDS), "")
         known = error if isinstance(error, KrohnError) else missing(error, f"krohn {name}".strip())
         return refuse(str(known or f"internal error, please report it: {error}"), as_json=as_json)
     except (KrohnError, OSError, UnicodeDecodeError) as error:
@@ -149,27 +150,17 @@ def _describe(error: KrohnError | OSError | UnicodeDecodeError) -> str:
 
 def _too_large(message: str) -> str:
     """The line for memory that is not there, with what numpy or torch asked for last, if they say it."""
-    found = re.search(r"allocate ([\d.]+) ?(bytes|[KMGTP]iB)", message)
-    if found is None:
-        return "this needs more memory than there is: use a shorter --length, or a smaller input"
-    power = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(found[2])
-    need = f"{float(found[1]) * 1024**power / 1e9:,.1f} GB at once"
-    return f"this needs more memory than there is ({need}): use a shorter --length, or a smaller input"
+    need = ""
+    if found := re.search(r"allocate ([\d.]+) ?(bytes|[KMGTP]iB)", message):
+        power = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(found[2])
+        need = f" ({float(found[1]) * 1024**power / 1e9:,.1f} GB at once)"
+    return f"this needs more memory than there is{need}: use a shorter --length, or a smaller input"
 
 
 def _plainly(message: str) -> str:
     """Rewords click's "not a valid integer range" for text that is not a number."""
-    return re.sub(
-        r"is not a valid (integer|float)( range)?",
-        lambda kind: "is not a whole number" if kind[1] == "integer" else "is not a number",
-        message,
-    )
-
-
-def _progress(given: Sequence[str]) -> AbstractContextManager[object]:
-    """Shows the elapsed time, unless the command shows its own progress."""
-    name = next((word for word in given if word in COMMANDS), "")
-    return nullcontext() if name in OWN else Elapsed(f"krohn {name}")
+    message = re.sub(r"is not a valid integer( range)?", "is not a whole number", message)
+    return re.sub(r"is not a valid float( range)?", "is not a number", message)
 
 
 def _show_traceback() -> bool:

@@ -14,7 +14,7 @@ from krohn.cli.output import emit, json_option
     "--run", "with_network", is_flag=True, help="Compile a network and evaluate the formula by it too."
 )
 @json_option
-def command(formula: str, spec: str, assign: str | None, with_network: bool, as_json: bool) -> None:
+def command(formula: str, spec: str, assign: str | None, with_network: bool, as_json: bool) -> int:
     """Turn a Boolean formula (variables, ! & | ^, parentheses) into a word over an automaton's letters.
 
     Each letter depends on at most one variable. The word leads the automaton from its start to one state if
@@ -30,5 +30,4 @@ def command(formula: str, spec: str, assign: str | None, with_network: bool, as_
     program = krohn.barrington(formula, krohn.parse_spec(spec))
     report = program.report(formula, assign, run=with_network)
     emit(report.to_json(), as_json=as_json, text=report.text)
-    if not report.agrees:
-        raise click.exceptions.Exit(1)
+    return int(not report.agrees)

@@ -96,7 +96,7 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
     help="lstm, gru: then train until a proof for words of every length succeeds; writes OUT/provable.",
 )
 @json_option
-def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> None:
+def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> int:
     """Train networks to simulate the automaton SPEC.
 
     \b
@@ -109,5 +109,4 @@ def command(spec: str | None, config: Path | None, as_json: bool, **options: Any
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
     result = functions.train_as_typed(spec, config, options, progress=not as_json, tell=note)
     emit(result.to_dict(), as_json=as_json, text=result.text)
-    if result.failed:
-        raise click.exceptions.Exit(1)
+    return int(result.failed)
