@@ -7,7 +7,7 @@ for every distribution lets one fast sampler serve them all.
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,17 +28,17 @@ class LetterSource:
     Attributes:
         letter: letter written at (hidden state, outcome).
         next: hidden state reached from (hidden state, outcome).
-        visible: the automaton's state of each hidden state; ``None`` if they are the same.
         starts: hidden start states.
         start_weights: their probabilities.
+        visible: the automaton's state of each hidden state; ``None`` if they are the same.
         second: probability of the second of two outcomes; ``None`` if the die is fair.
     """
 
     letter: IntTable
     next: IntTable
-    visible: IntTable | None
     starts: tuple[int, ...]
     start_weights: tuple[float, ...] = (1.0,)
+    visible: IntTable | None = None
     second: float | None = None
 
     @property
@@ -86,7 +86,7 @@ def _probability(name: str, text: str) -> float:
 def uniform(automaton: Semiautomaton) -> LetterSource:
     """Independent, equally likely letters."""
     letters = np.broadcast_to(np.arange(automaton.num_letters), automaton.table.shape)
-    return LetterSource(letters.astype(np.int64), automaton.table.astype(np.int64), None, (automaton.start,))
+    return LetterSource(letters.astype(np.int64), automaton.table.astype(np.int64), (automaton.start,))
 
 
 def _require_two_letters(automaton: Semiautomaton, what: str) -> None:
@@ -100,8 +100,7 @@ def _require_two_letters(automaton: Semiautomaton, what: str) -> None:
 def bernoulli(automaton: Semiautomaton, probability: float) -> LetterSource:
     """Independent letters 0 and 1, the latter with the given probability."""
     _require_two_letters(automaton, "a Bernoulli distribution")
-    fair = uniform(automaton)
-    return LetterSource(fair.letter, fair.next, None, fair.starts, second=probability)
+    return replace(uniform(automaton), second=probability)
 
 
 def feasible(automaton: Semiautomaton) -> LetterSource:
@@ -125,12 +124,8 @@ def feasible(automaton: Semiautomaton) -> LetterSource:
     # The number of faces is a multiple of every count, so outcome mod count is exactly uniform.
     rank = np.argsort(~allowed, axis=1, kind="stable")
     letter = np.take_along_axis(rank, np.arange(faces)[None, :] % counts[:, None], axis=1)
-    return LetterSource(
-        letter.astype(np.int64),
-        np.take_along_axis(table, letter, axis=1).astype(np.int64),
-        None,
-        (automaton.start,),
-    )
+    target = np.take_along_axis(table, letter, axis=1)
+    return LetterSource(letter.astype(np.int64), target.astype(np.int64), (automaton.start,))
 
 
 def alternating_mixture(automaton: Semiautomaton, probability: float) -> LetterSource:
@@ -149,7 +144,7 @@ def alternating_mixture(automaton: Semiautomaton, probability: float) -> LetterS
     return LetterSource(
         np.concatenate([always, either]),
         np.concatenate([follow_a, follow_b, table + 2 * size]),
-        np.tile(np.arange(size), 3),
         (automaton.start, automaton.start + 2 * size),
         (probability, 1 - probability),
+        np.tile(np.arange(size), 3),
     )

@@ -101,16 +101,12 @@ class BlockTables:
         num_codes: number of block codes, (faces of the die) ** size.
         letters: packed letters, at ``state * num_codes + code``, or at ``code`` if states do not matter.
         states: packed hidden states, at ``state * num_codes + code``.
-        letter_width: bytes per letter.
-        state_width: bytes per state.
     """
 
     size: int
     num_codes: int
     letters: UnsignedArray
     states: UnsignedArray
-    letter_width: int
-    state_width: int
 
     @classmethod
     def of(cls, source: LetterSource, num_letters: int) -> Self:
@@ -131,14 +127,7 @@ class BlockTables:
             state = source.next[state, outcome]
             states |= _shift(state, 8 * state_width * position, states.dtype)
         stateless = bool((letters == letters[:1]).all())
-        return cls(
-            size=size,
-            num_codes=num_codes,
-            letters=letters[0].copy() if stateless else letters.ravel(),
-            states=states.ravel(),
-            letter_width=letter_width,
-            state_width=state_width,
-        )
+        return cls(size, num_codes, letters[0].copy() if stateless else letters.ravel(), states.ravel())
 
     @property
     def stateless(self) -> bool:
@@ -153,7 +142,8 @@ class BlockTables:
         states = _rows(num_blocks, num_words, self.states.dtype)
         letters = _rows(num_blocks, 0 if self.stateless else num_words, self.letters.dtype)
         scale = np.uint32(self.num_codes)
-        shift = self.states.dtype.type(8 * self.state_width * (self.size - 1))
+        state_width = self.states.itemsize // self.size
+        shift = self.states.dtype.type(8 * state_width * (self.size - 1))
         index = np.empty(num_words, dtype=np.uint32)
         last = starts.astype(np.uint32)
         for block in range(num_blocks):
@@ -166,10 +156,7 @@ class BlockTables:
             np.right_shift(states[block], shift, out=last, casting="unsafe")
         by_word = np.ascontiguousarray(codes.T if self.stateless else letters.T)
         packed = self.letters.take(by_word, mode="clip") if self.stateless else by_word
-        return (
-            _unpack(packed, self.letter_width),
-            _unpack(np.ascontiguousarray(states.T), self.state_width),
-        )
+        return _unpack(packed, self.size), _unpack(np.ascontiguousarray(states.T), self.size)
 
 
 def _shift(values: npt.NDArray[np.int64], bits: int, dtype: np.dtype[Any]) -> UnsignedArray:
@@ -182,10 +169,10 @@ def _rows(count: int, length: int, dtype: np.dtype[Any]) -> UnsignedArray:
     return np.empty((count, length + _PADDING), dtype=dtype)[:, :length]
 
 
-def _unpack(words: UnsignedArray, width: int) -> UnsignedArray:
-    """The unpacked values, the first from the lowest bits."""
-    little = words.astype(words.dtype.newbyteorder("<"), copy=False)
-    return little.view(np.dtype(_WORD[width]).newbyteorder("<")).astype(_WORD[width], copy=False)
+def _unpack(words: UnsignedArray, size: int) -> UnsignedArray:
+    """The ``size`` values in each word, the first from the lowest bits."""
+    little, kind = words.astype(words.dtype.newbyteorder("<"), copy=False), _WORD[words.itemsize // size]
+    return little.view(np.dtype(kind).newbyteorder("<")).astype(kind, copy=False)
 
 
 MAX_LENGTH = 1_000_000
@@ -224,8 +211,7 @@ class Sample:
 
     def head(self, count: int) -> "Sample":
         """The first ``count`` words."""
-        seen = None if self.observations is None else self.observations[:count]
-        return Sample(self.letters[:count], self.states[:count], seen)
+        return Sample(**{name: column[:count] for name, column in self.columns().items()})
 
 
 @lru_cache(maxsize=2)  # otherwise repeated small draws spend all their time on building tables
@@ -297,13 +283,10 @@ class Sampler:
         letters, states = letters[:, : self.length], states[:, : self.length]
         if origin.visible is not None:
             states = origin.visible.astype(letter_type(self.automaton.num_states))[states]
-        return Sample(letters, states, self._observe(states))
-
-    def _observe(self, states: UnsignedArray) -> UnsignedArray | None:
         if self.automaton.observe is None:
-            return None
+            return Sample(letters, states)
         seen = np.array(self.automaton.observe, dtype=letter_type(self.automaton.num_observations))
-        return seen.take(states)
+        return Sample(letters, states, seen.take(states))
 
     def chunks(self, count: int) -> Iterator[Sample]:
         """``count`` words in order, chunk by chunk; only a few chunks are held at any moment."""

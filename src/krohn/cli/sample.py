@@ -1,6 +1,7 @@
 """``krohn sample``: a data set of random words and their states."""
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,7 @@ def command(
               krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
     automaton = krohn.parse_spec(spec)
-    if form is None and sys.stderr.isatty():
-        with word_bar(count, out.name) as progress:
-            result = write_sample(automaton, length, count, out, form=form, **options, progress=progress)
-    else:
-        result = write_sample(automaton, length, count, out, form=form, **options)
+    shown = form is None and sys.stderr.isatty()
+    with word_bar(count, out.name) if shown else nullcontext() as progress:
+        result = write_sample(automaton, length, count, out, form=form, **options, progress=progress)
     emit(result.to_json(), as_json=as_json, text=result.text)
