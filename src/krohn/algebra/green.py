@@ -12,7 +12,6 @@ Within a D-class every representative has the image P, so a letter maps ``x`` to
 D-class is a box of H-classes: rows R, columns L, stars where a group sits.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,11 +153,6 @@ class RClasses:
     def component_numbers(self) -> list[int]:
         """The image component of each representative."""
         return self._search[2]
-
-    @property
-    def component_counts(self) -> dict[int, int]:
-        """How many R-classes there are in each image component."""
-        return Counter(self.component_numbers)
 
 
 @dataclass(frozen=True)

@@ -35,16 +35,19 @@ Points = npt.NDArray[np.int64]
 def semiregular_order(generators: Sequence[Permutation], degree: int) -> int | None:
     """The order of the generated group if it acts semiregularly on ``range(degree)``, else ``None``."""
     actions = [np.array(generator) for generator in generators]
-    tree = _breadth_first(generators, 0)
-    orbit = np.array([point for point, _, _ in tree])
-    place = np.full(degree, -1)
-    place[orbit] = np.arange(len(orbit))
-    steps = [place[action[orbit]] for action in actions]
-    seen = place >= 0
-    bases, unseen = [int(action[0]) for action in actions], 0
+    orbit, rows = explore(0, lambda point: [generator[point] for generator in generators])
+    steps = np.array(rows).T
+    # The parent of each further point of the orbit, and the generator that first leads there.
+    tree: list[tuple[int, Permutation]] = []
+    for parent, row in enumerate(rows):
+        for generator, number in zip(generators, row, strict=True):
+            if number > len(tree):
+                tree.append((parent, generator))
+    seen = np.isin(np.arange(degree), orbit)
+    bases, unseen = [generator[0] for generator in generators], 0
     while True:
         for base in bases:
-            copy = _transport(generators, tree, base)
+            copy = _transport(tree, base)
             if any((copy[step] != action[copy]).any() for step, action in zip(steps, actions, strict=True)):
                 return None
             if len(np.unique(copy)) < len(orbit):
@@ -57,24 +60,11 @@ def semiregular_order(generators: Sequence[Permutation], degree: int) -> int | N
         bases = [unseen]
 
 
-def _breadth_first(generators: Sequence[Permutation], start: int) -> list[tuple[int, int, int]]:
-    """The orbit of ``start`` as (point, position of its parent, generator from the parent)."""
-    tree = [(start, -1, -1)]
-    seen = {start}
-    for position, (point, _, _) in enumerate(tree):
-        for number, generator in enumerate(generators):
-            image = generator[point]
-            if image not in seen:
-                seen.add(image)
-                tree.append((image, position, number))
-    return tree
-
-
-def _transport(generators: Sequence[Permutation], tree: Sequence[tuple[int, int, int]], base: int) -> Points:
+def _transport(tree: Sequence[tuple[int, Permutation]], base: int) -> Points:
     """The points reached from ``base`` by the words that reach the tree's points from its root."""
     copy = [base]
-    for _, parent, number in tree[1:]:
-        copy.append(generators[number][copy[parent]])
+    for parent, generator in tree:
+        copy.append(generator[copy[parent]])
     return np.array(copy)
 
 

@@ -5,6 +5,7 @@ of these words (Froidure and Pin, 1997), and both Cayley graphs. The right one i
 one is read off it: for a word ``p b`` and a letter a, ``a (p b) = (a p) b``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,7 +170,7 @@ class TransitionSemigroup:
         components = self.images.components
         return sum(
             count * len(components[number].members) * components[number].group.order
-            for number, count in self.r_classes.component_counts.items()
+            for number, count in Counter(self.r_classes.component_numbers).items()
         )
 
     @cached_property
