@@ -12,7 +12,7 @@ expression.
 import re
 import string
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 
@@ -247,11 +247,10 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass
 class _PatternLevel:
-    """Parser state inside one pair of parentheses: ``left | sequence atom``."""
+    """Parser state inside one pair of parentheses: ``left | parts``, of which the last may be repeated."""
 
     left: PatternPart | None = None
-    sequence: PatternPart | None = None
-    atom: PatternPart | None = None
+    parts: list[PatternPart] = field(default_factory=list)
 
 
 def parse(tokens: list[Token], positions: Positions) -> PatternPart:
@@ -259,22 +258,22 @@ def parse(tokens: list[Token], positions: Positions) -> PatternPart:
     levels = [_PatternLevel()]
     before: Token = ""
     for token in tokens:
+        level = levels[-1]
         if isinstance(token, Atom):
-            _append(levels[-1], positions.atom(token), positions)
+            level.parts.append(positions.atom(token))
         elif token == "(":
             levels.append(_PatternLevel())
         elif token == ")":
             if len(levels) == 1:
                 raise InvalidInput("a ) has no ( before it")
-            inner = levels.pop()
-            _append(levels[-1], positions.nothing() if before == "(" else _close(inner, positions), positions)
+            levels.pop()
+            levels[-1].parts.append(positions.nothing() if before == "(" else _close(level, positions))
         elif isinstance(token, Repeat):
-            level = levels[-1]
-            if level.atom is None:
+            if not level.parts:
                 raise InvalidInput("a repetition needs something before it")
-            level.atom = positions.repeat(level.atom, token)
+            level.parts[-1] = positions.repeat(level.parts[-1], token)
         else:
-            levels[-1] = _PatternLevel(_close(levels[-1], positions))
+            levels[-1] = _PatternLevel(_close(level, positions))
         before = token
     if len(levels) > 1:
         raise InvalidInput("a ( is never closed")
@@ -283,26 +282,11 @@ def parse(tokens: list[Token], positions: Positions) -> PatternPart:
     return _close(levels[0], positions)
 
 
-def _append(level: _PatternLevel, part: PatternPart, positions: Positions) -> None:
-    _settle(level, positions)
-    level.atom = part
-
-
-def _settle(level: _PatternLevel, positions: Positions) -> None:
-    """Appends the latest atom to the sequence once no repetition can follow."""
-    if level.atom is not None:
-        before = level.sequence
-        level.sequence = level.atom if before is None else positions.concatenate(before, level.atom)
-        level.atom = None
-
-
 def _close(level: _PatternLevel, positions: Positions) -> PatternPart:
-    _settle(level, positions)
-    if level.sequence is None:
+    if not level.parts:
         raise InvalidInput("| must have something on both sides; use ()")
-    if level.left is None:
-        return level.sequence
-    return positions.unite(level.left, level.sequence)
+    sequence = reduce(positions.concatenate, level.parts)
+    return sequence if level.left is None else positions.unite(level.left, sequence)
 
 
 MAX_PATTERN = 2_000

@@ -1,6 +1,5 @@
 """All small automata up to isomorphism: reachable from the start, up to renaming states and letters."""
 
-from collections.abc import Iterator
 from itertools import permutations, product
 
 import numpy as np
@@ -19,7 +18,8 @@ Table = tuple[tuple[int, ...], ...]
 def small_automata(states: int, letters: int) -> list[Semiautomaton]:
     """Every automaton of exactly that many states, all reachable from state 0, one per isomorphism class."""
     require_listable(states, letters)
-    result = {canonical(table) for table in _tables(states, letters)}
+    tables = product(product(range(states), repeat=letters), repeat=states)
+    result = {canonical(table) for table in tables if _reaches_all(table)}
     return [Semiautomaton(np.array(table), 0) for table in sorted(result)]
 
 
@@ -50,12 +50,6 @@ def sample_automata(states: int, letters: int, count: int, seed: int) -> list[Se
         if len({tuple(column) for column in table.T.tolist()}) == letters and _reaches_all(table.tolist()):
             result[canonical(tuple(map(tuple, table.tolist())))] = None
     return [Semiautomaton(np.array(table), 0) for table in result]
-
-
-def _tables(states: int, letters: int) -> Iterator[Table]:
-    for rows in product(product(range(states), repeat=letters), repeat=states):
-        if _reaches_all(rows):
-            yield rows
 
 
 def _reaches_all(rows: Table | list[list[int]]) -> bool:
