@@ -21,7 +21,7 @@ from krohn.construct.compile_report import merge_texts, number_text, shorten
 from krohn.lab.experiments.store import Store
 from krohn.lab.provable.trained import BoxProof
 from krohn.network.meaning import WIDTH, first_items, item_lines
-from krohn.paper.circuit_report import ALL_WORDS, LONG_WORDS, words_to_compare
+from krohn.paper.threshold_gates import ALL_WORDS, LONG_WORDS, words_to_compare
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS

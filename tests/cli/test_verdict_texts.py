@@ -17,7 +17,7 @@ from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names
 from krohn.lab.experiments.summary import columns_of, depth_table
 from krohn.lab.training.settings import without_effect, written_down
-from krohn.paper.barrington_report import parse_assignment
+from krohn.paper.barrington import parse_assignment
 
 
 @pytest.fixture(scope="module")

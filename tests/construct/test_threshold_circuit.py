@@ -11,8 +11,8 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
-from krohn.paper.threshold_circuit import letters_as_bits, threshold_circuit
-from krohn.paper.threshold_gates import FALSE, TRUE, Gates
+from krohn.paper.threshold_circuit import threshold_circuit
+from krohn.paper.threshold_gates import FALSE, TRUE, Gates, letters_as_bits
 from unproved import compile
 
 OPTIONS = [

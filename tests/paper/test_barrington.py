@@ -114,7 +114,7 @@ def test_one_assignment_can_be_chosen(capsys) -> None:
 
 
 def test_a_wrong_network_is_reported(capsys, monkeypatch) -> None:
-    monkeypatch.setattr("krohn.paper.barrington_report.run_network", lambda network, words: 0 * words)
+    monkeypatch.setattr("krohn.paper.barrington.run_network", lambda network, words: 0 * words)
     assert run(["barrington", "x", "--run"]) == 1
     assert "they differ on 2 assignments" in capsys.readouterr().out
 

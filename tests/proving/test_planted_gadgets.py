@@ -110,8 +110,8 @@ ELSEWHERE = {
     "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",
     "paper.group_products.semidirect_product": "the same: test_group_products",
     "paper.barrington.barrington": "makes words, no weights: test_barrington",
-    "paper.circuit_report.words_to_compare": "words for a comparison, no weights: test_texts",
-    "paper.threshold_circuit.letters_as_bits": "inputs of a circuit, no weights: test_threshold_circuit",
+    "paper.threshold_gates.words_to_compare": "words for a comparison, no weights: test_texts",
+    "paper.threshold_gates.letters_as_bits": "inputs of a circuit, no weights: test_threshold_circuit",
 }
 
 

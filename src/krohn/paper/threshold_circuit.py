@@ -13,9 +13,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import (
@@ -54,12 +51,6 @@ def threshold_circuit(network: CompiledNetwork, length: int | None = None) -> Ci
     if network.program is None:
         raise InvalidInput(f"a circuit is made from a network's program; method {network.method} has none")
     return replace(_Lowering(network.program, length).circuit(), network=network)
-
-
-def letters_as_bits(words: npt.NDArray[Any], num_letters: int) -> npt.NDArray[np.bool_]:
-    """Words ``[word, position]`` as the inputs of a circuit."""
-    bits: npt.NDArray[np.bool_] = words[:, :, None] == np.arange(num_letters)
-    return bits.reshape(len(words), -1)
 
 
 class _Lowering:
