@@ -50,7 +50,7 @@ CHANGES = (
         "algebra",
         (
             (
-                "algebra/analysis_report.py",
+                "algebra/analysis.py",
                 '        "is_aperiodic": analysis.is_aperiodic,\n',
                 '        "is_aperiodic": analysis.is_aperiodic,\n'
                 '        "letters_commute": all(\n'

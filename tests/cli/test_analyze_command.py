@@ -6,7 +6,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.algebra.analysis_report import GROWTH
+from krohn.algebra.analysis import GROWTH
 from krohn.cli.app import run
 
 

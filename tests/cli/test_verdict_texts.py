@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.algebra.analysis_report import holonomy_levels
+from krohn.algebra.analysis import holonomy_levels
 from krohn.cli.app import run
 from krohn.cli.train import number_or_none
 from krohn.errors import InvalidInput
