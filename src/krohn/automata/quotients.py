@@ -172,7 +172,7 @@ def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:
     return _renumber(automaton, leaders.tolist(), block)
 
 
-def unobserved(automaton: Semiautomaton) -> Semiautomaton:
+def forget_observation(automaton: Semiautomaton) -> Semiautomaton:
     """The automaton without its observation map, so that any congruence has a quotient."""
     return Semiautomaton(automaton.table, automaton.start, automaton.state_names, automaton.letter_names)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from krohn.automata.quotients import quotient, reachable, reachable_states, sink_states, unobserved
+from krohn.automata.quotients import forget_observation, quotient, reachable, reachable_states, sink_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -174,7 +174,7 @@ class PlanSearch:
     def _splits(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if automaton.num_states < 3 or not {PARALLEL, SERIAL} & self.passes:
             return
-        letters, bare = automaton.letters, unobserved(automaton)
+        letters, bare = automaton.letters, forget_observation(automaton)
         principal = principal_congruences(letters, _MAX_PAIRS, self.budget)
         subdirect = subdirect_parts(letters, principal, self.budget)
         if PARALLEL in self.passes and len(subdirect) > 1:

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from krohn.automata.quotients import quotient, unobserved
+from krohn.automata.quotients import forget_observation, quotient
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.budget import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
@@ -155,7 +155,7 @@ def _grid_from_congruences(automaton: Semiautomaton) -> Grid | None:
 
 def _line_quotients(automaton: Semiautomaton) -> Iterable[list[int]]:
     """Coordinate functions of the quotients that are lines."""
-    letters, bare, budget = automaton.letters, unobserved(automaton), Budget(UNITS)
+    letters, bare, budget = automaton.letters, forget_observation(automaton), Budget(UNITS)
     principal = principal_congruences(letters, MAX_STATES_FOR_CONGRUENCES**2, budget)
     for labels in congruences(letters, principal, (), MAX_CONGRUENCES, budget):
         line = clamped_line(quotient(bare, labels))
