@@ -352,55 +352,41 @@ def test_a_lead_is_over_every_other_logit() -> None:
     assert (leads(point(np.zeros((2, 1))), np.zeros(2, int)) > 0).all()
 
 
-@pytest.mark.parametrize("gate", ["unit", "signed", "complex"])
-def test_gates_of_balls_hold_the_gates_of_their_points(gate: str) -> None:
+def test_gates_of_balls_hold_the_gates_of_their_points() -> None:
     rng = np.random.default_rng(4)
-    balls = DiagonalBalls(random_stack(gate), "float32")  # type: ignore[arg-type]
+    balls = DiagonalBalls(random_stack("complex"), "float32")  # type: ignore[arg-type]
     middle = np.concatenate([rng.normal(0, 2, (20, 4)), rng.normal(0, 300, (5, 4))])
     radius = rng.uniform(0, 0.3, middle.shape)
     gates = balls.gates(Ball(middle, radius))
+    parts = [np.split(side, 2, axis=1) for side in (middle, radius)]
+    z = parts[0][0] + 1j * parts[0][1]
     for _ in range(50):
-        if gate == "complex":
-            parts = [np.split(side, 2, axis=1) for side in (middle, radius)]
-            z = parts[0][0] + 1j * parts[0][1]
-            angle = rng.uniform(0, 2 * np.pi, z.shape)
-            point = z + rng.random(z.shape) * np.hypot(*parts[1]) * np.exp(1j * angle)
-            value = point / np.maximum(1, np.abs(point))
-        else:
-            point = middle + radius * rng.uniform(-1, 1, middle.shape)
-            value = np.tanh(point) if gate == "signed" else 0.5 * (1 + np.tanh(point / 2))
+        angle = rng.uniform(0, 2 * np.pi, z.shape)
+        point = z + rng.random(z.shape) * np.hypot(*parts[1]) * np.exp(1j * angle)
+        value = point / np.maximum(1, np.abs(point))
         assert (np.abs(value - gates.middle) <= gates.radius + 1e-12).all()
-    beyond = np.array([[1.0, 1, 0, 0]]) if gate == "complex" else np.full((1, 4), 200.0)
-    with pytest.raises(Refused):  # on an axis, but perhaps inside the circle; saturated, but perhaps not
-        balls.gates(Ball(beyond, np.array([[2.0 if gate == "complex" else 95.0, 0, 0, 0]])))
+    with pytest.raises(Refused):  # on an axis, but perhaps inside the circle
+        balls.gates(Ball(np.array([[1.0, 1, 0, 0]]), np.array([[2.0, 0, 0, 0]])))
 
 
-@pytest.mark.parametrize("gate", ["unit", "signed", "complex"])
-def test_a_step_of_balls_holds_the_steps_of_their_points(gate: str) -> None:
+def test_a_step_of_balls_holds_the_steps_of_their_points() -> None:
     """Memories anywhere inside their balls, in float64 from the definition, end inside the balls after it."""
     rng = np.random.default_rng(5)
-    cell = random_stack(gate, mlp=False, seed=6)
+    cell = random_stack("complex", mlp=False, seed=6)
     balls = DiagonalBalls(cell, "float32")  # type: ignore[arg-type]
     window = Ball(rng.normal(size=(8, 2 * DIM)), rng.uniform(0, 1e-3, (8, 2 * DIM)))
-    size = 2 if gate == "complex" else 4
-    middle = rng.normal(size=(8, size)) + (1j * rng.normal(size=(8, size)) if gate == "complex" else 0)
-    memory = Ball(middle, rng.uniform(0, 1e-3, (8, size)))
+    middle = rng.normal(size=(8, 2)) + 1j * rng.normal(size=(8, 2))
+    memory = Ball(middle, rng.uniform(0, 1e-3, (8, 2)))
     w = {name.removeprefix("h.0.mix."): value.astype(float) for name, value in cell.tensors.items()}
     read, after = balls.mix(w, window, memory)
     for _ in range(40):
         x = window.middle + window.radius * rng.uniform(-1, 1, window.radius.shape)
-        turn = np.exp(2j * np.pi * rng.random(middle.shape)) if gate == "complex" else 1.0
+        turn = np.exp(2j * np.pi * rng.random(middle.shape))
         held = memory.middle + memory.radius * rng.uniform(-1, 1, middle.shape) * turn
-        z, write = x @ w["gate.weight"] + w["gate.bias"], x @ w["write"]
-        if gate == "complex":
-            z, write = z[:, :2] + 1j * z[:, 2:], write[:, :2] + 1j * write[:, 2:]
-            factor = z / np.maximum(1, np.abs(z))
-        else:
-            factor = np.tanh(z) if gate == "signed" else 0.5 * (1 + np.tanh(z / 2))
-        got = factor * held + write
+        z, write = (y[:, :2] + 1j * y[:, 2:] for y in (x @ w["gate.weight"] + w["gate.bias"], x @ w["write"]))
+        got = z / np.maximum(1, np.abs(z)) * held + write
         assert (np.abs(got - after.middle) <= after.radius).all()
-        parts = np.hstack([got.real, got.imag]) if gate == "complex" else got
-        assert (np.abs(parts - read.middle) <= read.radius).all()
+        assert (np.abs(np.hstack([got.real, got.imag]) - read.middle) <= read.radius).all()
 
 
 def test_quarter_turns_are_exact_and_other_turns_are_not() -> None:
