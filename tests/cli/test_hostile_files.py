@@ -94,7 +94,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             lambda p: p["program"]["layers"][0].update(maps=[{"operation": ["Table"]}]),
             "operation must be one",
         ),
-        (lambda p: p["layout"].update(moments=[3]), "moments must be a list of lists"),
+        (lambda p: p["layout"].update(moments=[3]), "moments must be a list; got 3"),
         (
             lambda p: p["layout"]["moments"][0].__setitem__(0, ["", "", "1", ""]),
             "Channel.scale must be a number",
