@@ -112,6 +112,14 @@ def test_a_recurrent_network_is_run_like_a_compiled_one(tmp_path: Path) -> None:
         assert krohn.run(given, [[0, 1], [2, 2]], device="cpu").tolist() == [[0, 1], [2, 1]]
 
 
+def test_a_recurrent_network_says_what_it_has_not(tmp_path: Path) -> None:
+    network = krohn.compile("C2", architecture="lstm")
+    with pytest.raises(krohn.KrohnError, match=r"only a compiled Transformer has to_torch.*krohn.run"):
+        network.to_torch("float32")
+    with pytest.raises(krohn.KrohnError, match=r"only a compiled Transformer.*krohn.save"):
+        network.export("hf", tmp_path)
+
+
 def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     calls = [
         (lambda: krohn.export(network, "hf"), r"missing .* 'out'; it takes \(network, to, out, "),

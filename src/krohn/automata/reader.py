@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from krohn.automata.diagram import accepting
 from krohn.automata.semiautomaton import Semiautomaton, Words, check_words
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, Unsupported
 
 _FEW = 8  # words of one length up to which a plain loop is quicker
 Letters = npt.NDArray[np.int64]
@@ -41,6 +41,20 @@ class Reader(ABC):
 
     no_answer = "NaN"
     """The name of an output that is none of the automaton's: here logits that are not numbers."""
+
+    def to_torch(self, *args: Any, **options: Any) -> Any:
+        """Of compiled Transformers only; other networks refuse it."""
+        raise Unsupported(
+            f"only a compiled Transformer has to_torch; this is a {type(self).__name__}: krohn.run(network, "
+            "words) runs it, and a recurrent network on a torch device with device="
+        )
+
+    def export(self, *args: Any, **options: Any) -> Any:
+        """Of compiled Transformers only; other networks refuse it."""
+        raise Unsupported(
+            f"only a compiled Transformer, or a run's folder by krohn.export, is exported; this is a "
+            f"{type(self).__name__}: krohn.save(network, DIR) writes one that krohn compiled"
+        )
 
     def states(self, words: Words, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """The number of the state after each letter: ``net.states("abab")``."""
