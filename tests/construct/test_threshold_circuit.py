@@ -11,7 +11,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
-from krohn.paper.threshold_circuit import threshold_circuit
+from krohn.paper.threshold_circuit import _Lowering, threshold_circuit
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates, letters_as_bits
 from unproved import compile
 
@@ -93,6 +93,19 @@ def test_a_circuit_that_is_too_large_is_refused(monkeypatch) -> None:
     monkeypatch.setattr("krohn.paper.threshold_gates.MAX_WIRES", 100)
     with pytest.raises(LimitExceeded, match=r"at most 100 wires.*choose shorter words"):
         threshold_circuit(compile(parse_spec("S4"), 8))
+
+
+def test_a_circuit_for_long_words_is_refused_by_those_for_short_ones(monkeypatch) -> None:
+    built, start = [], _Lowering.__init__
+
+    def record(self, program, length) -> None:
+        built.append(length)
+        start(self, program, length)
+
+    monkeypatch.setattr(_Lowering, "__init__", record)
+    with pytest.raises(LimitExceeded, match=r"at most 20,000,000 wires; one for words of 5,000 letters"):
+        threshold_circuit(compile(parse_spec("S4"), 5_000))
+    assert max(built) <= 128
 
 
 def test_the_command_counts_and_compares(capsys, tmp_path) -> None:

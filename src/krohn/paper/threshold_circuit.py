@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import (
     Clamp,
@@ -30,10 +30,12 @@ from krohn.network.operations import (
     Table,
 )
 from krohn.network.program import Program
-from krohn.paper.threshold_gates import TRUE, Circuit, Form, Gates
+from krohn.paper.threshold_gates import MAX_WIRES, TRUE, Circuit, Form, Gates
 
 MAX_VALUES = 100_000
 """Values that one sum may take."""
+TRIED = (16, 64, 128)
+"""Letters of the circuits by which longer ones are refused before they are built."""
 
 Signal = dict[int, int]
 """A register at a position: for each value it may have the wire that says so."""
@@ -50,7 +52,27 @@ def threshold_circuit(network: CompiledNetwork, length: int | None = None) -> Ci
         )
     if network.program is None:
         raise InvalidInput(f"a circuit is made from a network's program; method {network.method} has none")
+    _check_wires(network.program, length)
     return replace(_Lowering(network.program, length).circuit(), network=network)
+
+
+def _check_wires(program: Program, length: int) -> None:
+    """Refuses long words by the circuits for short ones: no later letter takes fewer wires than these did."""
+    for short in TRIED:
+        if 2 * short > length:
+            return
+        before, now = _count_wires(program, short * 3 // 4), _count_wires(program, short)
+        if now + (length - short) * (now - before) // (short - short * 3 // 4) > MAX_WIRES:
+            raise LimitExceeded(
+                f"a circuit may have at most {MAX_WIRES:,} wires; one for words of "
+                f"{counted(length, 'letter')} needs more: choose shorter words"
+            )
+
+
+def _count_wires(program: Program, length: int) -> int:
+    lowering = _Lowering(program, length)
+    lowering.circuit()
+    return lowering.gates.wires
 
 
 class _Lowering:

@@ -116,7 +116,8 @@ class Gates:
             self.wires += len(terms)
             if self.wires > MAX_WIRES:
                 raise LimitExceeded(
-                    f"a circuit may have at most {MAX_WIRES} wires; this one needs more; choose shorter words"
+                    f"a circuit may have at most {MAX_WIRES:,} wires; this one needs more: choose shorter "
+                    "words"
                 )
         return self.known[terms, bound]
 
