@@ -120,6 +120,13 @@ def test_a_recurrent_network_says_what_it_has_not(tmp_path: Path) -> None:
         network.export("hf", tmp_path)
 
 
+def test_an_automaton_of_too_many_states_is_not_trained_on() -> None:
+    calls = (lambda: krohn.train("Grid70000", steps=1), lambda: krohn.card("lstm", "Grid70000"))
+    for function in calls:
+        with pytest.raises(krohn.KrohnError, match=r"at most 65,536 states; Grid70000 has 70,000"):
+            function()
+
+
 def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork, tmp_path: Path) -> None:
     calls = [
         (lambda: krohn.export(network, "hf"), r"missing .* 'out'; it takes \(network, to, out, "),

@@ -16,7 +16,7 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files
 from krohn.lab.cards.harness import (
     Effort,
@@ -29,6 +29,7 @@ from krohn.lab.cards.harness import (
     train_module,
 )
 from krohn.lab.cards.layers import CardLayer, find_layer
+from krohn.lab.tasks.batches import size_reasons
 from krohn.recurrent.capability import capability
 from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
@@ -114,6 +115,9 @@ def card(
     automata = [as_automaton(task) for task in (split_specs(tasks) if isinstance(tasks, str) else tasks)]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
+    too_large = [reason for automaton in automata for reason in size_reasons(automaton)]
+    if too_large:
+        raise LimitExceeded(too_large[0])
     if described.longest < 4 * length:
         raise InvalidInput(
             f"long words must reach 4T = {4 * length} letters; those of {described.name[:60]} end at "

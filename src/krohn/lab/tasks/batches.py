@@ -240,9 +240,23 @@ class Task:
         return Batch(tokens, wanted, mask)
 
 
+MAX_STATES = 2**16
+"""States that a network may be trained to tell apart: it has an output for each of them at every letter."""
+
+
+def size_reasons(automaton: Semiautomaton) -> list[str]:
+    """The reason if the automaton has too many states to be learned; checked before anything is built."""
+    if automaton.num_states <= MAX_STATES:
+        return []
+    name = automaton.name or "the automaton"
+    return [f"networks are trained on at most {MAX_STATES:,} states; {name} has {automaton.num_states:,}"]
+
+
 def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why the task cannot be built for this automaton."""
     wrong = config.reasons()
+    if config.target != "observation" or config.scratchpad:
+        wrong += size_reasons(automaton)
     if config.target == "observation" and automaton.observe is None:
         wrong.append("target observation needs an automaton with an observation map; this one has none")
     if config.target == "observation" and config.scratchpad:
