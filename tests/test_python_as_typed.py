@@ -136,6 +136,13 @@ def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork,
         (lambda: network.export("hf", tmp_path, prof=True), "unexpected keyword argument 'prof'"),
         (lambda: krohn.analyze(), "missing .* 'automaton'"),
         (lambda: krohn.explore("C2", lenght=4), "unexpected keyword argument 'lenght'"),
+        (lambda: krohn.compile("C2", lenght=8), "got lenght"),
+        (lambda: krohn.zoo(5), "name must be str or None; got 5"),
+        (lambda: krohn.from_regex(5), "pattern must be str; got 5"),
+        (lambda: krohn.atlas("2", 2), "states must be int; got '2'"),
+        (lambda: krohn.analyze("S3", effort="x"), "effort must be float; got 'x'"),
+        (lambda: krohn.barrington(5), "formula must be str; got 5"),
+        (lambda: krohn.save(network, 3), "directory must be str or Path; got 3"),
     ]
     for call, text in calls:
         with pytest.raises(krohn.KrohnError, match=text) as raised:

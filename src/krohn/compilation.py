@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
 from krohn.check.verdict import Budget
-from krohn.construct.compiling import build, candidates, make_request
+from krohn.construct.compiling import build, candidates, check_options, make_request
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions
 from krohn.errors import InvalidInput, UnknownName, counted, plainly
@@ -81,6 +81,7 @@ def compile(
             see ``krohn compile --help``.
     """
     if architecture == "transformer":
+        check_options(options)
         if length is None:
             raise InvalidInput("a Transformer is built for words up to a length; give length=")
         request = make_request(automaton, length, **options)

@@ -48,6 +48,7 @@ BATCH_LETTERS = 1 << 16
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
+@plainly
 def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> None:
     """Writes a compiled Transformer or a recurrent network to a directory."""
     if not isinstance(network, CompiledNetwork | RecurrentNetwork):
@@ -55,6 +56,7 @@ def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> 
     network.save(directory)
 
 
+@plainly
 def load(
     directory: str | Path,
 ) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
@@ -199,6 +201,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     return threshold_circuit(compile(network, length, unproved=True), length)
 
 
+@plainly
 def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas.BarringtonProgram:
     """A Boolean formula as a word problem over an automaton that is not solvable, A5 by default."""
     return formulas.barrington(formula, None if automaton is None else as_automaton(automaton))

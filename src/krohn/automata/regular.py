@@ -20,7 +20,7 @@ import numpy as np
 
 from krohn.automata.quotients import explore, minimize
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, LimitExceeded
+from krohn.errors import InvalidInput, LimitExceeded, plainly
 
 # Tokens.
 
@@ -294,6 +294,7 @@ MAX_SUBSETS = 50_000
 MAX_MEMBERS = 2_000_000
 
 
+@plainly
 def from_regex(pattern: str, alphabet: Iterable[str] | None = None) -> Semiautomaton:
     """The minimal complete DFA of ``pattern``; observation 1 means that the word read so far matches.
 

@@ -39,7 +39,7 @@ from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import Rows, table
 from krohn.base.plugins import Plugins, instance_of
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted, plainly
 
 Observation = Callable[[Semiautomaton], list[int]]
 
@@ -213,6 +213,7 @@ class Zoo(Rows[str]):
 def zoo() -> Zoo: ...
 @overload
 def zoo(name: str) -> Semiautomaton: ...
+@plainly
 def zoo(name: str | None = None) -> Semiautomaton | Zoo:
     """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; else all names.
 

@@ -4,12 +4,12 @@
 their order. ``SOURCES`` lists where plans come from. ``krohn.compile`` shows them to the checker.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from textwrap import shorten
-from typing import Unpack
+from typing import Any, Unpack
 
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import with_target
@@ -40,12 +40,17 @@ from krohn.network.transformer import Transformer
 MAX_OBSERVATIONS = 4_096
 
 
-def make_request(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:
-    """The request for the automaton that is built: minimised where only its observation matters."""
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuses what is no option of a Transformer."""
     unknown = sorted(set(options) - TransformerOptions.__annotations__.keys())
     if unknown:
         known = ", ".join(TransformerOptions.__annotations__)
-        raise InvalidInput(f"options of a Transformer must be among {known}; got {unknown[0]}")
+        raise InvalidInput(f"options of a Transformer must be length and among {known}; got {unknown[0]}")
+
+
+def make_request(automaton: AutomatonLike, length: int, **options: Unpack[TransformerOptions]) -> Request:
+    """The request for the automaton that is built: minimised where only its observation matters."""
+    check_options(options)
     request = Request(as_automaton(automaton), length, **options)
     if request.target == "state":
         return replace(request, automaton=with_target(request.automaton, "state"))
