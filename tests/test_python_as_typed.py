@@ -251,6 +251,18 @@ def test_a_float_format_has_its_short_name_and_its_torch_type(
     )
 
 
+def test_several_formats_are_exported_as_by_the_command(
+    network: krohn.CompiledNetwork, tmp_path: Path
+) -> None:
+    for number, formats in enumerate(("hf,transformer-lens", ["hf", "transformer-lens"])):
+        out = tmp_path / str(number)
+        exports = krohn.export(network, formats, out, proof=False)
+        assert [one.to for one in exports] == ["hf", "transformer-lens"]
+        assert sorted(path.name for path in out.iterdir()) == ["hf", "transformer-lens"]
+    with pytest.raises(krohn.KrohnError, match=r"a format must be one of .*got 'nonsense'"):
+        krohn.export(network, "hf,nonsense", tmp_path / "none")
+
+
 def test_the_zoo_lists_its_names() -> None:
     assert "S4" in krohn.zoo()
     assert all(krohn.zoo(name).name == name for name in krohn.zoo()[:5])

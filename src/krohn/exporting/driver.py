@@ -84,7 +84,7 @@ def export_format(name: str) -> ExportFormat:
 @plainly
 def export(
     network: CompiledNetwork | str | Path,
-    to: str,
+    to: str | Sequence[str],
     out: str | Path,
     *,
     replicate: int | None = None,
@@ -92,18 +92,23 @@ def export(
     dtype: str = "float32",
     unchecked: bool = False,
     proof: bool = True,
-) -> Exported:
+) -> Exported | Exports:
     """Writes a network, or that of a directory, to ``out``: ``krohn.export(net, "hf", DIR)``.
 
-    ``to`` is ``hf``, ``transformer-lens`` or ``onnx``; ``dtype`` is the type it will be loaded in.
+    ``to`` is ``hf``, ``transformer-lens`` or ``onnx``; several, as a list or with commas, get a folder each
+    in ``out``, and the answer is a list. ``dtype`` is the type it will be loaded in.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
     rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is
     tested, not proved: a proof for all words takes from a second to minutes.
     """
-    (exported,) = attempt(
+    named = to.split(",") if isinstance(to, str) else to if isinstance(to, Sequence) else [to]
+    formats = tuple(dict.fromkeys(named))
+    if not formats:
+        raise InvalidInput(f"an export needs a format: {', '.join(ALL_FORMATS.names())}")
+    exports = attempt(
         network,
-        (to,),
+        formats,
         Path(out),
         replicate=replicate,
         length=length,
@@ -111,9 +116,10 @@ def export(
         unchecked=unchecked,
         proof=proof,
     )
-    if exported.refusal is not None:
-        raise Unsupported(f"{exported.refusal}: compile with dtype float64 or for shorter words")
-    return exported
+    for exported in exports:
+        if exported.refusal is not None:
+            raise Unsupported(f"{exported.refusal}: compile with dtype float64 or for shorter words")
+    return exports if len(formats) > 1 else exports[0]
 
 
 def attempt(

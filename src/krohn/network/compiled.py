@@ -3,7 +3,7 @@
 The folder holds ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -108,7 +108,7 @@ class CompiledNetwork(Reader):
         return _part("krohn.lab.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
 
     @plainly
-    def export(self, to: str, directory: str | Path, **options: Any) -> Any:
+    def export(self, to: str | Sequence[str], directory: str | Path, **options: Any) -> Any:
         """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""
         return _part("krohn.exporting.driver", "export").export(self, to, directory, **options)
 
