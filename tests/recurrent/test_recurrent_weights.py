@@ -265,3 +265,16 @@ def test_one_step_a_letter_suffices_with_more_layers(name, layers) -> None:
     assert (cell.options["householders"], cell.layers) == (1, layers)
     assert close(cell, parse_spec(name)).every_length
     assert deltaproduct(parse_spec(name)).steps > 1
+
+
+def test_the_steps_of_a_long_cycle_take_linear_work() -> None:
+    class Counted(tuple[int, ...]):
+        reads = 0
+
+        def __getitem__(self, index):
+            Counted.reads += 1
+            return super().__getitem__(index)
+
+    size = 1_000
+    assert len(swaps_and_merges(Counted((*range(1, size), 0)))) == size - 1
+    assert Counted.reads < 10 * size

@@ -42,10 +42,10 @@ def swaps_and_merges(images: Sequence[int]) -> list[Step]:
     Fewer do not suffice in the one-hot code: each step moves along one direction, and the map less the
     identity has that rank. Cycles come first, as swaps; then the trees that lead to them, from the root.
     """
-    # After n steps only states on cycles are left.
-    recurring = set(range(len(images)))
-    for _ in images:
-        recurring = {images[state] for state in recurring}
+    # Once a step leaves as many states as before, only those on cycles are left.
+    recurring, before = set(images), len(images)
+    while len(recurring) < before:
+        recurring, before = {images[state] for state in recurring}, len(recurring)
     turned = [images[state] if state in recurring else state for state in range(len(images))]
     steps: list[Step] = [("swap", first, other) for first, *rest in cycles(turned) for other in rest]
     done, left = set(recurring), set(range(len(images))) - recurring

@@ -93,7 +93,7 @@ class _Rows:
     def __init__(self, automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None) -> None:
         self.automaton, self.analysis, self.known = automaton, analysis, transformer_layers
         self.cascade = _cascade(automaton)
-        self.pair = idempotent_pair(automaton)
+        self.pair = None if analysis.is_group else idempotent_pair(automaton)  # a group has one idempotent
 
     def rows(self) -> tuple[FamilyVerdict, ...]:
         states, letters = self.automaton.num_states, self.automaton.num_letters
