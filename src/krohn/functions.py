@@ -354,7 +354,10 @@ def extract(
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
     meant = None if automaton is None else as_automaton(automaton)
-    if isinstance(network, str | Path) and Folder(Path(network)).kind != STOCK:
+    kind = Folder(Path(network)).kind if isinstance(network, str | Path) else None
+    if device != "cpu" and kind != TRAINED:
+        raise InvalidInput("--device is for the folder of a training run; other networks run on the CPU")
+    if isinstance(network, str | Path) and kind != STOCK:
         network = _read(network, "extract needs", device)
     return extract_automaton(answers_of(network, effort, meant, tokens), length, max_states, by)
 

@@ -143,3 +143,17 @@ def test_a_circuit_is_of_a_compiled_network_alone(
 ) -> None:
     status, payload = said(capsys, "circuit", str(folders[kind]))
     assert (status, "circuit needs a compiled network" in payload["error"]) == (2, True)
+
+
+def test_options_without_effect_are_refused(tmp_path, capsys) -> None:
+    net = str(tmp_path / "net")
+    assert run(["compile", "C2", "--length", "4", "--out", net]) == 0
+    capsys.readouterr()
+    for command, reason in (
+        (f"verify {net} --device cuda", "--device is for a trained network; this is a compiled network"),
+        (f"extract {net} --length 2 --device cuda", "--device is for the folder of a training run"),
+        (f"explore C2 --port 9 --out {tmp_path}/page.html", "serves nothing; leave out --port"),
+    ):
+        assert run(command.split()) == 2
+        assert reason in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()

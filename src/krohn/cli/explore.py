@@ -10,7 +10,7 @@ import click
 import krohn
 from krohn import functions
 from krohn.base.extras import to_install
-from krohn.cli.options import FILE, default_of
+from krohn.cli.options import FILE, default_of, typed_options
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import MissingDependency
 
@@ -58,6 +58,9 @@ def command(
               krohn explore S4 --results results --out page.html
               krohn explore
     """
+    serving = sorted({"--host", "--port"}.intersection(typed_options()))
+    if out is not None and serving:
+        raise click.UsageError(f"--out writes a page and serves nothing; leave out {', '.join(serving)}")
     if out is None and not (find_spec("starlette") and find_spec("uvicorn")):
         raise MissingDependency(
             f"serving the page needs starlette and uvicorn: {to_install('explore')}; "

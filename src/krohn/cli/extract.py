@@ -29,7 +29,7 @@ from krohn.errors import InvalidInput, MissingDependency
     help="Stop learning at a hypothesis of more states.",
 )
 @effort("How much work running all words may take; 10 allows ten times the work.")
-@device("Where the network is run.")
+@device("Where a trained network is run.")
 @click.option(
     "--by",
     type=click.Choice(["words", "states"]),

@@ -118,6 +118,8 @@ def _verify(network: Any, question: Question) -> Verification:
     kind = kind_of(network)
     if question.chunks and kind != RECURRENT:
         raise InvalidInput(f"--chunks is for a recurrent network; this is {_called(kind)}: leave it out")
+    if question.device != "cpu" and kind != TRAINED:
+        raise InvalidInput(f"--device is for a trained network; this is {_called(kind)}: leave it out")
     if kind == COMPILED:
         return _verify_compiled(network, question)
     if kind == EXPORT:
