@@ -139,3 +139,12 @@ def test_a_config_that_cannot_be_run_is_refused_before_anything_starts(
     assert line.startswith("error: ")
     assert line.count("\n") == 1
     assert name in line or "GB of memory" in line or "must be finite; got NaN" in line
+
+
+def test_a_place_that_is_not_a_runs_is_refused_before_any_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other").write_text("not a run")
+    for out in (tmp_path, Path("/dev/null/run")):
+        assert run(["train", "C2", "--steps", "1", "--device", "cpu", "--out", str(out)]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1

@@ -16,7 +16,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from krohn.base.files import open_bounded, read_json, sizes_of, write_bytes, write_json, write_text
+from krohn.base.files import (
+    check_place,
+    open_bounded,
+    read_json,
+    sizes_of,
+    write_bytes,
+    write_json,
+    write_text,
+)
 from krohn.check.files.folders import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
 from krohn.lab.models.network import ParameterLayout
@@ -92,6 +100,7 @@ class RunDirectory:
             leftovers = {LOCK, *(path.name for path in self._leftovers())}
             if any(path.name not in leftovers for path in self.path.iterdir()):
                 raise InvalidFile(f"{self.path} must be empty or hold this run; it holds other files")
+        check_place(self.path)
 
     def open(self, config: RunConfig) -> None:
         """Creates the directory, or checks that it belongs to this run."""

@@ -30,6 +30,7 @@ def train_as_typed(
     from krohn.automata.zoo import parse_spec
     from krohn.lab.training.config import RunConfig
     from krohn.lab.training.device import start_reasons
+    from krohn.lab.training.directory import RunDirectory
     from krohn.lab.training.loop import train
 
     run = run_of(str(spec), options) if config is None else RunConfig.from_dict(read_json(config))
@@ -40,6 +41,8 @@ def train_as_typed(
 
         faults += provable_reasons(run, automaton)
     _refuse(faults)
+    if options["out"] is not None:
+        RunDirectory(options["out"]).check(run)
     tell(
         f"run {run.run_id}: {run.task.spec}, {run.model.kind}, {counted(run.replicates, 'replicate')}, "
         f"{counted(run.steps, 'step')}"
