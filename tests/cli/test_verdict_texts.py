@@ -86,6 +86,8 @@ def test_a_certificate_is_proved_again_and_one_that_claims_more_is_not(
     again = ("verify", str(nets / "right"), "--recheck", str(file))
     text, payload = asked(capsys, 1, *again)
     assert "about words of at most 4 letters; 8 were asked for" in text
+    assert "no words were run and no proof was sought" in text
+    assert "no counterexample found" not in text
     text, payload = asked(capsys, 0, *again, "--length", "4")
     assert payload["claim"] == json.loads(file.read_text())["claim"]
     certificate = json.loads(file.read_text())

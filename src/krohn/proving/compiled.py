@@ -525,6 +525,7 @@ def recheck_net(
         depth=len(net.configuration.get("shape", ())),
         identity=identity,
         certificate=certificate if done else None,
+        rechecked=True,
     )
 
 

@@ -97,6 +97,7 @@ class Verification:
     certificate: Certificate | None = None
     more: dict[str, Any] = field(default_factory=dict)
     wording: str = ""
+    rechecked: bool = False  # a certificate was checked, and nothing was searched
 
     @property
     def length(self) -> int | None:
@@ -314,7 +315,10 @@ def _summary(verdict: Verification) -> str:
     elif not verdict.certified and not verdict.wording and verdict.claim.kind not in (RECURRENT, TRAINED):
         known = f"certified in {verdict.dtype} up to length {verdict.largest}"
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
-        lines.append(known if verdict.largest else f"no counterexample found: undecided{sought}")
+        undecided = f"no counterexample found: undecided{sought}"
+        if verdict.rechecked:
+            undecided = "no words were run and no proof was sought: krohn verify without --recheck does both"
+        lines.append(known if verdict.largest else undecided)
     lines.append(verdict.identity.sentence())
     return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
 
