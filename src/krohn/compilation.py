@@ -76,9 +76,9 @@ def compile(
             or ``gru``.
         unproved: take a Transformer of least depth without asking the checker.
         out: a directory to write it to, refused before the work if it holds something else.
-        options: of a Transformer: ``method`` (auto, cascade, scan, paper or grid),
-            ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``variant``, ``effort``;
-            see ``krohn compile --help``.
+        options: of a Transformer: ``method`` (auto, cascade, features, wide, scan,
+            paper or grid), ``activation``, ``objective``, ``target``, ``dtype``, ``gadget``, ``variant``,
+            ``effort``; see ``krohn compile --help``.
     """
     if architecture == "transformer":
         check_options(options)

@@ -99,6 +99,23 @@ def test_a_foreign_letter_is_named_with_its_line(
     assert "line 2: every letter must be one of a b; letter 3 is 'c'" in message
 
 
+def test_a_byte_order_mark_is_no_letter(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeffab\nab\n"))
+    assert run(["simulate", "abab"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second
+
+
+def test_a_folder_in_the_place_of_an_automaton_is_called_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "'net' is a folder" in refused(capsys, "analyze", "net")
+
+
 def test_bytes_that_are_no_text_are_refused(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,6 +263,8 @@ def _build_named(name: str) -> tuple[Family, Semiautomaton]:
                 return family, replace(family.build(*match.groups()), name=name)
             except LimitExceeded as error:
                 raise LimitExceeded(f"{error}{_near(name)}") from error
+    if os.path.isdir(name):
+        raise UnknownName(f"an automaton must be a name or a file; {name[:60]!r} is a folder")
     raise UnknownName(
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
         f"table:ROWS or a path/to/file.json or .jff; got {name[:60]!r}{_near(name)}"

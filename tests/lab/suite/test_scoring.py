@@ -164,6 +164,9 @@ def test_the_true_subspaces_follow_every_swap_and_others_do_not(suite_folder: Pa
         (tmp_path / f"{name}.json").write_text(json.dumps(given))
     assert all(s.interchange == 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "true.json"))
     assert all(s.interchange < 0.6 for s in krohn.suite.score(folder, subspace=tmp_path / "false.json"))
+    (tmp_path / "empty.json").write_text("[]")
+    with pytest.raises(InvalidFile, match="the list is empty"):
+        krohn.suite.score(folder, subspace=tmp_path / "empty.json")
 
 
 def test_edges_by_name_are_those_of_the_field() -> None:

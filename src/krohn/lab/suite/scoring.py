@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from krohn.automata.files import load_automaton
-from krohn.base.files import read_json
+from krohn.base.files import read_json, short
 from krohn.base.notebook import Rows, frame, table
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.suite.building import CIRCUIT, PAIRS, SCORING_SEED, SUITE, TOKENS
@@ -285,6 +285,8 @@ def score_subspace(folder: str | Path, subspace: str | Path) -> Rows[SubspaceSco
     known, path = Known(folder), Path(subspace)
     payload = read_json(path)
     given = payload if isinstance(payload, list) else [payload]
+    if not given:
+        raise InvalidFile(f"{short(path)} must hold a subspace or a list of them; the list is empty")
     asked = known.counterfactuals(TEST)
     scores = [_subspace(known, path, one, asked) for one in given]
     return Rows(scores, asdict, SubspaceScore.cells)
