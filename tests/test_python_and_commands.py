@@ -45,7 +45,6 @@ ELSEWHERE: dict[str, str] = {
     "simulate.word": "krohn:simulate",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.functions:write_sample",
-    "card.control": "krohn.functions:control",
     "sample.form": "krohn.functions:write_sample",
     "sample.export": "krohn.functions:write_sample",
     "train.config": "krohn:RunConfig",

@@ -417,7 +417,6 @@ _ON_USE = {
     "suite_networks": "krohn.lab.suite.catalogue:list_networks",
     "train_settings": "krohn.lab.training.settings:SETTINGS",
     "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
-    "control": "krohn.lab.cards.control:control",
 }
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 import krohn
-from krohn import functions
 from krohn.cli.options import PATH, FiniteFloat
 from krohn.cli.output import emit, json_option, note
 
@@ -47,15 +46,11 @@ def command(
     Example:  krohn card lstm --tasks C2,S3 --seeds 1
               krohn card fla:GatedDeltaProduct --control --tasks C2,S3
     """
-    if control:
-        if options["device"] == "cpu":
-            note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-        result = functions.control(layer, tasks, device=options["device"], out=out)
-        if out is not None:
-            note(f"written: {out / 'control.json'}, {out / 'control.svg'}")
-    else:
-        chosen = {} if tasks is None else {"tasks": tasks}
-        result = krohn.card(layer, out=out, tell=note, **chosen, **options)
-        if out is not None:
-            note(f"written: {out / 'card.html'}")
+    if control and options["device"] == "cpu":
+        note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
+    chosen = {} if tasks is None else {"tasks": tasks}
+    result = krohn.card(layer, out=out, control=control, tell=note, **chosen, **options)
+    if out is not None:
+        written = ("control.json", "control.svg") if control else ("card.html",)
+        note(f"written: {', '.join(str(out / name) for name in written)}")
     emit(result.to_json(), as_json=as_json, text=result.text)

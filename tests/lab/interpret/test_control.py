@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import krohn
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.lab.cards import control as module
@@ -73,3 +74,11 @@ def test_the_command_prints_the_three_lengths_and_writes_a_figure(
     assert "guaranteed" in (tmp_path / "control.svg").read_text()
     assert run(["card", "lstm", "--control"]) == 2
     assert "exact weights are there for fla:GatedDeltaProduct" in capsys.readouterr().err
+
+
+def test_a_card_runs_the_control_and_refuses_settings_of_training(tmp_path: Path) -> None:
+    rows = krohn.card("fla:GatedDeltaProduct", "C2", control=True, out=tmp_path)
+    assert {row.automaton for row in rows} == {"C2"}
+    assert (tmp_path / "control.json").exists()
+    with pytest.raises(krohn.KrohnError, match="trains nothing; leave out seeds"):
+        krohn.card("fla:GatedDeltaProduct", "C2", control=True, seeds=1)

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -32,6 +33,9 @@ from krohn.lab.cards.layers import CardLayer, find_layer
 from krohn.lab.tasks.batches import size_reasons
 from krohn.recurrent.capability import capability
 from krohn.recurrent.verdicts import FamilyVerdict, verdicts
+
+if TYPE_CHECKING:
+    from krohn.lab.cards.control import ControlTable
 
 TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
 PASSES = 0.99
@@ -98,8 +102,9 @@ def card(
     minutes: float | None = None,
     device: str = "cpu",
     out: str | Path | None = None,
+    control: bool = False,
     tell: Tell | None = None,
-) -> Card:
+) -> "Card | ControlTable":
     """Trains ``seeds`` networks on each automaton, and tests them on words of up to 100,000 letters.
 
     Their seeds are ``first_seed``, ``first_seed`` + 1, …, so a card can be continued.
@@ -108,7 +113,11 @@ def card(
     automata, or names with commas between (``"C2,Dyck4,2"``). After
     ``minutes`` it stops, and the card says what is missing; a pass over long words that has begun is
     finished first. ``tell`` gets lines of progress; the folder ``out`` is written after each automaton.
+    With ``control`` exact weights are run in the layer ``fla:GatedDeltaProduct``, and nothing is trained.
     """
+    if control:
+        trained = (seeds, first_seed, length, steps, width, optimizer, minutes)
+        return _control(layer, tasks, trained, device, out)
     sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
     effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
     described = find_layer(layer, width)
@@ -140,6 +149,24 @@ def card(
         if out is not None:
             result.save(out)
     return result
+
+
+def _control(
+    layer: str | Factory,
+    tasks: str | Sequence[AutomatonLike],
+    trained: tuple[object, ...],
+    device: str,
+    out: str | Path | None,
+) -> "ControlTable":
+    """Exact weights instead of training; settings of training are refused."""
+    from krohn.lab.cards.control import control
+
+    names = ("seeds", "first_seed", "length", "steps", "width", "optimizer", "minutes")
+    usual = signature(card).parameters
+    idle = [name for name, value in zip(names, trained, strict=True) if value != usual[name].default]
+    if idle:
+        raise InvalidInput(f"a control trains nothing; leave out {', '.join(idle)}")
+    return control(str(layer), None if tasks is TASKS else tasks, device=device, out=out)
 
 
 def theorem(automaton: Semiautomaton, layer: CardLayer) -> dict[str, Any]:

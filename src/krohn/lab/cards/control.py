@@ -30,7 +30,7 @@ import torch
 from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import as_automaton, split_specs
+from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.base.files import json_bytes
 from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
@@ -358,12 +358,12 @@ def control_figure(rows: list[Control]) -> str:
 
 def control(
     layer: str = LAYER,
-    automata: str | Sequence[str] | None = None,
+    automata: str | Sequence[AutomatonLike] | None = None,
     *,
     kernels: Sequence[tuple[str, str]] = KERNELS,
     longest: int = LONGEST,
     device: str = "cpu",
-    out: Path | None = None,
+    out: str | Path | None = None,
 ) -> ControlTable:
     """Guaranteed, estimated and measured lengths of exact weights in a stock layer, for some automata or all.
 
@@ -375,9 +375,11 @@ def control(
     if not names:
         raise InvalidInput("a control needs at least one automaton; name them with --tasks C2,S3")
     result = []
-    for name in names:
+    for given in names:
+        automaton = as_automaton(given)
+        name = given if isinstance(given, str) else automaton.name or "an automaton"
         for dtype, kernel in kernels:
-            weights = StockWeights(as_automaton(name), dtype, kernel, device)
+            weights = StockWeights(automaton, dtype, kernel, device)
             noisy = [one or longest + 1 for one in first_wrong(weights, longest, seed=1, noise=ROUNDING)]
             middle = sorted(noisy)[len(noisy) // 2]
             if device == "cpu":
@@ -391,5 +393,5 @@ def control(
     rows = ControlTable(result)
     if out is not None:
         about = json_bytes({"krohn_control": 1, **rows.to_json()})
-        write_all(out, {"control.json": about, "control.svg": control_figure(rows)})
+        write_all(Path(out), {"control.json": about, "control.svg": control_figure(rows)})
     return rows
