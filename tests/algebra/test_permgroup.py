@@ -38,6 +38,13 @@ def test_order_membership_and_elements_agree_with_brute_force(generators: named.
 
 @settings(max_examples=40, deadline=None)
 @given(generator_lists)
+def test_only_the_identity_fixes_a_base(generators: named.Generators) -> None:
+    base, elements = group(generators).base, named.closure(generators)
+    assert len({tuple(element[point] for point in base) for element in elements}) == len(elements)
+
+
+@settings(max_examples=40, deadline=None)
+@given(generator_lists)
 def test_the_derived_subgroup_is_generated_by_all_commutators(generators: named.Generators) -> None:
     subject = group(generators)
     elements = named.closure(generators)[:60]
@@ -132,6 +139,7 @@ def test_groups_acting_on_themselves_need_no_stabilizer_chain(
     subject = group(named.regular(generators))
     assert subject.order == subject.degree
     assert composition_factors(subject) == factors
+    assert subject.base == (0,)
     assert "chain" not in vars(subject)
 
 

@@ -73,6 +73,15 @@ def test_a_block_is_long_enough_for_its_own_work() -> None:
     assert with_one_step(swaps) is swaps
 
 
+def test_blocks_are_given_up_as_soon_as_they_do_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, asked = in_columns(parse_spec("C40")), list[object]()
+    monkeypatch.setattr(one_step, "MAX_WORK", 10)
+    monkeypatch.setattr(one_step, "compose_actions", lambda pair: asked.append(pair) or compose_actions(pair))
+    with pytest.raises(LimitExceeded, match="choose deltaproduct"):
+        block_length(plain)
+    assert len(asked) <= 40
+
+
 def test_too_much_work_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_step, "MAX_WORK", 3)
     with pytest.raises(LimitExceeded, match="choose deltaproduct"):

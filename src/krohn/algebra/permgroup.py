@@ -111,6 +111,13 @@ class PermutationGroup:
         return semiregular_order(self.generators, self.degree) if self.degree > LARGE_DEGREE else None
 
     @property
+    def base(self) -> tuple[int, ...]:
+        """Points that only the identity fixes all; none for the trivial group."""
+        if self.generators and "chain" not in self.__dict__ and self._semiregular_order is not None:
+            return (0,)
+        return tuple(self.chain.base)
+
+    @property
     def is_trivial(self) -> bool:
         """Whether the identity is the only element."""
         return not self.generators

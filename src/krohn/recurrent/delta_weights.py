@@ -141,17 +141,18 @@ def _track(automaton: Semiautomaton, action: dict[int, Permutation]) -> tuple[Pl
     """
     degree = len(next(iter(action.values())))
     # Only the identity fixes a base, so the images of its points tell all elements of the group apart.
-    base = PermutationGroup(list(action.values()), degree).chain.base or (0,)
+    base = PermutationGroup(list(action.values()), degree).base or (0,)
     places = {automaton.start: tuple(base)}
     queue = [automaton.start]
     for state in queue:
         for letter, images in action.items():
             target = automaton.step(state, letter)
             moved = tuple(images[point] for point in places[state])
-            if places.setdefault(target, moved) != moved:
-                return tuple(base), {}
-            if target not in queue:
+            if target not in places:
+                places[target] = moved
                 queue.append(target)
+            elif places[target] != moved:
+                return tuple(base), {}
     return tuple(base), places if len(set(places.values())) == len(places) else {}
 
 

@@ -14,6 +14,7 @@ modulo 2.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from krohn.algebra.solvable import CounterTower, prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
@@ -218,7 +219,7 @@ def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
     result = all_actions(plain.machine)
     # On n points any product of moves is at most n − 1 swaps, and one with a reset is a reset: the loop ends.
     works, block = result, 1
-    while any(len(elementary(action)) > block for layer in works for action in layer):
+    while any(_work(action) > block for layer in works for action in layer):
         works, block = [_products(layer) for layer in works], 2 * block
     idle: Action = ("move", tuple(range(plain.points)))
     lists = [[idle, *(action for action in layer if action != idle)] for layer in works]
@@ -226,13 +227,17 @@ def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
 
 
 def _products(actions: Sequence[Action]) -> list[Action]:
-    result = list(dict.fromkeys(compose_actions((first, second)) for first in actions for second in actions))
-    if len(result) > MAX_WORK:
-        raise LimitExceeded(
-            f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
-            "things to a layer; this automaton has more: choose deltaproduct"
-        )
-    return result
+    found: dict[Action, None] = {}
+    for pair in product(actions, repeat=2):
+        found[compose_actions(pair)] = None
+        if (
+            len(found) > MAX_WORK
+        ):  # as soon as it is: of many letters on many points there are no end of pairs
+            raise LimitExceeded(
+                f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
+                "things to a layer; this automaton has more: choose deltaproduct"
+            )
+    return list(found)
 
 
 def compose_actions(actions: Sequence[Action]) -> Action:
@@ -242,6 +247,11 @@ def compose_actions(actions: Sequence[Action]) -> Action:
         kind = "reset" if "reset" in (kind, action[0]) else "move"
         images = move(images, action)
     return kind, images
+
+
+def _work(action: Action) -> int:
+    """How many single steps it takes."""
+    return 1 if action[0] == "reset" else len(swaps_and_merges(action[1]))
 
 
 def elementary(action: Action) -> list[Action]:
