@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.models import position_encodings
+from krohn.lab.models.architectures import gpt
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.models.kernels.plain import alibi_slopes, recency_mask
@@ -59,7 +59,7 @@ class PlainGpt(nn.Module):
         self.tokens = nn.Embedding(vocabulary, config.dim)
         self.places = nn.Embedding(config.context, config.dim) if config.positions == "learned" else None
         self.register_buffer("order", torch.arange(length))
-        table = position_encodings.sinusoidal(length + position_encodings.LARGEST_SHIFT, config.dim, cpu)
+        table = gpt.sinusoidal(length + gpt.LARGEST_SHIFT, config.dim, cpu)
         self.register_buffer("table", table.float())
         self.blocks = nn.Sequential(*(PlainBlock(config, mask) for _ in range(config.layers)))
         self.norm, self.head = nn.LayerNorm(config.dim), nn.Linear(config.dim, classes)
@@ -70,7 +70,7 @@ class PlainGpt(nn.Module):
         if self.places is not None:
             x = x + self.places(self.order[:length])
         elif kind != "none":
-            start = int(torch.randint(position_encodings.LARGEST_SHIFT + 1, ())) if kind == "shifted" else 0
+            start = int(torch.randint(gpt.LARGEST_SHIFT + 1, ())) if kind == "shifted" else 0
             x = x + self.table[start : start + length]
         if self.config.dropout:
             x = functional.dropout(x, self.config.dropout)

@@ -5,8 +5,7 @@ import torch
 
 from every import every
 from krohn.lab import random_streams
-from krohn.lab.models import position_encodings
-from krohn.lab.models.architectures.gpt import Gpt, GptConfig
+from krohn.lab.models.architectures.gpt import ENCODINGS, Gpt, GptConfig, linear, sinusoidal
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.network import Noise, model_config
 
@@ -45,7 +44,7 @@ def test_attention_is_the_definition(recency: bool) -> None:
 
 
 def test_sinusoidal_rows_follow_the_formula() -> None:
-    table = position_encodings.sinusoidal(7, 6, torch.device("cpu"))
+    table = sinusoidal(7, 6, torch.device("cpu"))
     for t in range(7):
         for column in range(6):
             angle = t / 10000 ** (2 * (column // 2) / 6)
@@ -55,7 +54,7 @@ def test_sinusoidal_rows_follow_the_formula() -> None:
 
 
 def test_linear_rows_are_proportional_to_the_position() -> None:
-    table = position_encodings.linear(10, 4, torch.device("cpu"))
+    table = linear(10, 4, torch.device("cpu"))
     torch.testing.assert_close(table[:, 0], table[0, 0] * torch.arange(1, 11, dtype=torch.float64))
     assert table[:, 1:].abs().max() == 0
 
@@ -80,7 +79,7 @@ def test_shifted_positions_start_at_a_random_offset_per_batch_in_training_only()
     assert len(set(offsets.tolist())) == 2
     plainly, shifted = gpt(positions="sinusoidal"), gpt(positions="shifted")
     torch.testing.assert_close(logits(shifted, None), logits(plainly, None))
-    table = position_encodings.sinusoidal(410, 16, torch.device("cpu"))
+    table = sinusoidal(410, 16, torch.device("cpu"))
     nothing = {"wte": torch.zeros(2, 16, 16, dtype=torch.float64)}
     result = shifted.embed(nothing, torch.zeros(2, 1, 6, dtype=torch.int32), noise)
     for row, offset in enumerate(offsets.tolist()):
@@ -130,7 +129,7 @@ def test_what_cannot_be_built_is_named(options: dict[str, object], reason: str) 
     assert reason in reasons[0]
 
 
-@every("kind", position_encodings.KINDS)
+@every("kind", ENCODINGS)
 @every("recency", [False, True])
 def test_reading_two_tokens_at_a_time_gives_the_logits_of_one_pass(kind: str, recency: bool) -> None:
     network = gpt(positions=kind, recency=recency)

@@ -9,8 +9,8 @@ import torch
 from every import every
 from krohn.errors import InvalidInput
 from krohn.lab import random_streams
-from krohn.lab.models import position_encodings
 from krohn.lab.models.architectures.diagonal import gates_of
+from krohn.lab.models.architectures.gpt import sinusoidal
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.network import (
     ModelConfig,
@@ -241,7 +241,7 @@ def test_gates_stay_in_their_range_and_turn_exactly_by_quarters(gate: str) -> No
 
 
 def test_sinusoidal_rows_of_an_odd_width() -> None:
-    table = position_encodings.sinusoidal(4, 5, torch.device("cpu"))
+    table = sinusoidal(4, 5, torch.device("cpu"))
     for t in range(4):
         for c in range(5):
             angle = t / 10000 ** (2 * (c // 2) / 5)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.errors import Unsupported
-from krohn.lab.models import position_encodings
+from krohn.lab.models.architectures import gpt
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig
 from krohn.lab.tasks.batches import Task
@@ -163,5 +163,5 @@ def position_rows(config: GptConfig, weights: Single, length: int) -> Tensor:
         return weights["wpe"]
     if config.positions == "none":
         return torch.zeros(length, config.dim, device=device)
-    encode = position_encodings.linear if config.positions == "linear" else position_encodings.sinusoidal
+    encode = gpt.linear if config.positions == "linear" else gpt.sinusoidal
     return (encode(length, config.dim, device) * config.position_scale).to(torch.float32)

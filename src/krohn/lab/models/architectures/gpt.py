@@ -3,6 +3,7 @@
 Its decoder reads step by step, with a key–value cache, for scratchpad inference.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,7 +14,6 @@ from torch.nn import functional
 
 from krohn.errors import InvalidInput
 from krohn.lab import random_streams
-from krohn.lab.models import position_encodings as encodings
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.kernels.operations import Operations
 from krohn.lab.models.network import (
@@ -28,10 +28,34 @@ from krohn.lab.models.network import (
 )
 
 _INIT_STD = 0.02
+ENCODINGS = ("sinusoidal", "linear", "none", "shifted", "learned")
+"""Kinds of rows that are added to the token embeddings."""
+LARGEST_SHIFT = 400  # "a random positive integer in [0, 400]", one per batch
 
 # Called with the number of a block, from 1, the residual stream after it and the operations in use; returns
 # the stream.
 After = Callable[[int, Tensor, Operations], Tensor]
+
+
+def sinusoidal(count: int, dim: int, device: torch.device) -> Tensor:
+    """Rows [count, dim] of sines (even columns) and cosines (odd columns), periods 2π to 20000π."""
+    position = torch.arange(count, dtype=torch.float64, device=device)[:, None]
+    column = torch.arange(0, dim, 2, dtype=torch.float64, device=device)
+    angle = position * torch.exp(-math.log(10000.0) * column / dim)
+    table = torch.zeros(count, dim, dtype=torch.float64, device=device)
+    table[:, 0::2] = angle.sin()
+    table[:, 1::2] = angle.cos()[:, : dim // 2]
+    return table
+
+
+def linear(count: int, dim: int, device: torch.device) -> Tensor:
+    """Rows proportional to the position: √dim·(t + 1)/100 in the first column, 0 elsewhere.
+
+    √dim gives position 100 the norm of a sinusoidal row, so that one scale fits both encodings.
+    """
+    table = torch.zeros(count, dim, dtype=torch.float64, device=device)
+    table[:, 0] = torch.arange(1, count + 1, dtype=torch.float64, device=device) * (dim**0.5 / 100.0)
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +95,8 @@ class GptConfig(ModelConfig):
         wrong = [f"{name} must be at least 1; got {size}" for name, size in sizes.items() if size < 1]
         if not wrong and self.dim % self.heads:
             wrong.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
-        if self.positions not in encodings.KINDS:
-            wrong.append(f"positions must be one of {', '.join(encodings.KINDS)}; got {self.positions!r}")
+        if self.positions not in ENCODINGS:
+            wrong.append(f"positions must be one of {', '.join(ENCODINGS)}; got {self.positions!r}")
         if self.positions == "learned" and length > self.context:
             wrong.append(f"learned positions reach {self.context} tokens; got {length}: raise context")
         rates = {"dropout": self.dropout, "attention_dropout": self.attention_dropout}
@@ -195,11 +219,11 @@ class Gpt(Network):
         """Rows [R or 1, T, d] of the fixed encodings."""
         config = self.config
         if config.positions == "linear":
-            return encodings.linear(length, config.dim, device)[None] * config.position_scale
+            return linear(length, config.dim, device)[None] * config.position_scale
         if config.positions == "sinusoidal" or noise is None:
-            return encodings.sinusoidal(length, config.dim, device)[None] * config.position_scale
-        table = encodings.sinusoidal(length + encodings.LARGEST_SHIFT, config.dim, device)
-        offset = random_streams.integers(noise.site(_SHIFT_SITE), encodings.LARGEST_SHIFT + 1)
+            return sinusoidal(length, config.dim, device)[None] * config.position_scale
+        table = sinusoidal(length + LARGEST_SHIFT, config.dim, device)
+        offset = random_streams.integers(noise.site(_SHIFT_SITE), LARGEST_SHIFT + 1)
         return table[offset[:, None] + torch.arange(length, device=device)] * config.position_scale
 
     def _dropout(self, noise: Noise | None, site: int) -> plain.Dropout | None:
