@@ -11,7 +11,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
-from krohn.paper.threshold_circuit import _Lowering, threshold_circuit
+from krohn.paper.threshold_circuit import _count_wires, _Lowering, threshold_circuit
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates, letters_as_bits
 from unproved import compile
 
@@ -131,3 +131,12 @@ def test_a_wrong_circuit_is_shown_with_a_word(capsys, monkeypatch) -> None:
     payload = json.loads(capsys.readouterr().out)
     assert not payload["agrees"]
     assert payload["counterexample"]
+
+
+@every("case", OPTIONS)
+def test_no_later_letter_takes_fewer_wires(case: tuple[str, dict[str, str]]) -> None:
+    """By this the circuits for short words say which long words are too long."""
+    program = compile(parse_spec(case[0]), 24, **case[1]).program
+    counts = [_count_wires(program, length) for length in range(4, 25, 4)]
+    steps = [later - earlier for earlier, later in itertools.pairwise(counts)]
+    assert steps == sorted(steps)
