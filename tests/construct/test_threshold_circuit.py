@@ -11,7 +11,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
-from krohn.paper.threshold_circuit import _count_wires, _Lowering, threshold_circuit
+from krohn.paper.threshold_circuit import count_wires, threshold_circuit
 from krohn.paper.threshold_gates import FALSE, TRUE, Gates, letters_as_bits
 from unproved import compile
 
@@ -96,16 +96,16 @@ def test_a_circuit_that_is_too_large_is_refused(monkeypatch) -> None:
 
 
 def test_a_circuit_for_long_words_is_refused_by_those_for_short_ones(monkeypatch) -> None:
-    built, start = [], _Lowering.__init__
+    built = []
 
-    def record(self, program, length) -> None:
-        built.append(length)
-        start(self, program, length)
+    def record(inputs: int) -> Gates:
+        built.append(inputs)
+        return Gates(inputs)
 
-    monkeypatch.setattr(_Lowering, "__init__", record)
+    monkeypatch.setattr("krohn.paper.threshold_circuit.Gates", record)
     with pytest.raises(LimitExceeded, match=r"at most 20,000,000 wires; one for words of 5,000 letters"):
         threshold_circuit(compile(parse_spec("S4"), 5_000))
-    assert max(built) <= 128
+    assert 0 < max(built) <= 128 * parse_spec("S4").num_letters
 
 
 def test_the_command_counts_and_compares(capsys, tmp_path) -> None:
@@ -137,6 +137,6 @@ def test_a_wrong_circuit_is_shown_with_a_word(capsys, monkeypatch) -> None:
 def test_no_later_letter_takes_fewer_wires(case: tuple[str, dict[str, str]]) -> None:
     """By this the circuits for short words say which long words are too long."""
     program = compile(parse_spec(case[0]), 24, **case[1]).program
-    counts = [_count_wires(program, length) for length in range(4, 25, 4)]
+    counts = [count_wires(program, length) for length in range(4, 25, 4)]
     steps = [later - earlier for earlier, later in itertools.pairwise(counts)]
     assert steps == sorted(steps)

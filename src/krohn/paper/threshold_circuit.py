@@ -61,7 +61,7 @@ def _check_wires(program: Program, length: int) -> None:
     for short in TRIED:
         if 2 * short > length:
             return
-        before, now = _count_wires(program, short * 3 // 4), _count_wires(program, short)
+        before, now = count_wires(program, short * 3 // 4), count_wires(program, short)
         if now + (length - short) * (now - before) // (short - short * 3 // 4) > MAX_WIRES:
             raise LimitExceeded(
                 f"a circuit may have at most {MAX_WIRES:,} wires; one for words of "
@@ -69,7 +69,8 @@ def _check_wires(program: Program, length: int) -> None:
             )
 
 
-def _count_wires(program: Program, length: int) -> int:
+def count_wires(program: Program, length: int) -> int:
+    """Wires of the gates that a circuit for words of ``length`` letters takes, before unused ones go."""
     lowering = _Lowering(program, length)
     lowering.circuit()
     return lowering.gates.wires
