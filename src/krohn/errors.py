@@ -69,6 +69,12 @@ class Interrupted(KeyboardInterrupt):
         raise cls("terminated", number)
 
 
+def need(condition: object, text: str) -> None:
+    """Raises ``InvalidFile`` with this one line unless the condition holds."""
+    if not condition:
+        raise InvalidFile(text)
+
+
 # Wrong arguments of public functions, refused in one line like all other bad input.
 
 

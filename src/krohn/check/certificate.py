@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from krohn.check.claim import Claim, claim_from
-from krohn.check.files.folders import need, read_json, short
-from krohn.errors import InvalidFile
+from krohn.check.files.folders import read_json, short
+from krohn.errors import InvalidFile, need
 
 VERSION = 2
 RENEW = "renew it: krohn verify NETWORK --out CERTIFICATE"

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files.folders import STOCK, TOKENS, TRAINED, need, shown, whole_numbers
+from krohn.check.files.folders import STOCK, TOKENS, TRAINED, shown, whole_numbers
 from krohn.check.files.reader import MAX_OUTPUT, Automaton
+from krohn.errors import need
 
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
 FIELDS = (*NAMED, "assumptions")

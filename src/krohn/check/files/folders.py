@@ -24,7 +24,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.errors import InvalidFile, LimitExceeded
+from krohn.errors import InvalidFile, LimitExceeded, need
 
 MAX_BYTES = 64_000_000
 MAX_ENTRIES = 3_500_000
@@ -157,12 +157,6 @@ def _tensor(entry: dict[str, Any], data: memoryview) -> npt.NDArray[Any]:
 def _need(condition: object, path: str | Path, text: str) -> None:
     if not condition:
         raise InvalidFile(f"{short(path)} must be a safetensors file; {text}")
-
-
-def need(condition: object, text: str) -> None:
-    """Raises an error with this one line unless the condition holds."""
-    if not condition:
-        raise InvalidFile(text)
 
 
 def whole_numbers(value: Any, below: float, *lengths: int | None, least: int = 0) -> bool:

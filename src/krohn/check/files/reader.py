@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from krohn.check.arithmetic.format import Format
 from krohn.check.arithmetic.real import Array, Flags, Integers
-from krohn.check.files.folders import need
+from krohn.errors import need
 
 MAX_LAYERS = 10_000
 MAX_OUTPUT = 1 << 31

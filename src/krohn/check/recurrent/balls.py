@@ -25,11 +25,12 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit
 from krohn.check.arithmetic.sums import CALL
-from krohn.check.files.folders import need, whole_numbers
+from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.closure import leads
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.verdict import Budget, require
+from krohn.errors import need
 
 MAX_REFERENCES = 400
 LEAST = 1e18

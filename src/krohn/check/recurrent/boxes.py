@@ -22,10 +22,11 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.real import Array, Integers, Real, affine_error, point
 from krohn.check.arithmetic.sums import Sums
-from krohn.check.files.folders import need, whole_numbers
+from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.cells import Gated, GruCell, LstmCell
 from krohn.check.verdict import Budget, Refused, Verdict, inside, refusal_of, require
+from krohn.errors import need
 
 LARGEST = 1e12
 """Sides of boxes must be smaller."""

@@ -19,7 +19,6 @@ from krohn.check.files.folders import (
     Net,
     Tensors,
     names_of,
-    need,
     read_fields,
     read_json,
     read_tensors,
@@ -36,6 +35,7 @@ from krohn.check.files.reader import (
     network_that_fits,
 )
 from krohn.check.verdict import require
+from krohn.errors import need
 
 GPT2, LENS = "gpt2", "transformer-lens"
 TYPES = (None, "float64", "float32", "bfloat16", "float16")

@@ -19,7 +19,6 @@ from krohn.check.files.folders import (
     TOKENS,
     Net,
     Tensors,
-    need,
     read_fields,
     read_json,
     read_tensors,
@@ -32,6 +31,7 @@ from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPE
 from krohn.check.transformer.near import ACTIVATIONS, Near, Passed
 from krohn.check.transformer.running_error import Running
 from krohn.check.verdict import Budget, Verdict, inside, require
+from krohn.errors import need
 
 WORK = 3e12
 """Multiplications of a proof: about ten minutes of two cores."""
