@@ -259,7 +259,7 @@ MUTANTS = [
         "tests/cascade/test_plan_checks.py tests/cascade/test_congruences.py",
     ),
     (
-        "algebra/stabilizer_chain.py",
+        "algebra/transformation.py",
         "level == len(self.levels) and residue == self.rows.one",
         "level == len(self.levels)",
         "tests/algebra/test_stabilizer_chain.py",

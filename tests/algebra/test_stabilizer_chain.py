@@ -9,8 +9,15 @@ import pytest
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.stabilizer_chain import StabilizerChain, order_bound, product_replacement
-from krohn.algebra.transformation import ByteRows, TupleRows, compose, rows_for
+from krohn.algebra.transformation import (
+    ByteRows,
+    StabilizerChain,
+    TupleRows,
+    compose,
+    order_bound,
+    product_replacement,
+    rows_for,
+)
 
 SEEDS = range(25)
 
@@ -19,7 +26,7 @@ SEEDS = range(25)
 def numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small groups with the arithmetic of large ones too."""
     if request.param == "tuples":
-        monkeypatch.setattr("krohn.algebra.stabilizer_chain.rows_for", TupleRows)
+        monkeypatch.setattr("krohn.algebra.transformation.rows_for", TupleRows)
     return str(request.param)
 
 
@@ -139,8 +146,8 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without random elements every repair must come from a Schreier generator that does not sift."""
-    monkeypatch.setattr("krohn.algebra.stabilizer_chain.PATIENCE", 0)
-    monkeypatch.setattr("krohn.algebra.stabilizer_chain.order_bound", lambda generators, degree: None)
+    monkeypatch.setattr("krohn.algebra.transformation.PATIENCE", 0)
+    monkeypatch.setattr("krohn.algebra.transformation.order_bound", lambda generators, degree: None)
     for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
         chain = StabilizerChain(generators, len(generators[0]))
         assert sorted(listed(chain)) == sorted(named.closure(generators))

@@ -8,7 +8,7 @@ import pytest
 import krohn
 from construct.small_automata import assert_simulates, called, hard_words, random_automaton
 from every import every
-from krohn.algebra.solvable import counter_tower
+from krohn.algebra.permgroup import counter_tower
 from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade

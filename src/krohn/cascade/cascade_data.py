@@ -4,8 +4,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, TypeVar
 
-from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.solvable import counter_tower
+from krohn.algebra.permgroup import PermutationGroup, counter_tower
 from krohn.algebra.transformation import cycle_notation, order, product_of_word
 from krohn.automata.quotients import word_along
 from krohn.base.svg import Canvas, text_width

@@ -23,8 +23,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from itertools import groupby
 
-from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.solvable import CounterTower, counter_tower
+from krohn.algebra.permgroup import CounterTower, PermutationGroup, counter_tower
 from krohn.algebra.transformation import identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import Budget, unlimited

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.algebra.solvable import CounterTower
+from krohn.algebra.permgroup import CounterTower
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Layer, Mlp
 from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
@@ -183,7 +183,7 @@ def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
 
 
 # Theorem "Simulation of solvable groups": a wreath product for every step of a composition series. The paper
-# cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.solvable``.
+# cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.permgroup``.
 
 
 def solvable_simulator(tower: CounterTower, length: int, counting: str = "relu") -> GroupSimulator:

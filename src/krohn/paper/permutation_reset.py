@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.solvable import CounterTower, prime_tower
+from krohn.algebra.permgroup import CounterTower, PermutationGroup, prime_tower
 from krohn.algebra.transformation import compose, inverse
 from krohn.automata.quotients import explore
 from krohn.cascade.holonomy import Cascade, Coordinates, Update

@@ -18,7 +18,7 @@ from math import cos, pi, sin
 
 import numpy as np
 
-from krohn.algebra.solvable import CounterTower, counter_tower
+from krohn.algebra.permgroup import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.budget import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.solvable import CounterTower
+from krohn.algebra.permgroup import CounterTower
 from krohn.automata.quotients import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, CascadeLevel, Update, cascade_levels

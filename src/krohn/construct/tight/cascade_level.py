@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from krohn.algebra.solvable import CounterTower, Residues
+from krohn.algebra.permgroup import CounterTower, Residues
 from krohn.algebra.transformation import Permutation, inverse
 from krohn.cascade.holonomy import Triple
 from krohn.construct.tight.draft import Finite, ProgramDraft
