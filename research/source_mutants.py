@@ -48,13 +48,13 @@ MUTANTS = [
         "tests/automata/test_refused_automata.py",
     ),
     (
-        "cascade/covering.py",
+        "cascade/holonomy.py",
         "if mask & (mask - 1) or not mask:",
         "if not mask:",
         "tests/cascade/test_covering.py",
     ),
     (
-        "cascade/covering.py",
+        "cascade/holonomy.py",
         "if depth[tile] <= depth[number]:",
         "if depth[tile] < depth[number]:",
         "tests/cascade/test_covering.py tests/cascade/test_schedules.py",
@@ -95,9 +95,9 @@ MUTANTS = [
         "scale = 1.0 / (1.0 + rate)",
         "tests/lab/test_random_streams.py",
     ),
-    ("base/nearest_float.py", "quarter >= 2", "quarter > 2", "tests/base/test_nearest_float.py"),
-    ("base/nearest_float.py", "PLACES = 192", "PLACES = 60", "tests/base/test_nearest_float.py"),
-    ("base/nearest_float.py", "2 * noise", "0 * noise", "tests/base/test_nearest_float.py"),
+    ("base/portable.py", "quarter >= 2", "quarter > 2", "tests/base/test_nearest_float.py"),
+    ("base/portable.py", "PLACES = 192", "PLACES = 60", "tests/base/test_nearest_float.py"),
+    ("base/portable.py", "2 * noise", "0 * noise", "tests/base/test_nearest_float.py"),
     (
         "paper/lemmas.py",
         "waves * (2 * start + 1)",
@@ -211,7 +211,7 @@ MUTANTS = [
         "tests/golden/test_golden.py -k report",
     ),
     (
-        "base/nearest_float.py",
+        "base/portable.py",
         "to_integral_value(ROUND_FLOOR)",
         "to_integral_value()",
         "tests/base/test_nearest_float.py",

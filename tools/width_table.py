@@ -14,7 +14,7 @@ from pathlib import Path
 from size_table import PAPER_AUTOMATA, SizeTable
 
 import krohn
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS
 from krohn.depth.block_scheme import BlockScheme, LayerSize, heads_needed
 from krohn.depth.lower_bound import Witness, find_witness
 

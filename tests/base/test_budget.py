@@ -7,7 +7,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.base.budget import Budget, BudgetSpent, unlimited
+from krohn.base.portable import Budget, BudgetSpent, unlimited
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.network.compiled import save

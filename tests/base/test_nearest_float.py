@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from krohn.base.nearest_float import FLOATS, at_least, cos, each, exp, few_bits, log, portable_bound, sin
+from krohn.base.portable import FLOATS, at_least, cos, each, exp, few_bits, log, portable_bound, sin
 
 RNG = np.random.default_rng(0)
 ANGLES = [

@@ -6,7 +6,7 @@ from random import Random
 
 from every import every
 from krohn.automata.semiautomaton import Transformation
-from krohn.base.budget import unlimited
+from krohn.base.portable import unlimited
 from krohn.cascade.congruences import (
     Partition,
     congruences,

@@ -9,9 +9,8 @@ from cascade.all_updates import transitions
 from cascade.random_automata import GOLDEN, golden, random_automaton, states_along
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget, BudgetSpent
-from krohn.cascade.covering import check_covering
-from krohn.cascade.holonomy import Cascade, Update, cascade_levels, holonomy_cascade
+from krohn.base.portable import Budget, BudgetSpent
+from krohn.cascade.holonomy import Cascade, Update, cascade_levels, check_covering, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 

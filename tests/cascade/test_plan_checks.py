@@ -11,7 +11,7 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.budget import UNITS, Budget, unlimited
+from krohn.base.portable import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan

@@ -11,7 +11,7 @@ from cascade.random_automata import GOLDEN, golden, random_automaton, states_alo
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan

@@ -10,7 +10,7 @@ from cascade.test_plan_checks import nodes_of
 from cascade.test_stacks import stack
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import StackPlan
 from krohn.cascade.plan_nodes import ParallelPlan, ReachablePlan

@@ -9,7 +9,7 @@ import pytest
 from cascade.random_automata import golden, random_automaton, states_along
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget, BudgetSpent
+from krohn.base.portable import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.plan import HolonomyPlan
 from krohn.cascade.skeleton import Skeleton, image_sets

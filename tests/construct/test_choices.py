@@ -13,7 +13,7 @@ import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.construct.compiling import cost, proposals
 from krohn.construct.lowering.assembly import lowers_again
 from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request

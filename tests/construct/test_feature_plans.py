@@ -9,12 +9,11 @@ import pytest
 
 from construct.small_automata import letters, shown_after
 from every import every
-from krohn.automata.quotients import sink_states
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, sink_states
 from krohn.automata.small import sample_automata
 from krohn.automata.zoo import zoo
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.construct.features.feature import Count, Feature, Latest, Place, annotate
 from krohn.construct.features.plans import (
     first_layers,

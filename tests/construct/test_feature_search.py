@@ -12,7 +12,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import zoo
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.construct.features.catalogue import moduli
 from krohn.construct.features.cheapest_set import (
     MOST_FEATURES,

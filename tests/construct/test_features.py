@@ -10,7 +10,7 @@ from every import every
 from krohn import compile, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.construct.features.catalogue import LaterPlace, Mark, Order
 from krohn.construct.features.cheapest_set import PairConflict, determine
 from krohn.construct.features.feature import (

@@ -10,7 +10,7 @@ import pytest
 from cascade.random_automata import cerny
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.construct.features.plans import one_layer_plan
 from krohn.construct.request import MAX_LENGTH
 from krohn.construct.tight.draft import require_rows

@@ -9,7 +9,7 @@ import pytest
 from every import every
 from krohn import parse_spec, zoo
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.depth.block_scheme import BlockScheme, check_block_scheme
 from krohn.depth.lower_bound import find_block_scheme
 

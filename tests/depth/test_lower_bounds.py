@@ -13,7 +13,7 @@ from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec, zoo
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.depth.block_scheme import BlockScheme, LayerSize, check_block_scheme
 from krohn.depth.lower_bound import (
     LastBlockScheme,

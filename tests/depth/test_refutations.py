@@ -14,7 +14,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS
 from krohn.depth.block_scheme import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.errors import Unsupported

@@ -10,8 +10,7 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup, block_images
-from krohn.automata.quotients import reachable
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, reachable
 from krohn.automata.zoo import parse_spec
 from krohn.errors import LimitExceeded
 from krohn.recurrent import one_step, stack_weights

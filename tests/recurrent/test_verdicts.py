@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from krohn.algebra.analysis import analyze
-from krohn.automata.quotients import reachable
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, reachable
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.recurrent.verdicts import verdicts

@@ -11,8 +11,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.quotients import strong_components
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, strong_components
 
 Point = tuple[float, float]
 SPACE = 26.0

@@ -14,8 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from krohn.automata.diagram import MAX_DRAWN, places_of
-from krohn.automata.quotients import explore
-from krohn.automata.semiautomaton import Semiautomaton, check_size, is_name
+from krohn.automata.semiautomaton import Semiautomaton, check_size, explore, is_name
 from krohn.base.files import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 

@@ -18,8 +18,8 @@ from operator import or_
 
 import numpy as np
 
-from krohn.automata.quotients import explore, minimize
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.quotients import minimize
+from krohn.automata.semiautomaton import Semiautomaton, explore
 from krohn.errors import InvalidInput, LimitExceeded, plainly
 
 # Tokens.

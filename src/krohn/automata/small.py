@@ -4,8 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from krohn.automata.quotients import explore
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, explore
 from krohn.errors import LimitExceeded
 
 IN_VAIN = 10_000

@@ -7,7 +7,7 @@ from math import isqrt
 
 from krohn.automata.quotients import finest_congruence
 from krohn.automata.semiautomaton import Transformation
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 
 Partition = tuple[int, ...]
 Principal = dict[Partition, tuple[int, int]]

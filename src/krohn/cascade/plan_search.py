@@ -10,9 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from krohn.automata.quotients import forget_observation, quotient, reachable, reachable_states, sink_states
-from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.base.budget import Budget, BudgetSpent
+from krohn.automata.quotients import forget_observation, quotient
+from krohn.automata.semiautomaton import (
+    Semiautomaton,
+    Transformation,
+    reachable,
+    reachable_states,
+    sink_states,
+)
+from krohn.base.portable import Budget, BudgetSpent
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (
     Partition,
@@ -21,8 +27,7 @@ from krohn.cascade.congruences import (
     principal_congruences,
     subdirect_parts,
 )
-from krohn.cascade.covering import PAIR_COST
-from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.cascade.holonomy import PAIR_COST, Cascade, holonomy_cascade
 from krohn.cascade.plan import (
     POP,
     PUSH,

@@ -8,8 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from krohn.base.nearest_float import FLOATS
 from krohn.base.notebook import table
+from krohn.base.portable import FLOATS
 from krohn.construct.depth_bounds import DepthBounds, bound_depth
 from krohn.depth.block_scheme import LayerSize
 from krohn.errors import counted

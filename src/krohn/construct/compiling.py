@@ -14,9 +14,8 @@ from typing import Any, Unpack
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.budget import Budget
-from krohn.base.nearest_float import FLOATS
 from krohn.base.plugins import Plugins, instance_of
+from krohn.base.portable import FLOATS, Budget
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.construct.features.plans import (

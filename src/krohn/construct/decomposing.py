@@ -12,8 +12,8 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Word, check_words, letter_numbers
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.budget import Budget
 from krohn.base.notebook import table
+from krohn.base.portable import Budget
 from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words

@@ -10,7 +10,7 @@ from functools import partial
 from math import pi
 
 from krohn.algebra.transformation import prime_factors
-from krohn.base.nearest_float import FLOATS, cos, log
+from krohn.base.portable import FLOATS, cos, log
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.lowering.assembly import Faults, agrees, longest
 from krohn.construct.request import Request

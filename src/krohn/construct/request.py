@@ -13,8 +13,7 @@ from typing import Any, Literal, TypedDict, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
-from krohn.base.budget import UNITS, Budget
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS, UNITS, Budget
 from krohn.errors import InvalidInput
 from krohn.network.program import Program
 from krohn.network.transformer import float_name

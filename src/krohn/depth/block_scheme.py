@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count, product
 from typing import Any
 
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS
 
 # The size of one layer: which word lengths it cannot handle, and which it can handle for every automaton.
 #

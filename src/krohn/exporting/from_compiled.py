@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from krohn.base.nearest_float import few_bits
+from krohn.base.portable import few_bits
 from krohn.errors import InvalidInput
 from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks

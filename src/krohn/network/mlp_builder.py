@@ -7,7 +7,7 @@ from math import frexp, pi
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.nearest_float import cos, sin
+from krohn.base.portable import cos, sin
 from krohn.errors import LimitExceeded
 from krohn.network.program import Program
 from krohn.network.transformer import RELU, Channel, Mlp

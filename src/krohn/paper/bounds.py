@@ -9,7 +9,7 @@ from itertools import product
 from krohn.algebra.permgroup import PermutationGroup, action_on_cosets
 from krohn.algebra.transformation import order, prime_factors
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.paper.grid_heads import comparisons

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.nearest_float import cos, each, log, sin
+from krohn.base.portable import cos, each, log, sin
 from krohn.errors import InvalidInput
 from krohn.network.mlp_builder import MlpBuilder, Signal
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.nearest_float import cos, each, log, sin
+from krohn.base.portable import cos, each, log, sin
 from krohn.errors import InvalidInput
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp
 from krohn.paper.blocks import basis, lift_mlp

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.nearest_float import log
+from krohn.base.portable import log
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import require_entries

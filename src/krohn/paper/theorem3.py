@@ -17,7 +17,7 @@ import numpy as np
 
 from krohn.automata.quotients import forget_observation, quotient
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.base.budget import UNITS, Budget, BudgetSpent
+from krohn.base.portable import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
 from krohn.cascade.plan_search import clamped_line
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported

@@ -13,7 +13,7 @@ import numpy as np
 
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.base.nearest_float import portable_bound
+from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import Net

@@ -11,8 +11,8 @@ import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import check_output, write_json
-from krohn.base.nearest_float import portable_bound
 from krohn.base.notebook import html_table
+from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS
 from krohn.network.transformer import Transformer
 from krohn.network.transformer import run as run_network
 from krohn.proving.outcome import Counterexample, SecondOpinion

@@ -18,7 +18,7 @@ from itertools import product
 
 from krohn.algebra.permgroup import CounterTower, prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.recurrent.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported

@@ -20,7 +20,7 @@ import numpy as np
 
 from krohn.algebra.permgroup import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import UNITS, Budget
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.recurrent.cells import Cell, GruCell, LstmCell, Tensors
 from krohn.check.recurrent.stacks import DiagonalStack, RankOneStack

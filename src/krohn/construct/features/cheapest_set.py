@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from krohn.automata.quotients import word_along
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import Budget
+from krohn.base.portable import Budget
 from krohn.construct.features.feature import AnnotatedLetters, Feature, Symbols, Value, common_rhythm, folded
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.base.nearest_float import FLOATS
+from krohn.base.portable import FLOATS
 from krohn.construct.lowering.gadgets import (
     GADGETS,
     Column,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.base.nearest_float import cos, each, exp, log, sin
+from krohn.base.portable import cos, each, exp, log, sin
 from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_entries, staircase
 from krohn.network.operations import (
     Clamp,

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from krohn.algebra.analysis import analyze
-from krohn.automata.quotients import reachable
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, reachable
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files

@@ -11,8 +11,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.quotients import explore
-from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.semiautomaton import Semiautomaton, explore
 from krohn.check.arithmetic.real import Array, Integers
 from krohn.check.files.reader import Automaton
 from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, check

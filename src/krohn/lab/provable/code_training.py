@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.budget import UNITS, Budget, BudgetSpent
+from krohn.base.portable import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
 from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
 from krohn.check.verdict import Verdict

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import write_json
-from krohn.base.nearest_float import portable_bound
+from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net

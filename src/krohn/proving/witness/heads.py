@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from krohn.base.nearest_float import few_bits
+from krohn.base.portable import few_bits
 from krohn.check.arithmetic.real import Array, Flags, Integers
 from krohn.check.files.reader import Head, Layer
 from krohn.check.transformer.head_rules import entered
