@@ -9,8 +9,8 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import point
 from krohn.check.arithmetic.sums import LEFT, Sums
+from krohn.check.ground import point
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.recurrent.recurrent_weights import WEIGHTS
 

@@ -25,9 +25,9 @@ import numpy as np
 
 import krohn
 from krohn.check.arithmetic import format as formats
+from krohn.check.ground import Refused
 from krohn.check.recurrent import chunks
 from krohn.check.transformer import checker, head_rules, mlp, race, scan
-from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.compiled import arithmetic, attempt

@@ -27,8 +27,8 @@ import numpy as np
 import krohn
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import Net
+from krohn.check.ground import Refused
 from krohn.check.rules import RULES, check_certificate, read_net, transformer_of
-from krohn.check.verdict import Refused
 from krohn.errors import KrohnError
 from krohn.proving.claims import claim_about
 from krohn.proving.compiled import furthest

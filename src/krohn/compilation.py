@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
-from krohn.check.verdict import Budget
+from krohn.check.ground import Budget
 from krohn.construct.compiling import build, candidates, check_options, make_request
 from krohn.construct.lowering.assembly import precision_faults
 from krohn.construct.request import Request, TransformerOptions

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from check.runs import WAYS, Logs, Way, runs
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.files.reader import stored
+from krohn.check.files.reader import Scan, stored, witness_from
+from krohn.check.ground import Verdict
 from krohn.check.transformer.checker import check
-from krohn.check.transformer.machine import Moment
 from krohn.check.transformer.scan import Holding, Reading
-from krohn.check.transformer.witness import Scan, witness_from
-from krohn.check.verdict import Verdict
+from krohn.check.transformer.stream import Moment
 
 Words = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from check.judge import STORES
-from krohn.check.transformer.forward import after_heads, after_mlp, logits
+from krohn.check.transformer.stream import after_heads, after_mlp, logits
 
 Numbers = npt.NDArray[Any]
 Logs = dict[str, Numbers]

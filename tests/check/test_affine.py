@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krohn.check.arithmetic.format import FORMATS, Format
-from krohn.check.arithmetic.real import Array, Real
+from krohn.check.ground import Array, Real
 from krohn.check.transformer.mlp import Affine, entering
 
 STORED = {"float64": np.float64, "float32": np.float32}

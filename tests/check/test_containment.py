@@ -16,10 +16,9 @@ from check.runs import WAYS, logged
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Real, point
 from krohn.check.arithmetic.sums import Sums
+from krohn.check.ground import Real, Refused, point
 from krohn.check.recurrent.cells import Cell
-from krohn.check.verdict import Refused
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.network.transformer import Head, Layer, Mlp, Transformer, logits
 from krohn.recurrent.recurrent_network import PlainSums

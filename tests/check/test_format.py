@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
-from krohn.check.arithmetic.real import Array, Real, Rounding, between, point
-from krohn.check.verdict import Refused
+from krohn.check.ground import Array, Real, Refused, Rounding, between, point
 
 SMALL = Rounding(4, 2.0**-3, 15 * 2.0**3)
 TOY = replace(FORMATS["float64"], name="toy", inner=SMALL, outer=SMALL)

@@ -5,9 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from krohn.check.arithmetic.real import Real, hull
-from krohn.check.transformer.machine import every_choice
-from krohn.check.verdict import Refused
+from krohn.check.ground import Real, Refused, hull
+from krohn.check.transformer.stream import every_choice
 
 
 def test_every_choice_is_the_product_of_the_sets_in_its_order() -> None:

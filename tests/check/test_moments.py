@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.check.arithmetic.real import point
-from krohn.check.transformer.machine import (
+from krohn.check.files.reader import Fold, Lift, Merge, Tabulate
+from krohn.check.ground import Budget, Refused, point
+from krohn.check.transformer.stream import (
     Lifted,
     Machine,
     Moment,
@@ -20,8 +21,6 @@ from krohn.check.transformer.machine import (
     merge,
     recount,
 )
-from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
-from krohn.check.verdict import Budget, Refused
 
 LENGTH, LETTERS, CHANNELS = 5, 2, 2
 WORDS = list(product(range(LETTERS), repeat=LENGTH))

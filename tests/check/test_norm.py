@@ -14,10 +14,9 @@ import krohn
 from check.judge import decoder_outputs, hard_words, runs
 from every import every
 from krohn.check.arithmetic.format import FORMATS, normalise, spread, whole
-from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.files.reader import Automaton, Network
+from krohn.check.ground import Real, Refused, between, point
 from krohn.check.transformer.checker import check
-from krohn.check.verdict import Refused
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table
 

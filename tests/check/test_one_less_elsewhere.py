@@ -20,7 +20,7 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.__main__ import main
 from krohn.check.arithmetic.format import FORMATS, Box, Format
-from krohn.check.arithmetic.real import between
+from krohn.check.ground import between
 from krohn.check.rules import read_net
 from krohn.check.transformer import mlp
 from krohn.check.transformer.mlp import Affine, entering

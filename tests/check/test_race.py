@@ -15,8 +15,8 @@ from check.judge import outputs
 from every import every
 from krohn import compile, from_regex, verify
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.arithmetic.real import between
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import between
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.race import AFTER, AT_FIRST, STATUS, hull_apart
 from krohn.network.compiled import CompiledNetwork

@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from krohn.check.arithmetic.real import (
+from krohn.check.ground import (
     OWN,
     Array,
     Real,
+    Refused,
     affine_error,
     ample,
     hull,
@@ -17,7 +18,6 @@ from krohn.check.arithmetic.real import (
     rivals,
     sum_up,
 )
-from krohn.check.verdict import Refused
 
 
 def numbers(dice: np.random.Generator, count: int) -> Array:

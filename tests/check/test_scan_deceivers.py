@@ -20,8 +20,8 @@ from transformers import AutoModelForCausalLM
 import krohn
 from check.torch_judge import outputs
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import point
 from krohn.check.certificate import read_certificate
+from krohn.check.ground import point
 from krohn.check.rules import check_certificate, read_net
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.mlp import entering

@@ -17,9 +17,8 @@ import pytest
 import torch
 
 from krohn.check.arithmetic.format import ASSUMPTIONS, BEND, FORMATS, Format, whole
-from krohn.check.arithmetic.real import Array, Real, Rounding, between, point
 from krohn.check.arithmetic.sums import Sums
-from krohn.check.verdict import Refused
+from krohn.check.ground import Array, Real, Refused, Rounding, between, point
 
 BITS = (4, 5, 6)
 LEAST = Fraction(1, 8)

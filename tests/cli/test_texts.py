@@ -12,8 +12,8 @@ import pytest
 import krohn
 from krohn import functions
 from krohn.base.notebook import table
+from krohn.check.ground import Verdict
 from krohn.check.recurrent.boxes import Boxes
-from krohn.check.verdict import Verdict
 from krohn.cli import demo, words_on_stdin
 from krohn.cli.app import run
 from krohn.cli.output import MAX_ERROR, emit, error_line

@@ -14,8 +14,8 @@ from tests.coq.asking import output_of
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.check.ground import Refused
 from krohn.check.recurrent.boxes import Boxes, build_gated
-from krohn.check.verdict import Refused
 from krohn.cli.app import run as command
 from krohn.coq.certificate_text import RUN_HEAD, run_certificate
 from krohn.coq.exploring import grow

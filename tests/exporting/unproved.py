@@ -2,7 +2,7 @@
 
 import pytest
 
-from krohn.check.verdict import Verdict
+from krohn.check.ground import Verdict
 from krohn.exporting import driver
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder

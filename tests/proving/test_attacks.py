@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.arithmetic.real import Array
+from krohn.check.ground import Array
 from krohn.lab.bridge import to_torch
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.network.transformer import run as run_in

@@ -8,7 +8,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.check.verdict import Budget, Refused
+from krohn.check.ground import Budget, Refused
 from krohn.errors import KrohnError
 from krohn.proving.compiled import arithmetic, attempt, checkable
 from krohn.proving.witness.machines import tabulate_step

@@ -10,9 +10,9 @@ from transformers import GPT2LMHeadModel
 
 from check.runs import WAYS, logged
 from krohn.check.files.reader import Network
-from krohn.check.transformer.forward import logits as checked_logits
 from krohn.check.transformer.near import Near, Passed
 from krohn.check.transformer.running_error import Running
+from krohn.check.transformer.stream import logits as checked_logits
 from krohn.check.transformer.words import after, stock_network
 from krohn.network.gpt2.reference import OneAfterAnother, logits
 from krohn.network.gpt2.stock import decoder_of_stock, net_of_module

@@ -8,8 +8,8 @@ import torch
 
 from every import every
 from krohn.automata.zoo import parse_spec
+from krohn.check.ground import Refused
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
-from krohn.check.verdict import Refused
 from krohn.recurrent.recurrent_weights import diagonal
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from krohn.automata.zoo import parse_spec
-from krohn.check.arithmetic.real import point
 from krohn.check.arithmetic.sums import Notes
+from krohn.check.ground import Budget, Refused, point
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.recurrent.chunks import carry_back
-from krohn.check.verdict import Budget, Refused
 from krohn.recurrent.recurrent_network import logits_of
 from krohn.recurrent.recurrent_weights import diagonal
 

@@ -13,12 +13,11 @@ import torch
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS, Format
-from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
+from krohn.check.ground import Real, Refused, between, point
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.recurrent.cells import Cell, GruCell, LstmCell
 from krohn.check.recurrent.closure import leads
-from krohn.check.verdict import Refused
 from krohn.errors import InvalidInput
 from krohn.recurrent.recurrent_network import CELLS, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal

@@ -8,11 +8,10 @@ import torch
 
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import point
 from krohn.check.arithmetic.sums import Notes
+from krohn.check.ground import Budget, point
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.chunks import same_in_chunks
-from krohn.check.verdict import Budget
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.lab.models.kernels import delta_scan
 from krohn.proving.claims import checkable_table

@@ -13,13 +13,12 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import Folder
-from krohn.check.arithmetic.real import Real, between, point
 from krohn.check.arithmetic.sums import ANY, LEFT
+from krohn.check.ground import Budget, Real, Refused, between, point
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import DiagonalBalls, horizon, join, points
 from krohn.check.recurrent.cells import Stage
 from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
-from krohn.check.verdict import Budget, Refused
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import MODEL
 from krohn.proving.claims import checkable_table

@@ -10,9 +10,9 @@ import torch
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Budget, Refused
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.stacks import DeltaStack
-from krohn.check.verdict import Budget, Refused
 from krohn.cli.app import run
 from krohn.lab.cards.recurrent_modules import in_training, states_in_training
 from krohn.recurrent.recurrent_network import logits_of

@@ -11,7 +11,7 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import point
+from krohn.check.ground import point
 from krohn.recurrent import verdicts as rows_module
 from krohn.recurrent.capability import capability
 from krohn.recurrent.delta_weights import DeltaCode, move

@@ -14,8 +14,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads co
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import one_line
+from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate, read_net, unanswered
-from krohn.check.verdict import Verdict
 from krohn.errors import KrohnError
 
 AS_CLAIMED = "--as-claimed"

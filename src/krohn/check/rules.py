@@ -27,7 +27,7 @@ from krohn.check.files.folders import (
     shown,
 )
 from krohn.check.files.reader import Automaton, Network, network_of
-from krohn.check.verdict import Refused, Verdict, refusal_of, require
+from krohn.check.ground import Refused, Verdict, refusal_of, require
 from krohn.errors import InvalidFile, LimitExceeded
 
 

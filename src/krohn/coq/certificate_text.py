@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.arithmetic.real import Array
+from krohn.check.ground import Array
 from krohn.check.recurrent.boxes import Boxes
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.coq.coqc import AXIOMS

@@ -12,10 +12,10 @@ from krohn.automata.semiautomaton import explore as explore_from
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Budget, Refused
 from krohn.check.recurrent.boxes import BoxCell, Boxes
 from krohn.check.recurrent.closure import Mealy, behind, beside_automaton, letters_of
 from krohn.check.recurrent.stacks import StackCell
-from krohn.check.verdict import Budget, Refused
 from krohn.coq.stored import StoredNetwork, StoredRun
 from krohn.errors import LimitExceeded
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, explore
-from krohn.check.transformer.witness import Scan
+from krohn.check.files.reader import Scan
 from krohn.coq.heads import NoCounters
 from krohn.network.transformer import Transformer
 

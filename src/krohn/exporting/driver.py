@@ -11,7 +11,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import COMPILED, EXPORT, TRAINED, Folder, json_bytes, read_json, require, short
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import at_least
-from krohn.check.verdict import Verdict
+from krohn.check.ground import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
 from krohn.exporting import hugging_face, onnx_graph, transformer_lens
 from krohn.exporting.exported import Exported, Exports

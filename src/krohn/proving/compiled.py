@@ -21,17 +21,14 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net, compiled_net
-from krohn.check.files.reader import Automaton, Network, network_of
-from krohn.check.rules import check_certificate
-from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits
-from krohn.check.transformer.machine import Moment
-from krohn.check.transformer.mlp import decode, simulate
-from krohn.check.transformer.witness import (
+from krohn.check.files.reader import (
     Attention,
+    Automaton,
     Back,
     Cells,
     Fold,
     Merge,
+    Network,
     Rule,
     Scan,
     Silent,
@@ -39,8 +36,13 @@ from krohn.check.transformer.witness import (
     Sum,
     Tabulate,
     Witness,
+    network_of,
 )
-from krohn.check.verdict import Budget, Verdict, inside, refusal_of
+from krohn.check.ground import Budget, Verdict, inside, refusal_of
+from krohn.check.rules import check_certificate
+from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits
+from krohn.check.transformer.mlp import decode, simulate
+from krohn.check.transformer.stream import Moment
 from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer

@@ -16,13 +16,12 @@ from safetensors.numpy import load as load_tensors
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import parse_json
-from krohn.check.arithmetic.real import Array
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
+from krohn.check.ground import Array, Verdict
 from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, read_net, transformer_of
 from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
-from krohn.check.verdict import Verdict
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder

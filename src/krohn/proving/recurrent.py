@@ -18,6 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate
 from krohn.check.files.folders import Net, recurrent_net
+from krohn.check.ground import Budget, Refused, Verdict, refusal_of
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import (
     MAX_REFERENCES,
@@ -36,7 +37,6 @@ from krohn.check.recurrent.rules import DTYPES as DTYPES
 from krohn.check.recurrent.rules import closure_verdict
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate, fitting_rules
-from krohn.check.verdict import Budget, Refused, Verdict, refusal_of
 from krohn.errors import InvalidInput
 from krohn.proving.claims import (
     Check,

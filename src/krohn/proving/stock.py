@@ -16,9 +16,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.certificate import Certificate
 from krohn.check.files.folders import Net
 from krohn.check.files.reader import Network
+from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.words import WORK, cost, stock_network
-from krohn.check.verdict import Verdict
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs

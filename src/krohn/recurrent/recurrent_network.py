@@ -28,8 +28,8 @@ from krohn.base.files import (
     write_folder,
 )
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Real
 from krohn.check.arithmetic.sums import Sums
+from krohn.check.ground import Array, Real
 from krohn.check.recurrent.cells import Cell, Tensors
 from krohn.check.recurrent.rules import CELLS
 from krohn.errors import InvalidFile, InvalidInput

@@ -14,9 +14,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.format import BEND, FORMATS
 from krohn.check.certificate import read_certificate
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Refused, Verdict
 from krohn.check.recurrent.boxes import Boxes, boxes_from, check
 from krohn.check.rules import check_certificate, read_net
-from krohn.check.verdict import Refused, Verdict
 from krohn.cli.app import run
 from krohn.functions import simulate
 from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten

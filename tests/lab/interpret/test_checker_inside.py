@@ -12,9 +12,9 @@ import torch
 from cascade.random_automata import random_automaton
 from every import every
 from krohn.check.certificate import read_certificate
+from krohn.check.ground import Refused, Verdict
 from krohn.check.recurrent.boxes import Boxes, boxes_from, build_gated, check
 from krohn.check.rules import read_net
-from krohn.check.verdict import Refused, Verdict
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.provable import box_search
 from krohn.lab.provable.box_search import contexts, outwards, search

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from krohn.check.certificate import read_certificate
+from krohn.check.ground import Verdict
 from krohn.check.recurrent.boxes import Boxes, boxes_from
-from krohn.check.verdict import Verdict
 from krohn.errors import Unsupported
 from krohn.lab.provable import provable_run
 from krohn.lab.provable.box_search import contexts

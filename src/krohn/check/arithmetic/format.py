@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.arithmetic.real import (
+from krohn.check.ground import (
     OWN,
     SAFE,
     TOO_LARGE,
@@ -30,10 +30,10 @@ from krohn.check.arithmetic.real import (
     ends,
     join,
     point,
+    require,
     sum_up,
     terms_of,
 )
-from krohn.check.verdict import require
 
 EXP = 32.0  # error of exp, in units in the last place
 SINE = 16.0  # error of sine, in roundings of 1

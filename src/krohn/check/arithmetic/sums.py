@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, Format, whole
-from krohn.check.arithmetic.real import (
+from krohn.check.ground import (
     Array,
+    Budget,
     Flags,
     Real,
     between,
@@ -22,9 +23,9 @@ from krohn.check.arithmetic.real import (
     lowest_bit,
     plain,
     point,
+    require,
     total_of,
 )
-from krohn.check.verdict import Budget, require
 
 CHUNK = 64
 """Most steps in a chunk, as in the training architectures."""

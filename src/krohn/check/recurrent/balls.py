@@ -23,13 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Integers, Real, ample, lowest_bit
 from krohn.check.arithmetic.sums import CALL
 from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Array, Budget, Integers, Real, ample, lowest_bit, require
 from krohn.check.recurrent.closure import leads
 from krohn.check.recurrent.stacks import DiagonalStack
-from krohn.check.verdict import Budget, require
 from krohn.errors import need
 
 MAX_REFERENCES = 400

@@ -20,12 +20,23 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Integers, Real, affine_error, point
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import (
+    Array,
+    Budget,
+    Integers,
+    Real,
+    Refused,
+    Verdict,
+    affine_error,
+    inside,
+    point,
+    refusal_of,
+    require,
+)
 from krohn.check.recurrent.cells import Gated, GruCell, LstmCell
-from krohn.check.verdict import Budget, Refused, Verdict, inside, refusal_of, require
 from krohn.errors import need
 
 LARGEST = 1e12

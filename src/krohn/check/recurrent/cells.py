@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.real import Array, Real, point
 from krohn.check.arithmetic.sums import ANY, Sums, beside, split
+from krohn.check.ground import Array, Real, point
 from krohn.errors import InvalidInput
 
 Tensors = Mapping[str, npt.NDArray[np.single]]

@@ -14,11 +14,10 @@ order, needs more bits than float32 has.
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, ample, lowest_bit
 from krohn.check.arithmetic.sums import CALL, CHUNK, ENTRY, MAX_STEPS, Notes
+from krohn.check.ground import Array, Budget, ample, lowest_bit
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack
-from krohn.check.verdict import Budget
 
 MAX_ROWS = 4_000
 MEMORY = FORMATS["float32"].inner

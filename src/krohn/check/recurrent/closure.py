@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Array, Integers, Real, point
 from krohn.check.arithmetic.sums import ANY, CALL, LEFT, Notes, Sums
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Array, Budget, Integers, Real, point, require
 from krohn.check.recurrent.cells import Cell, Stage
-from krohn.check.verdict import Budget, require
 
 WORK, WORK_PER_NUMBER = 8e9, 1e4
 """Budget of a proof, and what each number of the network adds to it; a unit is one or two nanoseconds."""

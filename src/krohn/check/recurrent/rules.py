@@ -4,13 +4,13 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, CHUNKS
 from krohn.check.claim import Claim
 from krohn.check.files.folders import RECURRENT, Net
+from krohn.check.ground import Budget, Refused, Verdict, require
 from krohn.check.recurrent.balls import horizon
 from krohn.check.recurrent.boxes import BoxCell, boxes_from, build_gated, check
 from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.check.recurrent.closure import Closure, budget_for, close
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
-from krohn.check.verdict import Budget, Refused, Verdict, require
 
 CELLS: dict[str, type[Cell]] = {
     cell.kind: cell for cell in (DeltaStack, DiagonalStack, RankOneStack, LstmCell, GruCell)

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from krohn.check.arithmetic.real import Array, Integers, Real, point
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT, Sums, beside, split
+from krohn.check.ground import Array, Integers, Real, point
 from krohn.check.recurrent.cells import Cell, Stage, Tensors
 from krohn.errors import InvalidInput
 

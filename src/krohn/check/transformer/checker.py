@@ -12,9 +12,38 @@ from typing import Any
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
-from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct, hull, point
-from krohn.check.files.reader import Automaton, Layer, Network, stored
-from krohn.check.transformer.forward import after_heads, bound_padding
+from krohn.check.files.reader import (
+    Attention,
+    Automaton,
+    Back,
+    Layer,
+    Layered,
+    Merge,
+    Network,
+    Scan,
+    Silent,
+    Step,
+    Sum,
+    Tabulate,
+    Witness,
+    assert_moderate,
+    stored,
+    witness_from,
+)
+from krohn.check.ground import (
+    Array,
+    Budget,
+    Flags,
+    Integers,
+    Real,
+    Verdict,
+    distinct,
+    hull,
+    inside,
+    point,
+    refusal_of,
+    require,
+)
 from krohn.check.transformer.head_rules import (
     Letters,
     Look,
@@ -25,33 +54,20 @@ from krohn.check.transformer.head_rules import (
     remember,
     scores_of,
 )
-from krohn.check.transformer.machine import (
+from krohn.check.transformer.mlp import Block, decode, simulate, tabulate
+from krohn.check.transformer.stream import (
     Lifted,
     Machine,
     Moment,
     Note,
     Setting,
+    after_heads,
+    bound_padding,
     lift_machine,
     merge,
     recount,
     unheard,
 )
-from krohn.check.transformer.mlp import Block, decode, simulate, tabulate
-from krohn.check.transformer.witness import (
-    Attention,
-    Back,
-    Layered,
-    Merge,
-    Scan,
-    Silent,
-    Step,
-    Sum,
-    Tabulate,
-    Witness,
-    assert_moderate,
-    witness_from,
-)
-from krohn.check.verdict import Budget, Verdict, inside, refusal_of, require
 from krohn.errors import LimitExceeded
 
 WORK, LAYERED_WORK, EMBEDDED = 2e10, 1.6e9, 25

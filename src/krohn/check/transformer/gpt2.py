@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.real import Array
 from krohn.check.files.folders import (
     MODEL,
     TOKENS,
@@ -34,7 +33,7 @@ from krohn.check.files.reader import (
     Shifts,
     network_that_fits,
 )
-from krohn.check.verdict import require
+from krohn.check.ground import Array, require
 from krohn.errors import need
 
 GPT2, LENS = "gpt2", "transformer-lens"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, Norm, normalise, whole
-from krohn.check.arithmetic.real import (
+from krohn.check.files.reader import EMPTY, UNKNOWN, Back, Cells, Head, Sum
+from krohn.check.ground import (
     Array,
     Flags,
     Integers,
@@ -22,12 +23,10 @@ from krohn.check.arithmetic.real import (
     join,
     leak_of,
     point,
+    require,
     rivals,
 )
-from krohn.check.files.reader import Head
-from krohn.check.transformer.machine import Lifted, Moment, Setting
-from krohn.check.transformer.witness import EMPTY, UNKNOWN, Back, Cells, Sum
-from krohn.check.verdict import require
+from krohn.check.transformer.stream import Lifted, Moment, Setting
 
 BLOCK = 1 << 18
 UNSEEN = 30.0

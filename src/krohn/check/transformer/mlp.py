@@ -20,11 +20,13 @@ from itertools import pairwise
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, Format, Norm, normalise, whole
-from krohn.check.arithmetic.real import (
+from krohn.check.files.reader import Automaton, Layer, Network, Tabulate
+from krohn.check.ground import (
     Array,
     Flags,
     Integers,
     Real,
+    Refused,
     affine_error,
     ample,
     distinct,
@@ -33,22 +35,26 @@ from krohn.check.arithmetic.real import (
     join,
     lowest_bit,
     point,
+    require,
     sum_up,
 )
-from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.forward import Anywhere, Pointwise, T, after_mlp, finite_mlp, logits, through
-from krohn.check.transformer.machine import (
+from krohn.check.transformer.stream import (
+    Anywhere,
     Machine,
     MachineRows,
     Moment,
+    Pointwise,
     Setting,
+    T,
+    after_mlp,
+    finite_mlp,
     follow_folds,
     lift_machine,
+    logits,
     recount,
     rows_of,
+    through,
 )
-from krohn.check.transformer.witness import Tabulate
-from krohn.check.verdict import Refused, require
 from krohn.errors import counted
 
 

@@ -10,8 +10,7 @@ from math import erf, pi, sqrt
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, MOMENTS, ROOT
-from krohn.check.arithmetic.real import SAFE, Array
-from krohn.check.verdict import require
+from krohn.check.ground import SAFE, Array, require
 
 SINGLE = FORMATS["float32"]
 UNIT = SAFE * SINGLE.inner.unit

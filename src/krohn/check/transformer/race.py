@@ -11,11 +11,10 @@ from itertools import product
 import numpy as np
 
 from krohn.check.arithmetic.format import Box
-from krohn.check.arithmetic.real import Flags, Integers, Real, hull, join, point
+from krohn.check.files.reader import Race
+from krohn.check.ground import Flags, Integers, Real, Refused, hull, join, point, require
 from krohn.check.transformer.head_rules import Memory, Part
-from krohn.check.transformer.machine import Lifted, Setting
-from krohn.check.transformer.witness import Race
-from krohn.check.verdict import Refused, require
+from krohn.check.transformer.stream import Lifted, Setting
 
 STATUS = tuple(product(range(-2, 3), (0, 1), (0, 1)))
 """First position minus second, clamped to −2 … 2; whether each of them is the current position."""

@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.check.arithmetic.format import EXP
-from krohn.check.arithmetic.real import SAFE, Array, Flags, Integers
 from krohn.check.files.reader import Network
+from krohn.check.ground import SAFE, Array, Flags, Integers, Refused, require
 from krohn.check.transformer.near import (
     MOST_TERMS,
     OWN_PRODUCTS,
@@ -34,7 +34,6 @@ from krohn.check.transformer.near import (
     normalise,
     sum_error,
 )
-from krohn.check.verdict import Refused, require
 
 BOUNDS = ("near", "lost", "mass")
 

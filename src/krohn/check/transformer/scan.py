@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import Box, normalise
-from krohn.check.arithmetic.real import Array, Integers, Real, hull, lowest_bit
-from krohn.check.files.reader import Automaton, Layer, Network
-from krohn.check.transformer.forward import after_heads, bound_padding, finite_mlp
+from krohn.check.files.reader import MAX_NUMBERS, Automaton, Layer, Network, Scan
+from krohn.check.ground import Array, Integers, Real, hull, inside, lowest_bit, require
 from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
-from krohn.check.transformer.machine import Moment, Setting
 from krohn.check.transformer.mlp import (
     Mlp,
     Strand,
@@ -33,8 +31,7 @@ from krohn.check.transformer.mlp import (
     strands,
     untouched,
 )
-from krohn.check.transformer.witness import MAX_NUMBERS, Scan
-from krohn.check.verdict import inside, require
+from krohn.check.transformer.stream import Moment, Setting, after_heads, bound_padding, finite_mlp
 
 Held = dict[int, tuple[int, int]]
 """Columns that hold a map: its window (0 ends here, 1 is the one before it, ...) and its point."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.real import Array
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import (
     MODEL,
@@ -26,11 +25,11 @@ from krohn.check.files.folders import (
     whole_numbers,
 )
 from krohn.check.files.reader import Automaton, Network
-from krohn.check.transformer.forward import after_heads, after_mlp, logits
+from krohn.check.ground import Array, Budget, Verdict, inside, require
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
 from krohn.check.transformer.near import ACTIVATIONS, Near, Passed
 from krohn.check.transformer.running_error import Running
-from krohn.check.verdict import Budget, Verdict, inside, require
+from krohn.check.transformer.stream import after_heads, after_mlp, logits
 from krohn.errors import need
 
 WORK = 3e12

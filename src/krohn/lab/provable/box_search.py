@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton, explore
-from krohn.check.arithmetic.real import Array, Integers
 from krohn.check.files.reader import Automaton
+from krohn.check.ground import Array, Integers, Refused, Verdict, refusal_of
 from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, check
-from krohn.check.verdict import Refused, Verdict, refusal_of
 from krohn.errors import LimitExceeded
 
 Box = tuple[Array, Array]

@@ -22,8 +22,8 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import Partition, principal_congruences, subdirect_parts
+from krohn.check.ground import Verdict
 from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
-from krohn.check.verdict import Verdict
 from krohn.lab.provable.box_search import Contexts, search
 from krohn.proving.claims import checkable_table
 

@@ -18,6 +18,7 @@ from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net
+from krohn.check.ground import Refused, Verdict, require
 from krohn.check.recurrent.boxes import (
     CELLS,
     SIDES,
@@ -28,7 +29,6 @@ from krohn.check.recurrent.boxes import (
     check,
 )
 from krohn.check.rules import check_certificate, read_net
-from krohn.check.verdict import Refused, Verdict, require
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.lab.provable.exact import Examined, examine_run, kind_of

@@ -6,24 +6,24 @@ from itertools import combinations
 import numpy as np
 
 from krohn.base.portable import few_bits
-from krohn.check.arithmetic.real import Array, Flags, Integers
-from krohn.check.files.reader import Head, Layer
-from krohn.check.transformer.head_rules import entered
-from krohn.check.transformer.machine import Moment, live_states
-from krohn.check.transformer.race import AFTER, AT_FIRST
-from krohn.check.transformer.witness import (
+from krohn.check.files.reader import (
     EMPTY,
     UNKNOWN,
     Attention,
     Back,
     Cells,
+    Head,
+    Layer,
     Lift,
     Race,
     Rule,
     Silent,
     Sum,
 )
-from krohn.check.verdict import require
+from krohn.check.ground import Array, Flags, Integers, require
+from krohn.check.transformer.head_rules import entered
+from krohn.check.transformer.race import AFTER, AT_FIRST
+from krohn.check.transformer.stream import Moment, live_states
 from krohn.proving.witness.machines import explore, groups, label, middle
 
 MAX_BACK = 64

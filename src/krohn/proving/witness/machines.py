@@ -5,13 +5,10 @@ from itertools import product
 
 import numpy as np
 
-from krohn.check.arithmetic.real import Array, Flags, Integers, Real, distinct
-from krohn.check.files.reader import Layer
-from krohn.check.transformer.forward import after_mlp
-from krohn.check.transformer.machine import Moment, live_states
+from krohn.check.files.reader import Fold, Layer, Lift, Merge, Tabulate
+from krohn.check.ground import Array, Budget, Flags, Integers, Real, distinct
 from krohn.check.transformer.mlp import read_through, untouched
-from krohn.check.transformer.witness import Fold, Lift, Merge, Tabulate
-from krohn.check.verdict import Budget
+from krohn.check.transformer.stream import Moment, after_mlp, live_states
 from krohn.errors import LimitExceeded
 
 MAX_STATES = 100_000

@@ -9,20 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.real import Flags, Integers, Real
-from krohn.check.files.reader import Head, Layer, Network, stored
-from krohn.check.transformer.checker import embed, follow_step, readings_of
-from krohn.check.transformer.machine import Moment, Setting
-from krohn.check.transformer.mlp import Block, Strand, tabulate
-from krohn.check.transformer.witness import (
+from krohn.check.files.reader import (
     Cut,
+    Head,
+    Layer,
     Layered,
+    Network,
     Scan,
     Step,
     Tabulate,
     assert_moderate,
+    stored,
 )
-from krohn.check.verdict import Budget, inside, require
+from krohn.check.ground import Budget, Flags, Integers, Real, inside, require
+from krohn.check.transformer.checker import embed, follow_step, readings_of
+from krohn.check.transformer.mlp import Block, Strand, tabulate
+from krohn.check.transformer.stream import Moment, Setting
 from krohn.proving.witness.heads import attention_step
 from krohn.proving.witness.machines import Numbers, merge_alike, middle, tabulate_step
 
