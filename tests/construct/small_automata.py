@@ -11,8 +11,7 @@ from krohn.construct.features.feature import Feature
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Row
-from krohn.network.program import interpret
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, interpret
 
 SHORT_WORDS = 300
 

@@ -33,8 +33,7 @@ from krohn.construct.features.plans import (
 )
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.program import Program, interpret, interpret_registers
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program, interpret, interpret_registers
 
 Word = Sequence[int]
 A, B = frozenset([0]), frozenset([1, 2])

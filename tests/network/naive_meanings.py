@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 
 Word = Sequence[str]
 

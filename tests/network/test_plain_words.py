@@ -20,8 +20,8 @@ from krohn.explorer.page_data import small_text
 from krohn.network.compiled import CompiledNetwork, meaning_from_json
 from krohn.network.explanation import explain_word
 from krohn.network.plain_words import Wording, about, head_words, register_words
-from krohn.network.program import interpret_registers
-from krohn.network.register_meaning import KINDS, fields_of
+from krohn.network.program import fields_of, interpret_registers
+from krohn.network.register_kinds import KINDS
 from krohn.paper.permutation_reset import component_cascade
 from network.naive_meanings import naive, related
 

@@ -35,8 +35,7 @@ from krohn.base.files import (
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidFile, InvalidInput, counted, plainly
 from krohn.network.operations import AttentionOperation, PositionMap
-from krohn.network.program import Program, ProgramLayer
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program, ProgramLayer
 from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer, run
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")

@@ -1,6 +1,6 @@
 """What registers and heads do in plain sentences, for students: the words of pages and of the terminal.
 
-Most sentences stand beside the kinds of meanings (``register_meaning.KINDS``). Here is what depends on the
+Most sentences stand beside the kinds of meanings (``register_kinds.KINDS``). Here is what depends on the
 network as well: what letters add to a counter, the cosets that a tower of counters names, what heads fetch.
 """
 
@@ -13,7 +13,8 @@ from dataclasses import replace
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
-from krohn.network.register_meaning import KINDS, Meaning
+from krohn.network.program import Meaning
+from krohn.network.register_kinds import KINDS
 
 SUMS = {
     "is": ("how often {either} has come", "how many {of} so far"),

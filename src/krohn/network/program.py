@@ -2,20 +2,144 @@
 
 A program is the discrete meaning of a network. A compiler writes it, a lowering turns it into
 matrices, a checker compares the matrices with it; they share nothing but this format.
-Every register is written exactly once, so its name alone says which value it holds.
+Every register is written exactly once, so its name alone says which value it holds. What it holds is a value
+too, made where the register is made, and never read back from a name.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
+from string import Formatter
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
 from krohn.network.operations import AttentionOperation, Facts, Modulo, PositionMap, Table, Values
-from krohn.network.register_meaning import Meaning
+from krohn.network.register_kinds import KINDS
+
+PLACES = ("level", "lag", "group")
+"""The fields that say where in a cascade a register lies; only the level must be given."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a register holds; ``kind`` says which other fields it has.
+
+    Attributes:
+        part: the way to its part of a plan: the number of one of several, or block, fibre, legal.
+        level: of the cascade, from 0; ``lag``: for so many positions back; ``group``: of several.
+        section: one abelian step of a group, from 1.
+        number: which of several, or how far back; ``start``: the first of a range, or a second number.
+        letters: their names.
+        of: what it is made of, or speaks of.
+        copy: 2, 3, … where the network holds the same once more.
+    """
+
+    kind: str
+    part: tuple[str, ...] = ()
+    level: int | None = None
+    lag: int | None = None
+    group: int | None = None
+    section: int | None = None
+    modulus: int | None = None
+    residue: int | None = None
+    number: int | None = None
+    start: int | None = None
+    length: int | None = None
+    state: int | None = None
+    letters: tuple[str, ...] = ()
+    text: str = ""
+    of: tuple["Meaning", ...] = ()
+    copy: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidInput(f"the kind of a meaning must be one of {', '.join(KINDS)}; got {self.kind!r}")
+        held = {item.name: getattr(self, item.name) for item in fields(self)}
+        if any(isinstance(value, int) and value < 0 for value in held.values()):
+            raise InvalidInput(f"the meaning {self.kind!r} must have numbers from 0 on")
+        given = {item.name for item in fields(self) if held[item.name] != item.default}
+        needed, allowed, count = fields_of(self.kind)
+        if missing := sorted(needed - given):
+            raise InvalidInput(f"the meaning {self.kind!r} needs {missing[0]}")
+        if (extra := sorted(given - allowed)) or len(self.of) != count:
+            raise InvalidInput(
+                f"the meaning {self.kind!r} cannot have {extra[0] if extra else 'these parts'}"
+            )
+
+    @cached_property
+    def name(self) -> str:
+        """The name of a register that holds this."""
+        return KINDS[self.kind][0].format_map(_NameParts(self)) + (f"#{self.copy}" if self.copy > 1 else "")
+
+    @property
+    def tower(self) -> tuple[Any, ...]:
+        """What the counters of one group have in common: part of the plan, level, lag and group."""
+        return (self.part, *(getattr(self, name) for name in PLACES))
+
+    def spelled(self, alike: Mapping[str, tuple[str, ...]]) -> "Meaning":
+        """The same with every letter replaced by all those that are treated as one with it."""
+        letters = tuple(other for name in self.letters for other in alike.get(name, (name,)))
+        return replace(self, letters=letters, of=tuple(each.spelled(alike) for each in self.of))
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind, and the other fields that it has."""
+        lists = {"of": [each.to_json() for each in self.of], "letters": [*self.letters], "part": [*self.part]}
+        held = {item.name: (getattr(self, item.name), item.default) for item in fields(self)}
+        return {name: lists.get(name, value) for name, (value, usual) in held.items() if value != usual}
+
+
+class _NameParts(dict[str, str]):
+    """What the template of a name asks for, by the name of a field or of a few joint ones."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        super().__init__()
+        self.meaning = meaning
+
+    def __missing__(self, key: str) -> str:
+        meaning = self.meaning
+        match key:
+            case "part":
+                return "".join(f"part {step} " if step.isdecimal() else f"{step} " for step in meaning.part)
+            case "at":
+                lag = "" if meaning.lag is None else f" at t−{meaning.lag}"
+                group = "" if meaning.group is None else f" group {meaning.group}"
+                return f"{self['part']}level {meaning.level}{lag}{group}"
+            case "no":
+                return "" if meaning.number is None else f" no. {meaning.number}"
+            case "of" | "second":
+                return meaning.of[key == "second"].name
+            case "letters":
+                return " ".join(meaning.letters)
+            case "lead":
+                return "1 " if meaning.start else ""
+        return str(getattr(meaning, key))
+
+
+JOINT = {"at": ("level",), "own": ("letters",), "listed": ("letters",), "window": ("length",)}
+
+
+OPTIONAL = {
+    "at": ("part", *PLACES),
+    "part": ("part",),
+    "no": ("number",),
+    "lead": ("start",),
+    "point": ("state",),
+}
+
+
+@cache
+def fields_of(kind: str) -> tuple[set[str], set[str], int]:
+    """The fields that a meaning of the kind must have, those that it may have, and how many it is of."""
+    texts = KINDS[kind]
+    keys = {key for text in texts for _, key, _, _ in Formatter().parse(text) if key is not None}
+    known = {item.name for item in fields(Meaning)} - {"part"}
+    needed = {"kind", *(name for key in keys for name in JOINT.get(key, (key,)) if name in known)}
+    optional = {name for key in keys for name in OPTIONAL.get(key, ())}
+    return needed, {*needed, *optional, "copy"}, 2 if "second" in keys else int("of" in needed)
+
 
 NAME_ALONE = Meaning("named", text="of which only the name is known")
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 
 Matrix = npt.NDArray[np.float64]
 

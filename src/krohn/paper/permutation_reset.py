@@ -17,7 +17,7 @@ from krohn.algebra.permgroup import CounterTower, PermutationGroup, prime_tower
 from krohn.algebra.transformation import compose, inverse
 from krohn.automata.semiautomaton import explore
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 from krohn.network.transformer import Layer
 from krohn.paper.blocks import lift_mlp
 from krohn.paper.group_products import solvable_simulator

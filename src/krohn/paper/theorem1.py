@@ -18,8 +18,7 @@ from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.mlp_builder import require_entries
 from krohn.network.operations import LookBack, Select
-from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer
 from krohn.paper.blocks import basis, integer_readout, lift_mlp
 from krohn.paper.lemmas import SIGNS, PositionCode, circle_code, indicator_units

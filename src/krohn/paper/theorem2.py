@@ -24,7 +24,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
 from krohn.paper.blocks import (
     basis,

@@ -23,8 +23,7 @@ from krohn.cascade.plan_search import clamped_line
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Clamp, LatestMatch, Linear, Modulo, PositionMap, PrefixSum
-from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.transformer import Channel, HeadMeaning, Layout, Matrix, Transformer
 from krohn.paper.blocks import integer_readout, lift_layer, parallel_layers
 from krohn.paper.grid_heads import MOD_SHARED, PAPER_SHARED, STATE_MLPS, Axis, mod_axis, paper_axis

@@ -28,7 +28,7 @@ from krohn.construct.features.feature import (
 )
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.network.operations import Row
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
 from krohn.network.plain_words import Wording
-from krohn.network.program import Program
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program
 
 Word = tuple[int, ...]
 State = tuple[int, int, tuple[Value, ...], tuple[Value, ...]]

@@ -23,7 +23,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.tight.draft import Finite, ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 
 Value = Any
 """Hashable; each feature reads the values that it makes itself."""

@@ -56,8 +56,7 @@ from krohn.construct.features.feature import (
 from krohn.construct.request import Proposal, Request
 from krohn.depth.lower_bound import find_block_scheme
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.network.program import Program
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program
 
 MOST_PLACES = 64
 MOST_SETS = 48

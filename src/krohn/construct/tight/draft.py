@@ -29,8 +29,16 @@ from krohn.network.operations import (
     Select,
     Table,
 )
-from krohn.network.program import Places, Program, ProgramLayer, Readout, Register, RegisterKind, Source
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import (
+    Meaning,
+    Places,
+    Program,
+    ProgramLayer,
+    Readout,
+    Register,
+    RegisterKind,
+    Source,
+)
 
 Terms = Sequence[tuple[str, int]]
 Part = tuple[str, ...]

@@ -23,7 +23,7 @@ from itertools import product
 from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft
 from krohn.network.operations import Row
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning
 from krohn.paper.theorem3 import padding_moves
 
 MANY_PLACES = 4

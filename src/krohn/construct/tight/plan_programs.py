@@ -19,8 +19,7 @@ from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, 
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.network.operations import Row
-from krohn.network.program import Program
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program
 
 # Steps that depend on the stage set before a letter, summed without looking back.
 #

@@ -17,8 +17,7 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
 from krohn.network.mlp_builder import require_entries
 from krohn.network.operations import Row
-from krohn.network.program import Program
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program
 
 MAX_MAPS = 20_000
 MAX_JOINS = 1_000

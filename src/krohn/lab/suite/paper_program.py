@@ -14,8 +14,7 @@ from krohn.algebra.permgroup import CounterTower, prime_tower
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Modulo, PositionMap, PrefixSum, Table
-from krohn.network.program import Program, ProgramLayer, Readout, Register, RegisterKind, Source
-from krohn.network.register_meaning import Meaning
+from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade
 
 STATE = "state"
